@@ -1,6 +1,6 @@
-"""The meaning of a checked manifest: frozen dataclasses, in which every node knows its place in the source.
+"""The IR: a checked manifest as frozen dataclasses; every node has its place in the source.
 
-Lowering builds these and planning reads them; nothing here reads a file or makes a name.
+Lowering builds it and code generation reads it; no file is read and no name made here.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from stubwright.pycode import Name
 from stubwright_runtime.mcp import vocabulary
 
 Json: TypeAlias = Any
-"""A JSON value; objects are `dict[str, Json]` in the order of the source, and are never changed after loading."""
+"""A JSON value; objects are `dict[str, Json]` in the order of the source, and never change after loading."""
 
 _CONTENT = frozenset({"file", "messages", "text"})
 
 Emit: TypeAlias = Literal["server", "client"]
 Formats: TypeAlias = Literal["annotate", "assert", "exact", "assert and exact"]
-"""The meaning of `format`. `exact`: formats with types accept only what these represent exactly, others annotate."""
+"""The meaning of `format`. With `exact`, formats with types only accept values that the types represent exactly."""
 
 Refs: TypeAlias = Literal["bundled", "inlined", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One JSON Schema.
+    """A JSON Schema.
 
-    `wire` is the schema, verbatim, but for shared schemas bundled below `$defs` (`definitions` before 2019-09); it
-    goes on the wire, unless the manifest has it sent without references. `dialect` is the identifier of its
-    meta-schema. `shared` maps each JSON pointer in `wire` that a bundled shared schema has (`#/$defs/Place`) to the
-    name it has under `schemas`. `own` is `wire` without these, where it is known. `rich` is true if strings with a
-    format are more than texts in Python (`python: {formats: rich}`), and `exact` that they are no texts at all
-    (`strict`). `handles` has the kind of handle whose id is at a place in `wire`, by the place.
+    `wire` is the schema on the wire: verbatim, with shared schemas bundled below `$defs` (`definitions` before
+    2019-09), unless the manifest sends schemas without references. `dialect` is the identifier of its meta-schema.
+    `shared` maps the JSON pointer of each bundled schema in `wire` (`#/$defs/Place`) to its name under `schemas`. `own`
+    is `wire` without bundled schemas, if known. `rich` is true if strings with a format have other types than `str` in
+    Python (`python: {formats: rich}`), and `exact` if they are never `str` (`strict`). `handles` maps places of ids in
+    `wire` to the kind of handle.
     """
 
     wire: Mapping[str, Json]
@@ -49,7 +49,7 @@ class Schema:
 
     @property
     def extended(self) -> tuple[str, ...]:
-        """The shared schemas that its root refers to, itself or in `allOf`, by their names under `schemas`."""
+        """The shared schemas that its root references, directly or in `allOf`, by their names under `schemas`."""
         if not self.shared or not isinstance(self.wire, dict):
             return ()
         parts = [self.wire, *(self.wire.get("allOf") or ())]
@@ -61,8 +61,7 @@ class Schema:
 class SharedSchema:
     """A schema under `schemas`, which several tools may use, with its own references bundled.
 
-    `circle` is the first name, in the order of the alphabet, of the shared schemas that refer to it and it to them;
-    none where there is no other.
+    `circle` is the alphabetically first name of the shared schemas in its reference cycle, if any.
     """
 
     name: str
@@ -74,7 +73,7 @@ class SharedSchema:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call that shows a tool: its arguments, and where it is given, its structured output."""
+    """An example call of a tool: its arguments, and optionally its structured output."""
 
     name: str
     input: Json
@@ -96,10 +95,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A kind of state that the server keeps between calls.
+    """A kind of state that the server stores between calls.
 
-    `id` is the type of its ids. `state` is the shared schema of its states, which has a class only where that has one.
-    `retention` says in a sentence how long one lives.
+    `id` is the type of its ids. `state` is the shared schema of its states, which has a class only if the schema has
+    one. `retention` is a sentence about the lifetime.
     """
 
     name: str
@@ -111,15 +110,14 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: `definition` is the whole of it, of which `tools/list` sends `listed`; the rest is for the Python view.
+    """A tool: `definition` is its complete entry, `listed` the entry in `tools/list`; the rest is for the Python code.
 
-    `policy` is its own with what the manifest says for all tools. `http` is the HTTP call that implements it, where the
-    manifest says one, with what its API says for all calls. `bound` are the arguments that the server sets; they are in
-    `input`, which handlers get, and not in `definition`; `unbound` are those that it leaves to callers although `auth`
-    or an API binds them. `has_handles` is true if its handler can make and use handles.
-    `aliases` are its old names, as the manifest has them but with prefixes. `paginate` specifies which property of
-    `output` has the items of a page, and how many these should be; `cursor` is not in `input`: handlers get a position
-    instead. `reasons` explain why hints of `annotations` have the values that they have.
+    `policy` includes the manifest's policy for all tools. `http` is its HTTP call, if it is one, with the API's
+    defaults. `bound` are the arguments that the server sets; they are in `input`, which handlers receive, but not in
+    `definition`. `unbound` are arguments that it leaves to callers although `auth` or an API binds them. `has_handles`
+    is true if its handler can create and use handles. `aliases` are its old names, with prefixes. `paginate` names the
+    property of `output` with the items of a page, and their number; `cursor` is not in `input`, as handlers receive a
+    position instead. `reasons` explain the values of hints in `annotations`.
     """
 
     name: str
@@ -149,14 +147,14 @@ class Tool:
 
     @property
     def gives_pages(self) -> bool:
-        """True if the method of a client has `pages`: the manifest pages the results, or the API does."""
+        """True if the client's method has `pages`: the manifest or the API paginates the results."""
         return "page" in self.http or bool(self.paginate)
 
     @property
     def listed(self) -> Mapping[str, Json]:
-        """The entry for `tools/list`, without an `outputSchema` that results need not fit.
+        """The entry for `tools/list`, without an `outputSchema` that results may violate.
 
-        Servers MUST provide results that conform to one that is listed (MCP 2025-11-25, server/tools, "Output Schema").
+        Servers MUST provide results that conform to a listed schema (MCP 2025-11-25, server/tools, "Output Schema").
         """
         if self.http.get("output") != "lenient":
             return self.definition
@@ -164,7 +162,7 @@ class Tool:
 
     @property
     def sent(self) -> Schema:
-        """The schema of what callers send: `input` without what is bound, and with `cursor` where there are pages."""
+        """The schema of callers' arguments: `input` without bound arguments, and with `cursor` if there are pages."""
         if not self.bound and not self.paginate:
             return self.input
         return replace(self.input, wire=self.definition["inputSchema"], own=None)
@@ -178,13 +176,13 @@ class Tool:
 
     @property
     def call(self) -> str | None:
-        """The method and URL of the HTTP call that implements it; None if there is none."""
+        """The method and URL of the HTTP call that implements it, if any."""
         return f"{self.http.get('method', 'GET')} {self.http['url']}" if self.http else None
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a prompt, or a variable of a URI template: text, or with `many` a list of texts."""
+    """An argument of a prompt, or a variable of a URI template: a string, or with `many` a list of strings."""
 
     name: str
     description: str | None
@@ -196,10 +194,9 @@ class Argument:
 class Primitive:
     """The common parts of a resource, a resource template and a prompt.
 
-    `section` is the list that it is in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
-    name. `handled` is true if the handlers have a method for it. `completed` are the arguments that something is
-    offered for, and `completes` is true if the handlers have a method for some of them. `arguments` is None for a
-    resource, which takes none. `scopes` are those that callers need.
+    `section` is its list. `key` identifies it in requests: a URI, a URI template, or a prompt's name. `handled` is true
+    if the handlers have a method for it. `completed` are the arguments with completions, and `completes` is true if the
+    handlers complete some of them. `arguments` is None for a resource. `scopes` are required of callers.
     """
 
     section: vocabulary.Section
@@ -222,7 +219,7 @@ class Primitive:
 
     @property
     def has_model(self) -> bool:
-        """True if a handler gets its arguments as a model."""
+        """True if its handler receives its arguments as a model."""
         return self.handled and self.arguments is not None
 
     @property
@@ -232,7 +229,7 @@ class Primitive:
 
 
 def is_handled(extension: Mapping[str, Json]) -> bool:
-    """Return whether the handlers have a method for the resource or prompt that says this under `stubwright`."""
+    """Return whether the handlers have a method for a resource or prompt with this `stubwright` extension."""
     return not extension.keys() & _CONTENT
 
 
@@ -245,15 +242,15 @@ def is_completed_by_handlers(extension: Mapping[str, Json]) -> bool:
 class Manifest:
     """A whole manifest: fragments included, overlays applied, references bundled.
 
-    `source` is the path of the manifest as file headers show it, with `/` between folders, and `command` what generates
-    its package. `server` is the `server` object as MCP's `Implementation`, with `instructions` next to it. `package`
-    is the import package and `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class,
-    where the manifest says it. `files` are those that travel inside the package, by their paths in it. `document` is
-    the resolved manifest that is written as `manifest.json`. `refs` specifies whether the schemas in `document`, and in
-    the definitions of tools, have references (`auto`: some do); those in `ir.Schema` do. `splits_types` is true if
-    there, lists of types are written as `anyOf`.
-    `handles` are the kinds of state that it keeps between calls; the schemas of these states are among the `shared`.
-    `targets` names the clients and APIs that must take its tools; `budget` is what its lists may cost, in tokens.
+    `source` is the manifest's path in headers of files, with `/` between folders, and `command` the command that
+    generates its package. `server` is MCP's `Implementation` with `instructions`. `package` is the import package and
+    `stem` the prefix of its classes. `handlers` is `module:Name` of the handwritten class, if declared. `files` are the
+    files that the package contains, by their paths in it. `document` is the resolved manifest, written as
+    `manifest.json`. `refs` specifies whether the schemas in `document` and in the definitions of tools have references
+    (`auto`: some do); the schemas in `ir.Schema` always do. `splits_types` is true if their lists of types are written
+    as `anyOf`. `handles` are the kinds of state that it stores between calls; the schemas of these states are in
+    `shared`. `targets` names the clients and APIs that must accept its tools; `budget` is the maximum cost of its
+    lists, in tokens.
     """
 
     source: str
@@ -298,12 +295,12 @@ class Manifest:
 
     @property
     def skill_files(self) -> tuple[str, ...]:
-        """The URIs of the files of its skills: resources that no handler reads, and no client has a method for."""
+        """The URIs of the files of its skills: resources without a handler or a client method."""
         return tuple(dict.fromkeys(file["uri"] for skill in self.skills for file in skill["resources"]))
 
     @property
     def skill_resources(self) -> Sequence[Mapping[str, Json]]:
-        """The files of its skills as `resources/list` has them; they are not among its resources."""
+        """The files of its skills for `resources/list`; they are not in `primitives`."""
         files = frozenset(self.skill_files)
         return [
             {key: value for key, value in entry.items() if key != "stubwright"}

@@ -1,8 +1,8 @@
-"""Wire names to Python names; the only place where names are made.
+"""Maps wire names to Python names; no other module makes names.
 
-A name depends on its wire name alone, never on its neighbours or their order; the one exception is two properties that
-meet in one class, which `name_fields` tells apart by spelling out the characters that an identifier cannot hold.
-Nothing is ever numbered.
+A name depends only on its wire name, never on its neighbours or their order. The one exception is two properties of a
+class with the same attribute: `name_fields` then spells out the characters that identifiers cannot contain. Names are
+never numbered.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _PLAIN = re.compile(r"[A-Za-z0-9_]*")
 _GAPS = re.compile(r"\0+")
 
 ANNOTATION_NAMES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str", "tuple"})
-"""Names that annotations use: a member of a class that took one would hide the type from the members below it."""
+"""Names in annotations: a class member with such a name would hide the type from later members."""
 
 CLIENT_NAMES = frozenset({"call_for", "connect", "raw", "tasks", "tools_for", "with_options", "with_raw_response"})
-"""Members of a client binding apart from its tools."""
+"""Members of a client other than its tools."""
 
 DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
-"""Names that decorate the methods of tools, so that no method may take one from those below it."""
+"""Decorators of the methods of tools: a method with such a name would hide it from later methods."""
 
 HANDLER_NAMES = frozenset({"around"})
-"""Methods that handlers may have apart from those of tools, prompts and resources."""
+"""Methods of handlers that do not belong to a tool, prompt or resource."""
 
 CONTEXT = Name("Context")
-"""The class of `ctx` in handlers that ask nothing."""
+"""The class of `ctx` in handlers without questions."""
 
 MAPPING_NAMES = frozenset({"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"})
-"""Members of models that are mappings, apart from their fields."""
+"""Members of mapping models other than their fields."""
 
 MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
     "datetime": frozenset({"dt_date", "dt_datetime", "dt_time"}),
@@ -49,7 +49,7 @@ MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
     "typing": frozenset({"Annotated", "Any", "Final", "Literal", "Optional", "TypeAlias", "Union", "cast"}),
     "uuid": frozenset({"UUID"}),
 }
-"""Names that modules of models import from other packages; they import no others."""
+"""Names that modules of models may import from other packages."""
 
 MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
 """The same names, which no class of models may have."""
@@ -68,19 +68,21 @@ PAGE_NAMES = frozenset(
         "TextResourceContents",
     }
 )
-"""Names that the pages with models (the client, the handlers, their contexts) import from elsewhere, except those that
-packages export: a model of that name would hide it there."""
+"""Names that pages with models import, such as the client's: a model with such a name would hide the import.
+
+Names that packages export are reserved anyway.
+"""
 
 PRINTER_NAMES = frozenset({"BaseModel"})
-"""Classes that datamodel-code-generator renames on its own."""
+"""Classes that datamodel-code-generator would rename."""
 
 FORMAT_NAMES = MODEL_IMPORTS["datetime"] | MODEL_IMPORTS["uuid"] | {"AnyUrl", "bytes"}
-"""Names that annotations of formatted texts use."""
+"""Names in annotations of formatted strings."""
 
 MODEL_PACKAGES = frozenset({"handles", "prompts", "resources", "shared"})
 """Modules and folders of `models/`, which a tool's module must not shadow."""
 
-# What generated annotations, pydantic's `BaseModel` and its metaclass need; `model_…` is known by the prefix.
+# Names in generated annotations, in pydantic's `BaseModel` and in its metaclass, except `model_…`.
 _FIELD_NAMES = (
     ANNOTATION_NAMES
     | {"Annotated", "Any", "Field", "Literal", "Nullable", "self"}
@@ -104,12 +106,12 @@ _FIELD_NAMES = (
 
 
 _HANDLE_NAMES = frozenset({"Any", "Handle", "Handles", "Literal", "overload", "property"})
-"""Names that the classes of handles need, so that no attribute may take one."""
+"""Names in the classes of handles, which no attribute may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The Python names of one tool: its method, the stem of its classes, and its module below `models/`."""
+    """The Python names of a tool: its method, the prefix of its classes, and its module below `models/`."""
 
     method: Name
     stem: Name
@@ -117,12 +119,12 @@ class Names:
 
 
 def is_importable(name: str) -> bool:
-    """Return whether Python can import something of this name."""
+    """Return whether a name can be imported in Python."""
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _module(name: str) -> Name:
-    """Return a module or folder of that name, with a `_` at its end if Windows could not check it out."""
+    """Return a module or folder of that name, with `_` appended if Windows reserves it."""
     return Name(f"{name}_" if paths.is_device(name) else name)
 
 
@@ -133,7 +135,7 @@ def split_words(name: str) -> tuple[str, ...]:
     and before the last capital of an acronym that a word follows: `getHTTPResponse` gives `get`, `HTTP`, `Response`.
     """
     plain = unicodedata.normalize("NFKC", name)
-    if not plain.isascii():  # numerals of some scripts are letters to a regular expression, but not to Python
+    if not plain.isascii():  # regular expressions treat numerals of some scripts as letters, and Python does not
         plain = "".join(char if _is_part(char) else "_" for char in plain)
     return tuple(part for chunk in _NO_WORD.split(plain) for part in _STEP.split(chunk) if part)
 
@@ -141,8 +143,8 @@ def split_words(name: str) -> tuple[str, ...]:
 def name_method(name: str) -> Name:
     """Return the method of a tool: its words in lower case, joined by `_`.
 
-    A name without words, or that starts with a digit, gets `tool_` in front; a keyword or a reserved name gets a `_`
-    at its end.
+    `tool_` is prepended to a name without words or with a leading digit, and `_` is appended to a keyword or a reserved
+    name.
     """
     joined = _identifier(_lower("_".join(split_words(name))))
     if not joined.isidentifier() and not keyword.iskeyword(joined):
@@ -154,7 +156,7 @@ def name_method(name: str) -> Name:
 def to_pascal(snake: str) -> Name:
     """Return a method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
     name = _pascal(snake)
-    return Name(name if name.isidentifier() else f"_{name}")  # of a `pythonName` such as `_1`, which is refused later
+    return Name(name if name.isidentifier() else f"_{name}")  # a `pythonName` such as `_1`, which is rejected later
 
 
 def _pascal(snake: str) -> str:
@@ -162,7 +164,7 @@ def _pascal(snake: str) -> str:
 
 
 def name_tool(name: str, python_name: str | None = None) -> Names:
-    """Return all Python names of the tool called `name` on the wire; `python_name` is the manifest's `pythonName`."""
+    """Return all Python names of the tool with the wire name `name`; `python_name` is the manifest's `pythonName`."""
     method_name = Name(python_name) if python_name else name_method(name)
     return Names(
         method=method_name,
@@ -209,17 +211,17 @@ def name_examples_module(package: Name) -> Name:
 
 
 def name_handwritten_module(server: str) -> Name:
-    """Return the module for a server's handlers, as `new` calls it: `weather-mcp` gives `weather_server`."""
+    """Return the module that `new` creates for a server's handlers: `weather-mcp` gives `weather_server`."""
     return Name("_".join([*(word.lower() for word in split_server_words(server)), "server"]))
 
 
 def name_handwritten_class(stem: Name) -> Name:
-    """Return the class of a server's handlers, as `new` calls it; `stem` is what `name_server_stem` gives."""
+    """Return the class that `new` creates for a server's handlers; `stem` is the result of `name_server_stem`."""
     return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem  # pytest collects `Test…`
 
 
 def name_question(name: str) -> str:
-    """Return the method for a question whose own name cannot be a method's."""
+    """Return the method of a question whose own name is not a valid method name."""
     return f"{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}"
 
 
@@ -244,17 +246,17 @@ def ask_class(names: Names) -> Name:
 
 
 def name_context_class(names: Names) -> Name:
-    """Return the class of `ctx` in the handler of a primitive that asks; for all others it is `CONTEXT`."""
+    """Return the class of `ctx` in a handler that asks questions; all others use `CONTEXT`."""
     return names.stem + CONTEXT
 
 
 def name_handlers_class(stem: Name) -> Name:
-    """Return the interface of a server's handlers; `stem` is what `name_server_stem` gives."""
+    """Return the interface of a server's handlers; `stem` is the result of `name_server_stem`."""
     return stem + "Handlers"
 
 
 def name_client_class(stem: Name) -> Name:
-    """Return the client of a server; `stem` is what `name_server_stem` gives."""
+    """Return the client of a server; `stem` is the result of `name_server_stem`."""
     return stem + "Client"
 
 
@@ -264,12 +266,12 @@ def name_toolset_client(stem: Name, toolset: str) -> Name:
 
 
 def name_toolset_stem(toolset: str) -> Name:
-    """Return the part of class names that represents a toolset, whose words are in lower case with `-` between them."""
+    """Return the prefix of a toolset's classes; its name has lower-case words with `-` between them."""
     return to_pascal(toolset.replace("-", "_"))
 
 
 def name_shared(name: str) -> Names:
-    """Return the Python names of the shared schema called `name` under `schemas:`: its class and its module."""
+    """Return the Python names of the shared schema `name`: its class and its module."""
     snake = Name(name_method(name).rstrip("_"))
     return Names(
         method=snake, stem=to_pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else _module(snake)
@@ -292,13 +294,13 @@ def handle_attribute(kind: str) -> Name:
 
 
 def name_own_handles_class(names: Names) -> Name:
-    """Return the class of the handles that the handler of a tool has."""
+    """Return the class of the handles in a tool's handler."""
     name = names.stem + "Handles"
     return names.stem + "ToolHandles" if name in PAGE_NAMES else name
 
 
 def name_circle(first: str) -> Name:
-    """Return the module of shared schemas that refer to each other; `first` is the first one in alphabetical order."""
+    """Return the module of shared schemas that reference each other; `first` is the alphabetically first one."""
     return Name(f"_{name_shared(first).module}_circle")
 
 
@@ -308,16 +310,16 @@ def name_values(names: Names) -> Name:
 
 
 def split_server_words(server: str) -> tuple[str, ...]:
-    """Return the words of a server's name that tell it from other servers.
+    """Return the distinctive words of a server's name.
 
-    `mcp`, at the start and the end, and a `server` next to it are omitted, as long as something is left:
-    `airtable-mcp-server` and `mcp-server-airtable` give `airtable`, and `weather-server`, `mcp` and `mcp-server` stay
-    as they are. What is omitted would be said twice, since a package's name ends in `mcp` anyway, and a client's class
+    `mcp` at the start and the end, and `server` next to it, are dropped unless no word would remain:
+    `airtable-mcp-server` and `mcp-server-airtable` give `airtable`, while `weather-server`, `mcp` and `mcp-server` stay
+    unchanged. The dropped words would be redundant, since a package's name ends in `mcp` anyway, and a client's class
     in `Client`: `airtable_mcp_server_mcp`, `AirtableMcpServerClient`.
 
-    Two servers may so get the name of one package, such as `airtable` and `airtable-mcp`. Then `generate` refuses the
-    second, and `python.package` tells them apart: a name that depended on the other manifests of a project would
-    change, and break all imports, when someone adds one.
+    Two servers may thus have the same package name, such as `airtable` and `airtable-mcp`. `generate` then rejects the
+    second one, which needs `python.package`: if a name depended on the other manifests of a project, adding a manifest
+    would rename it, and break all imports.
     """
     parts = split_words(server)
     lower = tuple(part.lower() for part in parts)
@@ -339,37 +341,37 @@ def name_package(server: str) -> Name:
 
 
 def name_server_stem(server: str) -> Name:
-    """Return the stem of a server's own classes: `weather-mcp` gives `Weather`, as in `WeatherHandlers`."""
+    """Return the prefix of a server's own classes: `weather-mcp` gives `Weather`, as in `WeatherHandlers`."""
     stem = _pascal(_lower("_".join(split_server_words(server))))
     return Name(stem if stem.isidentifier() else f"Server{stem}")
 
 
 def name_nested(stem: Name, name: str) -> Name:
-    """Return the class of a schema below the class `stem`, at the property (or other place) `name`."""
+    """Return the class of a schema nested in the class `stem`, at the property (or other place) `name`."""
     return stem + _pascal(_lower("_".join(split_words(name))) or "field")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step down; `name` is the property's, the place of an item that has one of its own, or what tells a branch."""
+    """A step down; `name` is the property's, the place of an item with its own schema, or the hint of a branch."""
 
     kind: Literal["property", "item", "value", "branch"]
     name: str = ""
 
 
 def list_nested_names(stem: Name, root: Name, definition: str | None, steps: Iterable[Step]) -> tuple[Name, ...]:
-    """Return the names that the class of a schema below others may have, from the shortest on.
+    """Return the possible names of a nested schema's class, from the shortest on.
 
     Args:
-        stem: How the classes of its module start.
-        root: The class that it is below.
-        definition: The definition that it is, or is below, by its name in `$defs`.
-        steps: The way to it, from the definition or from the root.
+        stem: The prefix of the classes of its module.
+        root: The class that contains it.
+        definition: The name in `$defs` of the definition that it is, or is nested in.
+        steps: The path to it, from the definition or from the root.
     """
     starts = [root] if definition is None else [name_nested(stem, definition), name_nested(root, definition)]
     steps = tuple(steps)
     rungs = [_stepped(start, steps, kinds) for kinds in _SPELLINGS for start in starts]
-    if rungs[-1] == root:  # the root's own class has that name
+    if rungs[-1] == root:  # the name of the root's own class
         rungs.append(name_nested(root, "object"))
     return tuple(dict.fromkeys(rungs))
 
@@ -380,7 +382,7 @@ _SPELLINGS: tuple[frozenset[str], ...] = (
     frozenset({"property", "branch"}),
     frozenset({"property", "item", "value", "branch"}),
 )
-"""The kinds of steps that a name says, from the shortest on."""
+"""The kinds of steps that a name includes, from the shortest on."""
 
 
 def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
@@ -392,29 +394,29 @@ def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
 
 
 def name_digested_class(name: Name, what: object) -> Name:
-    """Return a class whose name others need, too, with a digest of what it represents."""
+    """Return a class for a colliding name, with a digest of the value that it represents."""
     return name + _digest(repr(what)).upper()
 
 
 def name_digested_method(name: str, wire: str) -> str:
-    """Return a method whose name others need, too, with a digest of the name on the wire."""
+    """Return a method for a colliding name, with a digest of the wire name."""
     readable = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
     return f"{readable}_{_digest(wire)}"
 
 
 LONGEST_METHOD = 60
-"""The most characters of a method's name that is made from a URI, or ends in a digest."""
+"""The maximum length of a method's name from a URI, or with a digest."""
 
 
 def find_free(name: Name, taken: Container[str]) -> Name:
-    """Return the name, with as many `_` at its end as it takes to differ from those that are taken."""
+    """Return a name that is not taken, by appending `_` as often as necessary."""
     while name in taken:
         name = name + "_"
     return name
 
 
 def _digest(text: str) -> str:
-    # A name in JSON may have half of a surrogate pair, which UTF-8 cannot encode.
+    # A name in JSON may have a lone surrogate, which UTF-8 cannot encode.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
@@ -423,26 +425,26 @@ def _lower(text: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """Return the text without marks: another case of a letter may be a letter and a mark, and no word has one."""
+    """Return the text without marks, which words cannot contain: changing the case of a letter may add one."""
     return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
 
 
 def name_field(name: str) -> Name:
-    """Return the attribute for a property, by its name alone.
+    """Return the attribute for a property, which depends only on its name.
 
-    An identifier stays unchanged. Else each run of characters that an identifier cannot hold becomes one `_`, leading
-    underscores move to the end, a leading digit gets `field_` in front, and a name that Python, pydantic's `BaseModel`
-    or an annotation needs gets a `_` at its end. A name of which nothing is left is `field`.
+    An identifier stays unchanged. Otherwise each run of invalid characters becomes one `_`, leading underscores move to
+    the end, `field_` is prepended to a leading digit, and `_` is appended to a name that Python, pydantic's `BaseModel`
+    or an annotation needs. If no characters remain, the attribute is `field`.
     """
     return _fix(name, _kept(name))
 
 
 def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
-    """Return the attributes of one class, by property.
+    """Return the attributes of a class, by property.
 
-    Where two properties would meet, the one that already is the attribute keeps it, and the others have their
-    characters spelled out by their Unicode names (`StartTime<` gives `StartTime_less_than_sign`), or, where that is
-    not enough, end in a digest of the wire name. The order of `names` changes nothing.
+    If two properties collide, a property that already is the attribute's name keeps it, and the others have their
+    invalid characters spelled out by their Unicode names (`StartTime<` gives `StartTime_less_than_sign`), or, if that
+    is not enough, end in a digest of the wire name. The order of `names` does not matter.
     """
     wires = list(names)
     names = {wire: name_field(wire) for wire in wires}
@@ -454,7 +456,7 @@ def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
 
 
 def _fix(name: str, fallback: str) -> Name:
-    """Return an attribute that nothing else needs, made of `fallback`, what an identifier can hold of `name`."""
+    """Return an attribute without reserved names, from the valid characters of `name`, or `fallback`."""
     core = name.lstrip("_")
     text = fallback + "_" * (len(name) - len(core)) if fallback else "field"
     if not text.isidentifier():
@@ -478,7 +480,7 @@ def _identifier(text: str) -> str:
 
 
 def _is_part(char: str) -> bool:
-    # Python normalizes identifiers to NFKC, so that what this changes would get another name when it is read.
+    # Python normalizes identifiers to NFKC, which would rename other identifiers.
     return f"a{char}".isidentifier() and unicodedata.normalize("NFKC", char) == char
 
 

@@ -1,7 +1,6 @@
-"""Paths as written: whether one leaves its folder, and whether a file can have it, here or on Windows.
+"""Paths as text: whether they leave their folder, and whether a file can have them, here or on Windows.
 
-Pure: takes and gives text, with `/` between folders, and never looks at a disk. What a path is on a disk, with links
-followed, says `project.files.inside`.
+They have `/` between folders. The disk is not read; `project.files.inside` resolves links.
 """
 
 from __future__ import annotations
@@ -15,26 +14,26 @@ _DEVICES = frozenset(
     {"aux", "con", "nul", "prn", "conin$", "conout$"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in "0123456789¹²³"}
 )
-"""Names that Windows has for devices, in every folder, in any case and with any extension."""
+"""Names of devices on Windows, reserved in every folder, in any case and with any extension."""
 
 _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]')
 
 
 def use_slashes(path: str) -> str:
-    """Return a path from the command line with `/` between folders, where Windows also takes `\\`.
+    """Return a path from the command line with `/` between folders; on Windows, `\\` is replaced.
 
-    Files that are shared with other systems hold it so.
+    Files that are shared between systems contain paths in this form.
     """
     return path.replace("\\", "/") if isinstance(PurePath(), PureWindowsPath) else path
 
 
 def normalize(path: str) -> str:
-    """Return a path from the command line as the compiler has it: `use_slashes`, without what does not resolve."""
+    """Return a path from the command line in the compiler's form: `use_slashes`, without redundant steps."""
     return posixpath.normpath(use_slashes(path))
 
 
 def leaves(path: str, folder: str = "") -> bool:
-    """Return whether a path, as written, leads out of `folder`."""
+    """Return whether a path, as written, points outside `folder`."""
     base, target = posixpath.normpath(folder), posixpath.normpath(path)
     if base == ".":
         return target.startswith(("/", "../")) or target == ".."
@@ -49,7 +48,7 @@ def resolve(folder: str, base: str, relative: str) -> str | None:
 
 
 def is_impossible(path: str) -> bool:
-    """Return whether a path is impossible: it holds a NUL, or half a surrogate pair that represents no byte."""
+    """Return whether no file can have a path: it contains NUL, or a lone surrogate that does not represent a byte."""
     try:
         return b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
@@ -57,14 +56,14 @@ def is_impossible(path: str) -> bool:
 
 
 def is_device(name: str) -> bool:
-    """Return whether Windows reserves this name, so that no module or folder may have it."""
+    """Return whether Windows reserves this name for a device."""
     return name.lower() in _DEVICES
 
 
 def find_misfit(path: str) -> str | None:
-    """Return the reason why no file on Windows can have a path, for people; None if one can.
+    """Return the reason why no file on Windows can have a path, as a text for people, if there is one.
 
-    The rules are those of "Naming Files, Paths, and Namespaces"
+    The rules are in "Naming Files, Paths, and Namespaces"
     (https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file).
     """
     if "\\" in path:

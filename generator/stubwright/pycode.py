@@ -1,10 +1,9 @@
-"""Python source as its own type, so that no one's text becomes a part of a program by mistake.
+"""Python source as a type, so that text cannot become part of a program by mistake.
 
-What goes into a generated file is `Code`, and a plain `str` is refused wherever source is put together: here, and
-by the templates. There are four ways to get some: `Name` takes what is only names, the filters of `literals`
-turn values and texts into literals, docstrings and comments, `fill` and `join` lay out other code, and `trust` is for
-text that stubwright wrote before or that was parsed and looked through. The words of `fill` and `join` are in
-stubwright's own source, which a test holds.
+The contents of generated files are `Code`; the functions here and the templates reject plain `str`. There are four
+sources: `Name` accepts names, the filters of `literals` turn values and texts into literals, docstrings and comments,
+`fill` and `join` lay out other code, and `trust` is for text that stubwright wrote earlier or has parsed and inspected.
+A test checks that the layouts of `fill` and `join` are constants in stubwright's own source.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class Code(str):
 
 
 class Name(Code):
-    """A name of Python: an identifier, or several with dots between or before them, as imports have them.
+    """A Python name: an identifier, or several with dots between or before them, as in imports.
 
     Raises:
         ValueError: The text is anything else.
@@ -29,18 +28,18 @@ class Name(Code):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Name:
-        """Take a text that is a name."""
+        """Check that the text is a name."""
         if not text.isidentifier() and not all(part.isidentifier() for part in text.lstrip(".").split(".")):
-            raise ValueError(f"{text!r} is no name of Python")
+            raise ValueError(f"{text!r} is not a Python name")
         return super().__new__(cls, text)
 
     def __add__(self, end: str) -> Name:
-        """Append to the name, if the result is a name, too."""
+        """Append to the name; the result must be a name, too."""
         return Name(f"{self}{end}")
 
 
 def fill(layout: LiteralString, *parts: Code) -> Code:
-    """Fill each `{}` of `layout` with the next part.
+    """Replace each `{}` of `layout` by the next part.
 
     Raises:
         TypeError: A part is plain text.
@@ -49,7 +48,7 @@ def fill(layout: LiteralString, *parts: Code) -> Code:
 
 
 def join(separator: LiteralString, parts: Iterable[Code]) -> Code:
-    """Join the parts with a separator between them.
+    """Join the parts with a separator.
 
     Raises:
         TypeError: A part is plain text.
@@ -65,17 +64,17 @@ def parse(part: object) -> Code:
     """
     if not isinstance(part, Code):
         raise TypeError(
-            f"{part!r} is no Python source: it needs `format_literal`, `format_docstring`, `format_comment` or a name"
+            f"{part!r} is not Python source: it needs `format_literal`, `format_docstring`, `format_comment` or a name"
         )
     return part
 
 
 def list_item(kind: Code) -> Code | None:
-    """Return the type of the items of a list: `str` of `list[str]`; `None` if it is the type of anything else."""
+    """Return the type of the items of a list, such as `str` for `list[str]`; `None` for other types."""
     text = str(kind)
     return Code(text[len("list[") : -1]) if text.startswith("list[") else None
 
 
 def trust(text: str) -> Code:
-    """Trust text as source: stubwright wrote it before, or has parsed it and looked through it."""
+    """Treat text as source: stubwright wrote it earlier, or has parsed and inspected it."""
     return Code(text)

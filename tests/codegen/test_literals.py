@@ -71,7 +71,7 @@ def test_a_comment_is_a_line_that_says_no_encoding(text: str) -> None:
 
 
 def test_only_json_is_a_literal() -> None:
-    with pytest.raises(TypeError, match="object is no JSON value"):
+    with pytest.raises(TypeError, match="object is not a JSON value"):
         format_literal(object())
 
 

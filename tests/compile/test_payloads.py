@@ -593,7 +593,7 @@ def test_there_are_no_other_environments() -> None:
 
 @pytest.mark.parametrize("text", ["x y", "x.y()", "x;y", "", ".", "x\n", "1x", "x-y", "a..b", 'x"', "x\u2028"])
 def test_a_name_is_nothing_but_names(text: str) -> None:
-    with pytest.raises(ValueError, match="is no name of Python"):
+    with pytest.raises(ValueError, match="is not a Python name"):
         pycode.Name(text)
 
 

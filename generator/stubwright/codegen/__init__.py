@@ -1,1 +1,1 @@
-"""The Python code of a package: shapes of schemas, their classes, and words for everything that types cannot say."""
+"""Generates the Python code of a package: types and classes for schemas, and text for the rest."""

@@ -1,4 +1,4 @@
-"""The handlers' methods that a package asks for, by its `manifest.json`."""
+"""The handlers' methods that a package requires, by its `manifest.json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AskedMethod:
-    """A method: what it does, what it does it for, on the wire, its name, and the class of a tool's result."""
+    """A method: its action, its primitive on the wire, its name, and the class of a tool's result."""
 
     role: MethodRole
     key: str

@@ -1,6 +1,6 @@
-"""The Python that a package is going to have: its classes and their fields, its methods and their parameters.
+"""Describes the Python of a package before it is generated: classes, fields, methods and parameters.
 
-Pages are rendered from it, and code that must know what a package holds reads it here, never in generated text.
+Pages are rendered from this description, and other code reads it instead of generated text.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from stubwright.diagnostics import Place
 
 ClassRole: TypeAlias = Literal["input", "output", "answer", "arguments", "variables", "shared"]
-"""The role of a class: its instances are, or are parts of, a tool's arguments or its result, an answer to a question, a
-prompt's arguments, the variables of a resource template, or values of a shared schema.
+"""The role of a class's instances: they are, or are parts of, values of this kind.
+
+The kinds are a tool's arguments or result, answers to a question, a prompt's arguments, the variables of a resource
+template, and values of a shared schema.
 """
 
 MethodRole: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
@@ -37,9 +39,9 @@ MethodRole: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type: how it is written, what it is a union of, and the names in it but for builtins.
+    """A type: its source, its alternatives, and the names in it except builtins.
 
-    `choices` has each value of a `Literal` for itself; a type that is no union is its own only choice.
+    `choices` has each value of a `Literal` separately; a type that is not a union is its own only choice.
     """
 
     text: Code
@@ -48,7 +50,7 @@ class Type:
 
 
 def make_plain(name: Name) -> Type:
-    """Return a type that is a class."""
+    """Return the type of a class."""
     return Type(name, (name,), frozenset({name}))
 
 
@@ -75,7 +77,7 @@ NOT_MODELS: Final = frozenset(
         ),
     )
 )
-"""The names in types that are not names of models."""
+"""The names in types that are not models."""
 
 
 def _qualify(kind: Type) -> Type:
@@ -86,7 +88,7 @@ def _qualify(kind: Type) -> Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a class: its property, its attribute, its type, and what is after `=`."""
+    """A field of a class: its property, its attribute, its type, and the source after `=`."""
 
     wire: str
     name: Name
@@ -99,10 +101,10 @@ class Field:
 class Class:
     """A class of models.
 
-    `roles` are several where schemas that are word for word the same share it. `is_root` is true if its instances
-    are the whole of what its role says, and not parts of it. `base` is the class that it inherits from, or where it
-    `is_alias` is another name for; its `fields` are those that are new, and `inherited` the others, where they are
-    known. `values` is the type of what its keys hold that are no fields, where it is a mapping of these.
+    Identical schemas share a class, which then has several `roles`. `is_root` is true if its instances are the whole
+    value of its role, not parts of it. `base` is its base class, or if it `is_alias`, the class that it is another name
+    for; its `fields` are the new ones, and `inherited` the others, if known. `values` is the type of values of other
+    keys if the class is a mapping.
     """
 
     name: Name
@@ -123,9 +125,7 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """The type of a shared enumeration or scalar: its name, what it represents, and the name of the tuple of `values`
-    of an enumeration.
-    """
+    """The type of a shared enumeration or scalar: its name, its definition, and the tuple of its values."""
 
     name: Name
     values: Name | None
@@ -142,8 +142,8 @@ class NamedType:
 class Argument:
     """An argument of a tool, a prompt or a template, as a parameter of the client's method.
 
-    `type` is that of a value that is given: `None` is in it where `null` can be sent. `default` is the schema's default
-    as Python source, where there is one, which the server applies.
+    `type` includes `None` if `null` can be sent. `default` is the schema's default as Python source, if any, which the
+    server applies.
     """
 
     wire: str
@@ -157,9 +157,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as a method takes it, with the type of a value that is given, and what is after `=`.
+    """A parameter of a method: its name, the type of its values, and the source after `=`.
 
-    One that `can_be_omitted` may be omitted of the request.
+    `can_be_omitted` is true if the request can omit it.
     """
 
     name: Name
@@ -178,7 +178,7 @@ class Parameter:
 
     @property
     def source(self) -> Code:
-        """As it is in the signature."""
+        """Its source in the signature."""
         if self.default is None:
             return fill("{}: {}", self.name, self.type.text)
         return fill("{}: {} = {}", self.name, self.type.text, self.default)
@@ -186,10 +186,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """One method of the handlers' interface, for the tool, resource or prompt that has the `key` on the wire.
+    """A method of the handlers' interface, for the tool, resource or prompt with the wire name `key`.
 
-    `parameters` are the arguments, if it has some, and the context, which comes last. `wrapper` is the type that its
-    `result` is in. `names` are the Python names of what it is for.
+    `parameters` are the arguments, if any, and the context, which is last. `wrapper` is the generic type around its
+    `result`. `names` are the Python names of the primitive.
     """
 
     role: MethodRole
@@ -205,29 +205,29 @@ class HandlerMethod:
 
     @property
     def context(self) -> Parameter:
-        """The parameter that is the context."""
+        """The parameter for the context."""
         return self.parameters[-1]
 
     @property
     def signature(self) -> Code:
-        """The arguments with their types, `self` among them."""
+        """The arguments with their types, including `self`."""
         return join(", ", [fill("self"), *(parameter.source for parameter in self.parameters)])
 
     @property
     def returns(self) -> Code:
-        """The type of what it gives: its result, in the wrapper that allows for more."""
+        """The return type: the result in its wrapper."""
         return fill("{}[{}]", self.wrapper, self.result.text)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientMethod:
-    """One method of the client, which calls the method `call` of the base with `arguments`.
+    """A method of the client, which calls the base's method `call` with `arguments`.
 
-    An argument that is a list itself has the entries of a dictionary. `by_name` is true if its parameters are given
-    by their names alone, `gives_model` that it returns a model, `gives_content` the content of a result, `gives_pages`
-    that this is a page of several, `gives_response` that it is in the class of responses, and returns one, and
-    `gives_task` the same of tasks. `page_items` has the attribute of a page with its items, unless that is the `items`
-    of an imported API, and the decorator's type, which needs `page_names`.
+    An argument that is itself a list has the entries of a dictionary. `by_name` is true if its parameters are
+    keyword-only, `gives_model` if it returns a model, `gives_content` if it returns the content of a result,
+    `gives_pages` if that is one page of several, `gives_response` if it is in the class of responses, and returns a
+    response, and `gives_task` likewise for tasks. `page_items` has the attribute of a page with its items, unless that
+    is the `items` of an imported API, and the decorator's type, which needs `page_names`.
     """
 
     role: MethodRole
@@ -250,7 +250,7 @@ class ClientMethod:
 
     @property
     def annotation(self) -> Code:
-        """The type of what it returns, as the module writes it, which imports no model for that."""
+        """The return type in its own module, which imports no models for it."""
         given = self.returns.text
         if self.gives_model or self.gives_content:
             given = fill("{}.{}", Name("_models" if self.gives_model else "_runtime"), given)
@@ -260,7 +260,7 @@ class ClientMethod:
 
     @property
     def signature(self) -> tuple[Code, ...]:
-        """The parameters, `self` among them."""
+        """The parameters, including `self`."""
         named = (fill("*"),) if self.by_name and self.parameters else ()
         return (fill("self"), *named, *(parameter.source for parameter in self.parameters))
 
@@ -273,7 +273,7 @@ class ClientMethod:
 
     @property
     def names(self) -> frozenset[Name]:
-        """The names that its signature needs, but for builtins, defaults and models."""
+        """The names in its signature, except builtins, defaults and models."""
         returned = frozenset[Name]() if self.gives_model or self.gives_content else self.returns.names
         taken = frozenset[Name]().union(*(parameter.type.names for parameter in self.parameters))
         return returned | self.page_names | (taken & NOT_MODELS)
@@ -290,7 +290,7 @@ class Surface:
 
 
 def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
-    """Return classes with the fields that they inherit from others that are among them."""
+    """Return classes with the fields that they inherit from each other."""
     by_name = {each.name: each for each in classes}
 
     def describe_inherited(cls: Class) -> tuple[Field, ...]:
@@ -310,8 +310,8 @@ def describe(
 
     Args:
         manifest: The lowered manifest.
-        parameters: The parameters of each tool's method of the client, by the tool's name on the wire, and the type of
-            its further arguments.
+        parameters: The parameters of each tool's client method and the type of its other arguments, by the tool's wire
+            name.
         classes: The classes of its models.
         named_types: The types of its shared enumerations and scalars.
     """
@@ -367,7 +367,7 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
 
 
 def _input(tool: ir.Tool) -> Type:
-    """Return the type of a tool's arguments; the shared classes that it extends, or is, are as good."""
+    """Return the type of a tool's arguments, including shared classes that it extends or equals."""
     kind = make_plain(naming.name_input_class(tool.names))
     others = (naming.name_shared_class(naming.name_shared(name)) for name in tool.input.extended)
     return replace(kind, choices=(*kind.choices, *others))
@@ -418,13 +418,13 @@ def _context(primitive: ir.Tool | ir.Primitive) -> Parameter:
 def describe_tool_method(
     tool: ir.Tool, parameters: Sequence[Argument], extra: Type | None = None, classes: Iterable[Class] = ()
 ) -> ClientMethod:
-    """Return a tool as a method of the client.
+    """Return the client's method for a tool.
 
     Args:
         tool: The tool.
-        parameters: Those that its models have.
-        extra: The type of the values of other arguments that its schema allows; None if it allows none.
-        classes: Those of its models, or more.
+        parameters: The parameters from its models.
+        extra: The type of other arguments that its schema allows; None if it allows none.
+        classes: The classes of its models, and possibly more.
     """
     output = naming.name_output_class(tool.names) if tool.output is not None else None
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
@@ -468,14 +468,14 @@ def describe_tool_method(
 
 
 def _cursor(tool: ir.Tool, taken: Collection[Name]) -> Argument:
-    """Return the argument that specifies where a page starts, which handlers do not get."""
+    """Return the argument for the position of a page, which handlers do not receive."""
     schema = tool.sent.wire["properties"][vocabulary.CURSOR]
     name = naming.find_free(Name(vocabulary.CURSOR), taken)
     return Argument(vocabulary.CURSOR, name, STR, False, False, schema["description"], None)
 
 
 def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
-    """Return the attribute of a page that has its items, and the type of one."""
+    """Return the attribute of a page with its items, and the type of an item."""
     output = next(each for each in classes if each.name == naming.name_output_class(tool.names))
     field = next(each for each in output.fields if each.wire == tool.paginate["items"])
     inner = next((item for choice in field.type.choices if (item := list_item(choice)) is not None), None)
@@ -488,13 +488,13 @@ _EXTRA = "Other arguments that the schema allows, by their names on the wire."
 
 
 def _named(values: Type) -> Type:
-    """Return the type of arguments by their names."""
+    """Return the type of a mapping of arguments."""
     text = fill("Mapping[str, {}]", values.text)
     return Type(text, (text,), values.names | {Name("Mapping")})
 
 
 def describe_primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
-    """Return the client's methods for a resource, a resource template or a prompt: to get it, and to complete."""
+    """Return the client's methods that get and complete a resource, a resource template or a prompt."""
     own = _primitive_method(primitive)
     return (own, _completion_method(primitive)) if primitive.completed else (own,)
 
@@ -544,7 +544,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
 
 
 def _taken(name: Name, kind: Type, *, required: bool) -> Parameter:
-    """Return a parameter of the client; one that is not required can be omitted of the request."""
+    """Return a parameter of the client; the request can omit optional ones."""
     return Parameter(name, kind) if required else Parameter(name, kind, Name("OMIT"), can_be_omitted=True)
 
 

@@ -1,1 +1,1 @@
-"""Models: from schemas to types, classes, and the text of their modules."""
+"""Models: schemas to types, classes, and the text of their modules."""

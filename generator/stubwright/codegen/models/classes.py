@@ -1,12 +1,12 @@
-"""The classes that represent a schema, their names, and their fields.
+"""Plans the classes that represent a schema, with their names and fields.
 
-It writes no Python except values and types that go with them.
+The only Python source here is values and their types.
 
 A class is named after the place of its schema: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
-whether the property holds the object, a list of them, or one of several; a schema in `$defs` is named after the tool
-and its own name. If two names collide, those that can take a longer one do, which spells out lists, places in tuples,
-values and alternatives, and, if that is not enough, has a digest of the place; so a name never depends on the order of
-its neighbours.
+whether the property contains the object, a list of them, or one of several; a schema in `$defs` is named after the tool
+and its own name. If two names collide, the classes with longer names available use them: these spell out lists,
+positions in tuples, values and alternatives, and, if that is not enough, end in a digest of the place. A name thus
+never depends on the order of its neighbours.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ Form: TypeAlias = Literal["plain", "absent", "nullable"]
 
 @dataclass(frozen=True, slots=True)
 class FieldPlan:
-    """One field: its property, its attribute, its type as a schema, and its default.
+    """A field: its property, its attribute, its type as a schema, and its default.
 
-    `default` is the value that it has by default, `source` the schema's own default, both as Python source. A default
-    that `is_made` is made again for each instance, one that `is_copied` is a list or a mapping that pydantic copies for
-    each, and one that `is_cast` must be told to checkers as the field's type.
+    `default` is its default value, `source` the schema's own default, both as Python source. If it `is_made`, each
+    instance makes a new default; if it `is_copied`, pydantic copies a list or a mapping for each; and if it `is_cast`,
+    type checkers need a cast to the field's type.
     """
 
     wire: str
@@ -77,13 +77,12 @@ class FieldPlan:
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
-    """One class: of an object, with its fields, or of another value, with its type as a schema in `root`.
+    """A class: of an object, with its fields, or of another value, with its type as a schema in `root`.
 
-    `roles` are those of the documents that it is for; `is_root` is true if it is for the whole of one. `redacted`
-    are the properties that are never shown, by their names on the wire. `shared` is the class of a shared schema that
-    it is another name for, where it `is_alias`, or otherwise inherits from, so that it has only the `fields` that are
-    new; `needed` are the inherited properties that it requires. `values` is the type, as a schema, of what the keys
-    hold that are no properties, where it is a mapping of these.
+    `roles` are the roles of its documents; `is_root` is true if it represents the whole of one. `redacted` are the wire
+    names of properties that are never shown. `shared` is the class of a shared schema: if it `is_alias`, the class that
+    it is another name for, otherwise its base class, which leaves only the new `fields`. `needed` are the inherited
+    properties that it requires. `values` is the type, as a schema, of the values of other keys if it is a mapping.
     """
 
     name: Name
@@ -102,10 +101,10 @@ class ClassPlan:
 
 @dataclass(frozen=True, slots=True)
 class ModelDocument:
-    """A document and the class of its root, with its role. `title` says in the class's docstring what it is.
+    """A document with the class of its root, and its role.
 
-    `redacted` are the ways to what only the handler may see. `stem` is the start of the names of classes for its
-    `$defs`, where that is not the module's.
+    `title` describes it in the class's docstring. `redacted` are the ways to values that only the handler may see.
+    `stem` is the prefix of the classes for its `$defs`, if different from the module's.
     """
 
     document: Document
@@ -118,11 +117,11 @@ class ModelDocument:
 
 @dataclass(frozen=True, slots=True)
 class ImportedType:
-    """The class of a shared schema in another module, or, for an enumeration or a scalar, its type.
+    """The class of a shared schema in another module, or the type of an enumeration or a scalar.
 
-    `members` are the values of an enumeration, `null` among them, and `scalars` the alternatives of a scalar; a text
-    with a format is only of the format's type if it `is_exact`. `parameters` are the fields of a class as arguments if
-    a tool takes it as its input.
+    `members` are the values of an enumeration, including `null`, and `scalars` the alternatives of a scalar; if it
+    `is_exact`, a string with a format always has the format's type. `parameters` are the fields of a class as arguments
+    if it is the input of a tool.
     """
 
     name: Name
@@ -134,7 +133,7 @@ class ImportedType:
 
     @property
     def is_type(self) -> bool:
-        """Return whether it is a type and no class."""
+        """Return whether it is a type rather than a class."""
         return bool(self.members or self.scalars)
 
 
@@ -143,7 +142,7 @@ Key: TypeAlias = Object | Expression
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """The expression of a default; `builds` is true if it makes models, so that it is not a literal."""
+    """The expression of a default; `builds` is true if it makes models, so it is not a literal."""
 
     source: Code
     builds: bool = False
@@ -151,7 +150,7 @@ class _Value:
 
 @dataclass(slots=True)
 class _ClassGroup:
-    """Equal schemas that share a class, and the places they are at."""
+    """Equal schemas that share a class, and their places."""
 
     document: Document
     pointers: set[Pointer] = field(default_factory=set)
@@ -163,16 +162,16 @@ def plan_classes(
     imported: Mapping[str, ImportedType],
     reserved: frozenset[str] = frozenset(),
 ) -> tuple[tuple[ClassPlan, ...], tuple[ImportedType, ...]]:
-    """Plan the classes of one module.
+    """Plan the classes of a module.
 
     Args:
-        stem: The start of the names of classes for `$defs`.
+        stem: The prefix of the classes for `$defs`.
         parts: The module's documents, in the order of their classes.
-        imported: The class of each shared schema that has one, by its name under `schemas`.
-        reserved: Names that the package has for something else.
+        imported: The classes of shared schemas, by their names under `schemas`.
+        reserved: Names that the package uses for something else.
 
     Returns:
-        The classes, those of the roots first, and the classes that must be imported, by name.
+        The classes, starting with the roots', and the classes to import, by name.
     """
     return _Planner(stem, parts, imported, reserved).plan()
 
@@ -221,7 +220,7 @@ class _Planner:
         return (*plans, *aliases), tuple(sorted(self.used, key=lambda each: each.name))
 
     def _collect(self, document: Document, root: Key) -> None:
-        """Find the schemas that get a class, from the root on, in the order of the source."""
+        """Find the schemas that need a class, from the root on, in the order of the source."""
         waiting: list[tuple[Key, Pointer]] = [(root, ())]
         while waiting:
             key, pointer = waiting.pop(0)
@@ -243,9 +242,9 @@ class _Planner:
         return [each for each in thing.properties if each not in others]
 
     def _base(self, document: Document, thing: Object) -> tuple[ImportedType | None, Sequence[Property]]:
-        """Return the class of a shared schema that an object's class inherits from, with the properties that it has.
+        """Return the shared class that an object's class inherits from, with the inherited properties.
 
-        The object's schema refers to the shared one, and what it says next to changes none of these.
+        The object's schema references the shared one, and its own keywords change none of these properties.
         """
         shared_bases: list[tuple[ImportedType, Sequence[Property]]] = []
         for other in document.find_extended(thing):
@@ -258,7 +257,7 @@ class _Planner:
     def _within(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
     ) -> Iterator[tuple[Key, Pointer]]:
-        """Yield the schemas that get a class in the values of an expression, without looking into classes."""
+        """Yield the schemas that need a class in the values of an expression, without looking into classes."""
         settled = document.settle(expression)
         pointer = settled.pointer if isinstance(settled, Leaf) else pointer
         if settled in above or settled in self.groups:
@@ -287,7 +286,7 @@ class _Planner:
                         yield from self._within(document, item, (*pointer, keyword, index), above)
 
     def _name(self, fixed: Mapping[Key, Name]) -> None:
-        """Give each class its name, from the shortest on, until no two meet."""
+        """Name the classes, from the shortest names on, until no two collide."""
         stems = {part.document.name: (part.stem or self.stem, part.name) for part in self.parts}
         every = {
             key: _ladder(*stems[group.document.name], group) for key, group in self.groups.items() if key not in fixed
@@ -308,7 +307,7 @@ class _Planner:
             names = {key: _rung(self.stem, key, ladder, height[key]) for key, ladder in ladders.items()}
             meetings = Counter(names.values())
             crowded = [key for key, name in names.items() if meetings[name] > 1 or name in taken]
-            # Those that can be spelled longer are; where none can, all take a digest.
+            # Use longer names where possible; if none has one, all take a digest.
             moving = {names[key] for key in crowded if height[key] + 1 < len(ladders[key])}
             climbing = [
                 key
@@ -324,15 +323,15 @@ class _Planner:
         self.names |= {key: names[twin] for key, twin in self.twins.items()}
 
     def _twins(self, names: Mapping[Key, str]) -> dict[Key, Key]:
-        """Return the classes that share a name and, word for word, their text; they share the class of the first."""
+        """Return the classes that share a name and have identical text; they all use the first class."""
         places = Counter(key.pointer for key in names if isinstance(key, Object))
         alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
         for key, name in names.items():
             group = self.groups[key]
-            # Of several objects that are made from one place, its text does not tell which is meant.
+            # If one place has several objects, its text does not identify the object.
             if isinstance(key, Object) and key.pointer is not None and places[key.pointer] == 1:
                 text = json.dumps(group.document.get_value(Leaf(group.document.name, key.pointer)), sort_keys=True)
-                # A reference may refer to something else in the other document, although its text is the same.
+                # The same reference may have different targets in the two documents.
                 if '"$' not in text:
                     alike[name, text].append(key)
         return {
@@ -460,20 +459,20 @@ class _Planner:
         return self.types[settled]
 
     def _named_type(self, document: Document, expression: Expression) -> ImportedType | None:
-        """Return the type of a shared enumeration or scalar, where an expression is but a reference to it."""
+        """Return the type of a shared enumeration or scalar if an expression only references it."""
         name = document.find_shared_whole(expression)
         home = self.imported.get(name) if name is not None else None
         return home if home is not None and home.is_type and home.name not in self.attributes else None
 
     def _is_scalar(self, document: Document, expression: Expression) -> bool:
-        """Return whether an expression is but a reference to a shared scalar that has a type."""
+        """Return whether an expression only references a shared scalar with a type."""
         home = self._named_type(document, expression)
         return home is not None and bool(home.scalars)
 
     def _named_types(self, document: Document, expression: Expression) -> list[ImportedType]:
         """Return the types of shared enumerations and scalars that are alternatives of an expression.
 
-        A scalar that another alternative allows, too, goes by its own type: it is not only what the name says.
+        If another alternative also allows a scalar, its own type is used: the value is more than the name means.
         """
         types: dict[ImportedType, None] = {}
         others: set[Alternative] = set()
@@ -491,13 +490,13 @@ class _Planner:
         return [home for home in types if others.isdisjoint(home.scalars)]
 
     def _choices(self, document: Document, expression: Expression) -> Sequence[Expression]:
-        """Return the alternatives that an expression is written as."""
+        """Return the alternatives of an expression as written."""
         if isinstance(expression, Leaf):
             return [leaf for keyword in ("anyOf", "oneOf") for leaf in document.find_children(expression, keyword)]
         return expression.parts if isinstance(expression, AnyOf) else ()
 
     def _spell_out(self, schema: Json) -> Json:
-        """Return a schema with only types in which shared scalars are what they represent."""
+        """Return a schema of types with shared scalars replaced by their definitions."""
         match schema:
             case {"$ref": str(reference)}:
                 name = reference.rpartition("/")[2]
@@ -519,9 +518,9 @@ class _Planner:
     def _schema(
         self, document: Document, shape: Shape, named: Sequence[ImportedType] = (), *, null: bool = True
     ) -> Json:
-        """Return a shape as a schema with only types; without `null`, a shape that takes it and more loses it.
+        """Return a shape as a schema of types; `null` is dropped from unions unless it is wanted.
 
-        The constants of enumerations that are `named`, and what scalars allow that are, go by their names.
+        Constants of `named` enumerations and values of named scalars are written by name.
         """
         members = [each.value for each in shape if isinstance(each, Const)]
         anything = ANY in shape or _is_everything(shape)
@@ -576,12 +575,12 @@ class _Planner:
         return home.name if home is not None else self.names[thing]
 
     def _home(self, document: Document, thing: Object) -> ImportedType | None:
-        """Return the class that an object has as a shared schema."""
+        """Return the class of an object that is a shared schema."""
         name = document.find_shared(thing)
         return self.imported.get(name) if name is not None else None
 
     def _mapping(self, part: ModelDocument) -> ImportedType | None:
-        """Return the class of a shared schema that is a mapping, where a result is that as a whole."""
+        """Return the class of a shared schema that is a mapping, if a result consists of it."""
         document = part.document
         shape = document.shape(document.root)
         if part.role == "input" or not is_mapping(shape):
@@ -593,13 +592,13 @@ class _Planner:
         return None
 
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
-        """Return the Python expression of a default, or nothing if it is not of the expression's type."""
+        """Return the Python expression of a default; None if it does not have the expression's type."""
         settled = document.settle(expression)
-        key = settled, id(value)  # a part of the document, which lives as long as this plan
+        key = settled, id(value)  # the id stays valid, since the document outlives this plan
         if key not in self.defaults:
             alternatives = sorted(document.shape(settled), key=lambda each: -_named_keys(value, each))
             value_built = None
-            for alternative in alternatives:  # no generators, here and below: values may be nested deeply
+            for alternative in alternatives:  # no generators, here and below, as values may be deeply nested
                 value_built = self._value(document, value, alternative)
                 if value_built is not None:
                     break
@@ -649,14 +648,14 @@ class _Planner:
 
 
 def _is_among(value: Json, members: Iterable[Json]) -> bool:
-    """Return whether a constant is one of some others; unlike `in`, this tells `1` from `true`."""
+    """Return whether a constant is in a list; unlike `in`, this distinguishes `1` from `true`."""
     return any(type(value) is type(each) and value == each for each in members)
 
 
 def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
-    """Rename fields of one class that have a `reserved` name, or that of a class in the fields' types.
+    """Rename fields of a class if their names are `reserved`, or are classes in the fields' types.
 
-    In the body of a class, the attribute would hide it.
+    In the body of a class, the attribute would hide them.
     """
     named = {*reserved, *(name for each in fields for name in find_referred(each.schema))}
     named |= {naming.handle_id(kind) for each in fields for kind in find_handled(each.schema)}
@@ -670,13 +669,13 @@ def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[F
 
 
 def _given(document: Document, expression: Expression) -> list[Json]:
-    """Return the defaults that the schemas of an expression give, the one that counts first."""
+    """Return the defaults of an expression's schemas, the effective one first."""
     values = [document.get_value(leaf) for leaf in document.find_leaves(expression)]
     return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
 
 
 def _holds_itself(document: Document, expression: Expression) -> bool:
-    """Return whether the model of a default has no end: it omits properties whose defaults lead back to it."""
+    """Return whether a default is infinitely recursive, because it omits properties with the same default."""
     seen: set[Expression] = set()
     pending = [expression]
     while pending:
@@ -692,7 +691,7 @@ def _holds_itself(document: Document, expression: Expression) -> bool:
 def _left_out(
     document: Document, value: Json, expression: Expression, seen: set[tuple[Expression, int]]
 ) -> Iterator[Expression]:
-    """Yield the properties that a value does not have where, by its type, it or what is in it could have them."""
+    """Yield the properties that a value or its nested values omit, although their types have them."""
     if (expression, id(value)) in seen:
         return
     seen.add((expression, id(value)))
@@ -713,7 +712,7 @@ def _left_out(
 
 
 def _root(document: Document) -> Key:
-    """Return the schema of a document's root class: its object if the root is nothing else, or the whole root."""
+    """Return the schema of a document's root class: its object if it has no alternatives, otherwise the whole root."""
     shape = document.shape(document.root)
     if _is_plain_object(shape):
         return document.root
@@ -723,12 +722,12 @@ def _root(document: Document) -> Key:
 
 
 def _is_plain_object(shape: Shape) -> bool:
-    """Return whether the shape is an object without properties, and nothing else."""
+    """Return whether the shape is only an object without properties."""
     return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
 
 
 def is_mapping(shape: Shape) -> bool:
-    """Return whether the shape is an object without properties that describes what its keys hold, and nothing else."""
+    """Return whether the shape is only an object without properties that describes the values of its keys."""
     return _is_plain_object(shape) and all(isinstance(each, Object) and each.values is not None for each in shape)
 
 
@@ -740,7 +739,7 @@ def _named_keys(value: Json, alternative: Alternative) -> int:
 
 
 def list_enumerated(document: Document) -> tuple[Json, ...]:
-    """Return the values of a schema that is one of some constants, including `null`; otherwise none."""
+    """Return the values of a schema that only allows constants, including `null`; otherwise none."""
     shape = document.shape(document.root)
     members = tuple(each.value if isinstance(each, Const) else None for each in shape)
     is_enumeration = all(isinstance(each, Const) or each == _NULL for each in shape)
@@ -748,7 +747,7 @@ def list_enumerated(document: Document) -> tuple[Json, ...]:
 
 
 def list_scalars(document: Document) -> tuple[Free, ...]:
-    """Return the alternatives of a schema that is one of some scalars, without `null` and ids; otherwise none."""
+    """Return the alternatives of a schema that only allows scalars, without `null` and ids; otherwise none."""
     shape = document.shape(document.root)
     scalars = tuple(
         each for each in shape if isinstance(each, Free) and each.type not in ("null", "any") and each.handle is None
@@ -757,7 +756,7 @@ def list_scalars(document: Document) -> tuple[Free, ...]:
 
 
 def list_scalar_types(scalars: Iterable[Free], *, is_exact: bool) -> list[Json]:
-    """Return the types of scalars, as schemas: a text with a format is one of two types unless that `is_exact`."""
+    """Return the types of scalars, as schemas: a string with a format has one of two types unless it `is_exact`."""
     types: list[Json] = []
     for each in scalars:
         types += [{"type": each.type, "format": each.format}] if each.format else []
@@ -766,7 +765,7 @@ def list_scalar_types(scalars: Iterable[Free], *, is_exact: bool) -> list[Json]:
 
 
 def join_choices(choices: list[Json]) -> Json:
-    """Return a schema with only types that is one of some; an empty one if there is none."""
+    """Return a schema of types with these alternatives; an empty one if there are none."""
     return choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {}
 
 
@@ -778,7 +777,7 @@ def _is_everything(shape: Shape) -> bool:
 
 
 def _is_plain(alternative: Object | Items | FixedTuple) -> bool:
-    """Return whether a list or object does not mention what it holds."""
+    """Return whether a list or object does not describe its contents."""
     match alternative:
         case Items(item):
             return not getattr(item, "parts", True)
@@ -789,7 +788,7 @@ def _is_plain(alternative: Object | Items | FixedTuple) -> bool:
 
 
 def find_referred(schema: Json) -> Iterator[Name]:
-    """Yield the classes that a schema with only types refers to, in its order."""
+    """Yield the classes that a schema of types references, in its order."""
     match schema:
         case {"$ref": reference}:
             yield Name(str(reference).rpartition("/")[2])
@@ -801,7 +800,7 @@ def find_referred(schema: Json) -> Iterator[Name]:
 
 
 def find_formats(schema: Json) -> Iterator[str]:
-    """Yield the formats of texts in a schema with only types."""
+    """Yield the formats of strings in a schema of types."""
     match schema:
         case {"format": form}:
             yield str(form)
@@ -813,7 +812,7 @@ def find_formats(schema: Json) -> Iterator[str]:
 
 
 def find_handled(schema: Json) -> Iterator[str]:
-    """Yield the kinds of handles whose ids a schema with only types has."""
+    """Yield the kinds of handles whose ids a schema of types contains."""
     match schema:
         case {"handle": kind}:
             yield str(kind)
@@ -859,20 +858,20 @@ def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Val
 
 def _is_represented(value: Json, form: str) -> bool:
     """Return whether the type of a format represents a value exactly."""
-    from stubwright_runtime.schema.exact_formats import fits  # which loads pydantic
+    from stubwright_runtime.schema.exact_formats import fits  # loads pydantic
 
     return isinstance(value, str) and fits(form, value)
 
 
 def _is_read(schema: Json, value: Json) -> bool:
-    """Return whether the runtime makes something else of the strings in a default, which checkers must be told."""
+    """Return whether the runtime converts strings in a default, which type checkers cannot know."""
     return any(True for _ in find_formats(schema)) and '"' in json.dumps(value)
 
 
 def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
-    """Return whether a checker must be told the type of a default: it would take a list for one of just these models.
+    """Return whether a default needs a cast, since type checkers would infer a list of just these models.
 
-    It is told only where the field's type is wider. Told more than it needs, it complains.
+    Only wider types of fields need one; checkers report a superfluous cast.
     """
     is_tuple = source[0] == "("
     if source[0] not in "[{(" or _is_of_one_class(schema) or _is_exact(schema, value):
@@ -881,10 +880,10 @@ def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
-    """Return whether a checker must be told the type of a default that is a list, a mapping or a tuple of values.
+    """Return whether a default that is a list, a mapping or a tuple of values needs a cast for type checkers.
 
-    In an assignment a checker takes a list for one of the type that is declared. In a call, as that of `Field`, mypy
-    does so only where the type is not a union, and pyright cannot tell what an empty list of anything holds.
+    In an assignment, a checker infers the declared type. In a call such as `Field(…)`, mypy only does so for types that
+    are not unions, and pyright does not infer the items of an empty list.
     """
     if source[0] in "[{":
         match schema:
@@ -896,7 +895,7 @@ def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _is_mistaken(schema: Json, value: Json) -> bool:
-    """Return whether a value has a list or mapping that mypy takes for none of those types that it can have there."""
+    """Return whether a value contains a list or mapping with a type that mypy cannot infer."""
     match schema, value:
         case {"anyOf": choices}, list() | dict():
             several = [choice for choice in choices if choice.get("type") in ("array", "object")]
@@ -914,7 +913,7 @@ def _is_mistaken(schema: Json, value: Json) -> bool:
 
 
 def _natural(value: Json) -> Json:
-    """Return the type that checkers find for a value on its own, as a schema; `None` if they do not agree on one."""
+    """Return the type that checkers infer for a value on its own, as a schema; `None` if they disagree."""
     match value:
         case list() | dict():
             kinds: list[Json] = []
@@ -938,7 +937,7 @@ def _natural(value: Json) -> Json:
 
 
 def _has_empty(value: Json) -> bool:
-    """Return whether there is an empty list or mapping in a value, or it is one."""
+    """Return whether a value is, or contains, an empty list or mapping."""
     match value:
         case list() | dict():
             return not value or any(map(_has_empty, value.values() if isinstance(value, dict) else value))
@@ -947,9 +946,9 @@ def _has_empty(value: Json) -> bool:
 
 
 def _is_taken(schema: Json, value: Json) -> bool:
-    """Return whether a checker takes the expression of this value for one of the schema's type.
+    """Return whether a checker accepts the expression of this value for the schema's type.
 
-    It does for what cannot change, however wide its type; of lists and mappings it must find the very type.
+    Immutable values may have a narrower type; lists and mappings need the exact type.
     """
     match schema:
         case {"prefixItems": items}:
@@ -965,7 +964,7 @@ def _is_taken(schema: Json, value: Json) -> bool:
 
 
 def _is_found(schema: Json, values: Sequence[Json]) -> bool:
-    """Return whether a checker finds this type, and no other, for what the values have in common."""
+    """Return whether this is the type that checkers infer for the values together."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
             return _is_found(inner, [value for value in values if value is not None])
@@ -977,7 +976,7 @@ def _is_found(schema: Json, values: Sequence[Json]) -> bool:
 
 
 def _is_exact(schema: Json, value: Json) -> bool:
-    """Return whether the type that checkers find for the expression of this value on its own is the schema's."""
+    """Return whether the type that checkers infer for this value on its own is the schema's."""
     match schema, value:
         case {"prefixItems": places}, list():
             return all(map(_is_exact, places, value))
@@ -992,7 +991,7 @@ def _is_exact(schema: Json, value: Json) -> bool:
 
 
 def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
-    """Return whether the type that checkers find for what these values have in common is the schema's."""
+    """Return whether the type that checkers infer for these values together is the schema's."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
             return _is_exact_for_all(inner, [value for value in values if value is not None])
@@ -1000,7 +999,7 @@ def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
             return any(isinstance(value, float) for value in values)
         case _:
             telling = [value for value in values if "$ref" in schema or value not in ([], {})]
-            return bool(telling) and all(_is_exact(schema, value) for value in telling)  # the others tell of empty ones
+            return bool(telling) and all(_is_exact(schema, value) for value in telling)  # empty ones adapt
 
 
 def _is_of_one_class(schema: Json) -> bool:
@@ -1013,14 +1012,14 @@ def _is_of_one_class(schema: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """A pointer as a reader sees it: from the root or a definition, through properties, lists and alternatives."""
+    """A pointer for names: from the root or a definition, through properties, lists and alternatives."""
 
     definition: str | None
     steps: tuple[naming.Step, ...]
 
 
 def _best(group: _ClassGroup) -> Pointer:
-    """Return the place that names a class: a definition before others, then the shortest."""
+    """Return the place that names a class: preferably in a definition, then the shortest."""
     return min(group.pointers, key=_rank)
 
 
@@ -1062,7 +1061,7 @@ def _takes_a_step(keyword: str, following: str | int, document: Document) -> boo
 
 
 def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
-    """Return a name for an alternative that its neighbours lack: its title, a value that it alone has, or its keys."""
+    """Return a distinctive name for an alternative: its title, a value that only it has, or its keys."""
     try:
         value = document.get_value(Leaf(document.name, pointer))
     except KeyError:
@@ -1090,9 +1089,7 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
 
 @dataclass(slots=True)
 class _Group:
-    """The constants, properties and `required` of one choice's alternatives, counted; `objects` are those with
-    properties.
-    """
+    """The constants, properties and `required` of a choice's alternatives, counted; `objects` have properties."""
 
     constants: Counter[tuple[str, str]] = field(default_factory=Counter)
     properties: Counter[str] = field(default_factory=Counter)
@@ -1101,13 +1098,13 @@ class _Group:
 
 
 def _group(document: Document, pointer: Pointer) -> _Group:
-    """Return the alternatives among which one stands; none if it is alone."""
+    """Return the alternatives next to a given one; none if it is the only one."""
     return _grouped(document, pointer[:-1]) if isinstance(pointer[-1], int) else _Group()
 
 
 @lru_cache(maxsize=8)
 def _grouped(document: Document, pointer: Pointer) -> _Group:
-    """Return the alternatives of the choice at `pointer`, counted once for all of them."""
+    """Return the alternatives of the choice at `pointer`, counted once."""
     group = _Group()
     for leaf in document.find_children(Leaf(document.name, pointer[:-1]), str(pointer[-1])):
         value = document.get_value(leaf)
@@ -1125,7 +1122,7 @@ def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
-    """Return the properties that can only be one text, by name."""
+    """Return the properties that must equal a string, by name."""
     constants = {}
     for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):
@@ -1136,15 +1133,15 @@ def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
 
 
 def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
-    """Return the names that a class may have, from the shortest on."""
+    """Return the possible names of a class, from the shortest on."""
     trail = _trail(_best(group), group.document)
     return naming.list_nested_names(stem, root, trail.definition, trail.steps)
 
 
 def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
-    """Return the name at a height of the ladder; above it, the longest name and a digest of what it represents.
+    """Return the name at a height of the ladder; above it, the longest name and a digest of the schema.
 
-    Where another module has the very same at the same place, the digest is of the module's `stem`, too.
+    If another module has an identical schema at the same place, the digest includes the module's `stem`.
     """
     if height < len(ladder):
         return ladder[height]

@@ -1,4 +1,4 @@
-"""Model modules: the only caller of datamodel-code-generator.
+"""Generates modules of models; the only caller of datamodel-code-generator.
 
 Its `DataType` prints each type, and its `BaseModel` renders each class with our template, which adds the names,
 defaults and docstrings as literals. The source is checked (`inspection`) and used unchanged.
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 class ModelModule:
     """A module of models.
 
-    `source` is its text, without a header and not formatted. `classes` are all that it defines. `parameters` are those
-    of the client's method, made of the first part's class: required ones first, otherwise in schema order. `extra`
-    is the type of the values of other properties; None if the schema allows none.
+    `source` is its text, unformatted and without a header. `classes` are all of its classes. `parameters` are the
+    parameters of the client's method, from the first part's class: required ones first, otherwise in schema order.
+    `extra` is the type of additional properties; None if the schema allows none.
     """
 
     source: Code
@@ -71,7 +71,7 @@ class ModelModule:
 
 
 def load() -> None:
-    """Load the generator and have it write a class, so that the first tool takes it no longer than the others."""
+    """Import the generator and render a class, so that the first tool is not slower than the others."""
     properties = {"type": "object", "properties": {"any": {"type": "string"}}}
     schema = ir.Schema(properties, dialects.DRAFT_2020_12.uri, Place(""))
     make_shared_modules([ir.SharedSchema("any", naming.name_shared("any"), schema)])
@@ -82,13 +82,13 @@ def find_homes(
 ) -> dict[str, ImportedType]:
     """Return the class of each shared schema, by its name under `schemas`, and its module below `models.shared`.
 
-    An object with properties has a class, and so does a mapping, for whole results; an enumeration or a scalar has the
-    name of its type, and any other schema has no entry.
+    Objects with properties and mappings have a class, the latter for whole results; enumerations and scalars have a
+    named type, and any other schema has no entry.
 
     Args:
         shared: The manifest's shared schemas.
         tools: The tools whose models use them.
-        taken: Names that the package has for something else.
+        taken: Reserved names of the package.
     """
     homes = {schema.name: _find_home(schema) for schema in shared}
     imported = {name: home for name, home in homes.items() if home is not None}
@@ -113,7 +113,7 @@ def _find_home(schema: ir.SharedSchema) -> ImportedType | None:
 def _taken_whole(
     tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, ImportedType]
 ) -> frozenset[str]:
-    """Return the shared schemas with classes that the arguments of tools may be, or may extend."""
+    """Return the shared schemas with classes that the arguments of tools can equal or extend."""
     waiting = [name for tool in tools for name in tool.input.extended]
     seen: set[str] = set()
     while waiting:
@@ -127,7 +127,7 @@ def _taken_whole(
 def _with_parameters(
     shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, ImportedType], taken: ReservedNames
 ) -> dict[str, ImportedType]:
-    """Return the homes of those shared schemas that have these names, with their fields as arguments."""
+    """Return the homes of the shared schemas with these names, with their fields as arguments."""
     imported = _in("", homes)
     schemas = [schema for schema in shared if schema.name in names]
     drafts = []
@@ -146,19 +146,19 @@ def make_modules(
 ) -> list[ModelModule]:
     """Return the models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and nested classes.
 
-    A module depends on its own tool alone.
+    A module only depends on its own tool.
 
     Args:
         tools: The tools.
         shared: The `homes` of the manifest's shared schemas, for imports of their classes.
-        taken: Names that the package has for something else.
+        taken: Reserved names of the package.
     """
     imported = _in("shared.", shared or {})
     return [_module(_draft(tool, imported, taken)) for tool in tools]
 
 
 def _in(folder: str, shared: Mapping[str, ImportedType]) -> dict[str, ImportedType]:
-    """Return classes with their modules as seen from next to a folder, or from inside it."""
+    """Return classes with their modules relative to a folder's parent, or to the folder."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
@@ -186,18 +186,18 @@ def _ways(tool: ir.Tool) -> tuple[Way, ...]:
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
-    """Return whether the root of a schema has `type: object` that no reference hides."""
+    """Return whether the root of a schema has an effective `type: object`."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
     hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
     return schema.wire.get("type") == "object" and not hidden
 
 
 def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: ReservedNames = NOTHING) -> list[ModelModule]:
-    """Return the models of prompts and resource templates: of their arguments, and of the answers to their questions.
+    """Return the models of prompts and resource templates: their arguments, and the answers to their questions.
 
     Args:
-        primitives: Those that the handlers serve, so that there is someone to use the models.
-        taken: Names that the package has for something else.
+        primitives: The primitives with handlers, which use the models.
+        taken: Reserved names of the package.
     """
     return [_module(_primitive_draft(primitive, taken)) for primitive in primitives]
 
@@ -224,7 +224,7 @@ def _arguments(arguments: Sequence[ir.Argument]) -> Json:
 
 
 def _answers(questions: Sequence[ir.Question]) -> Iterator[ModelDocument]:
-    """Yield the answers to those questions that are asked with a form."""
+    """Yield the answers to questions with a form."""
     for question in questions:
         if question.schema is not None:
             document = Document(f"question {question.name}", question.schema, merged=True)
@@ -236,8 +236,8 @@ def _answers(questions: Sequence[ir.Question]) -> Iterator[ModelDocument]:
 class SharedModules:
     """The modules of shared schemas: `of` has each module by the schema's name under `schemas`.
 
-    Schemas that refer to each other have their classes in one module, since modules cannot import each other; their own
-    modules import the classes. `circles` are these modules by their names below `models.shared`.
+    The classes of schemas that reference each other share a module, since modules cannot import each other; the
+    schemas' own modules import the classes. `circles` are the shared modules, by their names below `models.shared`.
     """
 
     of: Mapping[str, ModelModule] = field(default_factory=dict)
@@ -253,8 +253,8 @@ def make_shared_modules(
 
     Args:
         shared: All of the manifest's shared schemas.
-        imported_classes: Their `homes`, where they are known.
-        taken: Names that the package has for something else.
+        imported_classes: Their `homes`, if known.
+        taken: Reserved names of the package.
     """
     imported = _in("", find_homes(shared) if imported_classes is None else imported_classes)
     groups = _groups(shared, imported)
@@ -279,7 +279,7 @@ def make_shared_modules(
 
 
 def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]) -> list[list[ir.SharedSchema]]:
-    """Group the shared schemas that have classes: a group of schemas refer to each other."""
+    """Group the shared schemas with classes by reference cycles."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
         if schema.name in homes and not homes[schema.name].is_type:
@@ -290,7 +290,7 @@ def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]
 def _shared_draft(
     members: Sequence[ir.SharedSchema], imported: Mapping[str, ImportedType], taken: ReservedNames
 ) -> _Draft:
-    """Return the module of a shared schema, or of several that refer to each other."""
+    """Return the module of a shared schema, or of a reference cycle of several."""
     alone = len(members) == 1
     parts = tuple(
         ModelDocument(
@@ -316,12 +316,12 @@ def _shared_draft(
 
 
 def _type_module(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
-    """Return the module of a shared schema that has a type and no class."""
+    """Return the module of a shared schema with a named type."""
     return _enumeration(schema, home) if home.members else _scalar(schema, home)
 
 
 def _scalar(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
-    """Return the module of a shared schema that is a scalar."""
+    """Return the module of a shared scalar."""
     document = Document("shared", schema.schema)
     title = f"The shared schema ``{schema.name}``."
     doc = descriptions.describe(document, document.root)
@@ -337,13 +337,13 @@ def _scalar(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
 
 
 def _list_scalar_choices(home: ImportedType) -> tuple[Code, ...]:
-    """Return the types that a shared scalar is a union of."""
+    """Return the alternatives of a shared scalar."""
     types = list_scalar_types(home.scalars, is_exact=home.is_exact)
     return tuple(_FORMATS[each["format"]] if "format" in each else _SCALARS[each["type"]] for each in types)
 
 
 def _enumeration(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
-    """Return the module of a shared schema that is one of some values."""
+    """Return the module of a shared enumeration."""
     values = naming.name_values(schema.names)
     members = [each for each in home.members if each is not None]
     kind = fill(
@@ -368,7 +368,7 @@ def _enumeration(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
 
 
 def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
-    """Return the types that are one of some constants, each for itself."""
+    """Return the types for some constants, one for each."""
     return tuple(fill("None") if each is None else fill("Literal[{}]", format_literal(each)) for each in members)
 
 
@@ -383,7 +383,7 @@ from typing import Final, Literal, TypeAlias
 
 
 def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
-    """Return the module of a shared schema whose classes are in the module `home`."""
+    """Return the module of a shared schema that imports its classes from the module `home`."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
     head = fill(_HEAD, format_docstring(f"Models of the shared schema ``{schema.name}``."))
     (taken,) = make_groups({f".{home}": [each.name for each in own]})
@@ -392,7 +392,7 @@ def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -
 
 
 def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
-    """Return the shared schemas with the paths that the policies of all tools redact in them."""
+    """Return the shared schemas with the paths in them that any tool's policy redacts."""
     imported = find_homes(shared)
     schemas = {schema.name: schema.schema for schema in shared}
     ways_by_schema: dict[str, set[Way]] = defaultdict(set)
@@ -408,9 +408,9 @@ def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A module before its classes are written; `ids` is the module of the types of ids, `place` what it is made of.
+    """A module before its classes are rendered; `ids` is the module of the types of ids, `place` its origin.
 
-    Where it is a `circle`, each part represents itself, and the order of its classes is left to their parts.
+    If it is a `circle`, each part represents itself, and determines the order of its classes.
     """
 
     doc: str
@@ -428,7 +428,7 @@ class _Draft:
 
     @property
     def groups(self) -> Mapping[Name, tuple[Name, ...]]:
-        """The classes that stand together, by the first of them."""
+        """The classes that belong together, by the first one."""
         roots = {part.name for part in self.parts if self.circle}
         groups: list[list[Name]] = []
         for plan in self.plans:
@@ -498,10 +498,10 @@ def _module(draft: _Draft) -> ModelModule:
 
 
 def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
-    """Map the modules that models import from to the names that they import.
+    """Map the modules that models import from to the imported names.
 
     Raises:
-        LookupError: A name is not listed in `naming.MODEL_IMPORTS`, so that a class could be called like it.
+        LookupError: A name is not listed in `naming.MODEL_IMPORTS`, so a class could have the same name.
     """
     if unlisted := sorted({*names} - naming.MODEL_NAMES):
         raise LookupError(f"models import {', '.join(unlisted)}, which `naming.MODEL_IMPORTS` does not list")
@@ -532,10 +532,10 @@ from __future__ import annotations
 
 
 def _ordered(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[Name]:
-    """Return the classes in the order in which they are written.
+    """Return the classes in the order of the module.
 
-    In each group, a class follows the classes that it refers to, unless they refer to each other. Classes of other
-    values than objects come last, in the order of `written`, since Python evaluates the types in brackets after their
+    In each group, a class follows the classes that it references, unless they reference each other. Classes of other
+    values than objects are last, in the order of `written`, since Python evaluates the types in brackets after their
     base.
     """
     named = {plan.name: _references(plan) for plan in draft.plans}
@@ -554,7 +554,7 @@ def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
     order: dict[Name, None] = {}
     entered: set[Name] = set()
     for start in named:
-        path = [(start, iter([start]))]  # not recursive: classes may name each other in a chain of thousands
+        path = [(start, iter([start]))]  # not recursive: chains of references may have thousands of classes
         while path:
             name, others = path[-1]
             following = next((other for other in others if other in named and other not in entered), None)
@@ -568,7 +568,7 @@ def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
 
 
 def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name]) -> Iterator[Code]:
-    """Yield the lines that import these names: from far to near, with an empty line between the kinds of modules."""
+    """Yield the import lines for these names, from far to near, with an empty line between kinds of modules."""
     table: dict[str, Collection[str]] = {home: {name} for home, name in shared.items()}
     table |= dict(known.items())
     homes = sorted(make_groups(table), key=_kind)
@@ -585,7 +585,7 @@ def _kind(home: ImportGroup) -> int:
 
 
 def _formats(plan: ClassPlan) -> Iterator[str]:
-    """Yield the formats of texts in the types of a class."""
+    """Yield the formats of strings in the types of a class."""
     for schema in _types(plan):
         yield from find_formats(schema)
 
@@ -610,7 +610,7 @@ def _runtime(plan: ClassPlan) -> Iterator[Name]:
 
 
 def _base(plan: ClassPlan) -> Name:
-    """Return the class of the runtime that a class inherits from."""
+    """Return the runtime's base class of a class."""
     if plan.values is None:
         return Name("Model" if plan.root is None else "Root")
     return Name("OpenModel" if plan.root is None else "Map")
@@ -628,7 +628,7 @@ def _class(plan: ClassPlan, written: ClassSource | None, place: Place) -> Class:
 
 
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
-    """Return the type of a field, with the annotation of a field that can be absent."""
+    """Return the type of a field, with a marker if the field can be absent."""
     if plan.form == "absent":
         return surface.make_optional(kind)
     if plan.form == "nullable":
@@ -687,13 +687,13 @@ def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
         orders.append(waiting)
         places = {plan.name: index for index, plan in enumerate(waiting)}
         waiting = sorted(waiting, key=lambda plan: max((places.get(name, -1) for name in _evaluated(plan)), default=-1))
-    if waiting != orders[-1]:  # they evaluate each other
+    if waiting != orders[-1]:  # their bases form a cycle
         waiting.sort(key=lambda plan: plan.name)
     return [*done.values(), *waiting]
 
 
 def _evaluated(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the classes in brackets after the base of a class of another value than an object."""
+    """Yield the classes in the base's brackets, for a class of another value than an object."""
     return find_referred(plan.root if plan.values is None else None)
 
 
@@ -788,7 +788,7 @@ def _data_type(schema: Json, later: Container[str] = (), roots: Collection[str] 
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
     """Return a type as the generator prints it; its source was checked with its class.
 
-    `members` are the types that shared enumerations and scalars represent.
+    `members` are the types of shared enumerations and scalars.
     """
     hint = printed.type_hint
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
@@ -824,7 +824,7 @@ _FORMATS = {
     "uri": Name("AnyUrl"),
     "uuid": Name("UUID"),
 }
-"""The types of texts with a format."""
+"""The types of strings with a format."""
 
 _SCALARS = {
     "boolean": Name("bool"),
@@ -837,7 +837,7 @@ _SCALARS = {
 
 
 def _view(plan: ClassPlan, bracketed: DataType | None) -> dict[str, Any]:
-    """Return a class as the template needs it: all of it is Python source, which the generator writes unchanged."""
+    """Return a class for the template: all of it is Python source, which the generator writes unchanged."""
     base = plan.shared.name if plan.shared is not None else _base(plan)
     keywords = [
         *([fill('extra="forbid"')] if plan.closed else ()),

@@ -1,7 +1,4 @@
-"""The description of a schema for a reader: its own, and in words all that its type cannot say.
-
-It decides nothing; the schema does.
-"""
+"""Describes a schema for readers: its own description, and in words the keywords that its type cannot express."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProp
 def describe(
     document: Document, expression: Expression, is_described: Callable[[Expression], bool] = lambda _: False
 ) -> str:
-    """Return the description of a schema, and all that its keywords add to its type; empty if there is neither.
+    """Return the description of a schema, and sentences for keywords that its type does not express; possibly empty.
 
-    What keywords add is omitted for a schema that `is_described` with its type.
+    Sentences for keywords are omitted if its type already is described (`is_described`).
     """
     leaves = [*document.find_leaves(expression)]
     text = next((text for leaf in leaves if (text := _text(document.get_value(leaf), "description"))), "")
@@ -41,13 +38,13 @@ def describe(
 
 
 def append_sentences(text: str, sentences: Sequence[str]) -> str:
-    """Append sentences to a text, in their own paragraph if the text has several lines."""
+    """Append sentences to a text, as a separate paragraph if the text has several lines."""
     text = text.strip()
     if not text or not sentences:
         return text or " ".join(sentences)
     if "\n" in text:
         return f"{text}\n\n{' '.join(sentences)}"
-    return f"{text}{'' if text[-1] in '.!?:;。！？' else '.'} {' '.join(sentences)}"  # noqa: RUF001 - Chinese ends so
+    return f"{text}{'' if text[-1] in '.!?:;。！？' else '.'} {' '.join(sentences)}"  # noqa: RUF001 - Chinese
 
 
 def summarize(document: Document, leaf: Leaf) -> str:
@@ -87,7 +84,7 @@ def _sentences(document: Document, leaf: Leaf, is_described: Callable[[Expressio
 
 
 def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
-    """Return the keywords of a subschema that say something in its dialect; `deprecated` does in all."""
+    """Return the meaningful keywords of a subschema in its dialect; `deprecated` has a meaning in all."""
     known = document.dialect.keywords | {"deprecated"}
     return {keyword: value for keyword, value in document.get_keywords(leaf).items() if keyword in known}
 
@@ -135,7 +132,7 @@ def _counts(low: int | float | None, high: int | float | None, unit: str) -> Ite
 def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
     low, high = _number(keywords.get("minimum")), _number(keywords.get("maximum"))
     above, below = _number(keywords.get("exclusiveMinimum")), _number(keywords.get("exclusiveMaximum"))
-    if keywords.get("exclusiveMinimum") is True:  # so draft-04 says it
+    if keywords.get("exclusiveMinimum") is True:  # draft-04
         low, above = None, low
     if keywords.get("exclusiveMaximum") is True:
         high, below = None, high
@@ -152,7 +149,7 @@ def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the members of an enumeration that a `Literal` cannot hold."""
+    """Yield the members of an enumeration that a `Literal` cannot contain."""
     members: Json = keywords.get("enum")
     if members is None and "const" in keywords:
         members = [keywords["const"]]
@@ -165,7 +162,7 @@ def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> It
 
 
 def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
-    """Yield sentences about keys next to the properties."""
+    """Yield sentences about other keys than the properties."""
     properties, required = keywords.get("properties") or {}, keywords.get("required")
     if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
         yield f"Requires {_listed(unnamed)}."

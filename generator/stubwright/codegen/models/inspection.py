@@ -1,6 +1,6 @@
-"""A check of generated source: models and methods of clients may have declarations and calls of the client alone.
+"""Checks generated source: models and client methods may only contain declarations and calls of the client.
 
-The generator prints the literals of enumerations itself, so its output is checked before it is used.
+datamodel-code-generator prints the literals of enumerations itself, so its output is checked before use.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ def parse_declaration(text: str, name: Name) -> Code:
     """Return the text of the class `name` as source if it only declares fields.
 
     Raises:
-        ValueError: It is not.
+        ValueError: It does not.
     """
     match ast.parse(text).body:
         case [ast.ClassDef() as written] if written.name == name:
             require_declarations(written)
             return trust(text)
         case _:
-            raise ValueError(f"something was written that is not the class `{name}`")
+            raise ValueError(f"the generated text is not the class `{name}`")
 
 
 def require_declarations(written: ast.ClassDef) -> None:
-    """Check that a class has only annotated fields and docstrings, and calls only functions that make fields.
+    """Check that a class only has annotated fields and docstrings, and only calls functions that make fields.
 
     Raises:
         ValueError: It has something else.
@@ -71,7 +71,7 @@ def require_declarations(written: ast.ClassDef) -> None:
 
 
 def parse_module(text: str) -> Code:
-    """Return the text of a module of models as source if it only imports names that models need and declares classes.
+    """Return the text of a module of models as source if it only imports names for models and declares classes.
 
     Raises:
         ValueError: It does something else.
@@ -87,7 +87,7 @@ def parse_module(text: str) -> Code:
             case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id="TypeAlias"), value=ast.Name()):
                 continue
             case _:
-                raise ValueError(f"a module of models would have code that it does not need: `{ast.unparse(part)}`")
+                raise ValueError(f"a module of models has unexpected code: `{ast.unparse(part)}`")
     return trust(text)
 
 
@@ -101,7 +101,7 @@ def parse_method(text: str) -> Code:
         case [ast.ClassDef(bases=[], keywords=[], decorator_list=[], body=[ast.AsyncFunctionDef() as written])]:
             pass
         case _:
-            raise ValueError("something was kept that is not a method")
+            raise ValueError("the cached text is not a method")
     match written.body:
         case [
             ast.Expr(value=ast.Constant(value=str())),
@@ -157,7 +157,7 @@ def _is_decorator(value: ast.expr) -> bool:
 
 
 def _is_import_of_models(part: ast.ImportFrom) -> bool:
-    """Return whether a line imports names that models need, and no others under a name that may be called."""
+    """Return whether a line only imports names for models, with no other aliases for callables."""
     names = {alias.asname or alias.name for alias in part.names}
     if part.level:
         return _CALLED.isdisjoint(names) and "*" not in names
@@ -168,7 +168,7 @@ def _is_import_of_models(part: ast.ImportFrom) -> bool:
 
 
 def _is_type(text: str) -> bool:
-    """Return whether a text is a type that is looked up later, of names and values of `Literal` alone."""
+    """Return whether a text is a type of names and of values of `Literal`, for later evaluation."""
     if text.isidentifier():
         return True
     kind = ast.parse(text, mode="eval").body
@@ -185,7 +185,7 @@ def _is_literal(value: ast.expr) -> bool:
 
 
 def _texts_among_types(kind: ast.expr) -> Iterator[str]:
-    """Yield the texts in a type that are neither values of a `Literal` nor arguments of a call."""
+    """Yield the strings in a type, except values of a `Literal` and arguments of calls."""
     waiting: list[ast.AST] = [kind]
     while waiting:
         match waiting.pop():

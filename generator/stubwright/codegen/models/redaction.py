@@ -1,4 +1,4 @@
-"""The properties of objects that a policy redacts, so that no class shows them in its `repr`."""
+"""Finds the properties that a policy redacts, so that no class shows them in its `repr`."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import TypeAlias
 from stubwright.codegen.models.types import Const, Document, Expression, FixedTuple, Free, Items, Object
 
 Way: TypeAlias = tuple[str, ...]
-"""The steps of a JSON Pointer; none if all is meant."""
+"""The steps of a JSON Pointer; empty for the whole value."""
 
 
 @dataclass(slots=True)
 class Marks:
-    """The redacted properties by their objects, and ways into shared schemas, which are described elsewhere."""
+    """The redacted properties by object, and ways into shared schemas, which are described elsewhere."""
 
     properties: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
     elsewhere: set[tuple[str, Way]] = field(default_factory=set)
 
     def find_redacted(self, thing: Object) -> tuple[str, ...]:
-        """Return the redacted properties of an object, sorted; it need not name all of them."""
+        """Return the redacted properties of an object, sorted; they may include names that it does not have."""
         return tuple(sorted(self.properties.get(thing, ())))
 
 
 def find_marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
     """Return the redacted properties that `ways` refer to from the root of a document.
 
-    A value without its own class is redacted as a whole, in the object that holds it, since it may hold more than
-    the way means; a text that is JSON, for instance.
+    A value without its own class is redacted as a whole, in the object that contains it, since it may contain more than
+    the way refers to; it may be a JSON text, for instance.
 
     Args:
         document: The document.
@@ -50,13 +50,11 @@ class _Walk:
     seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
 
     def follow(self, expression: Expression, way: Way) -> bool:
-        """Mark what a way refers to in the values of an expression, and return whether classes alone hold all of
-        that.
-        """
+        """Mark the targets of a way in the values of an expression, and return whether all of them are in classes."""
         settled = self.document.settle(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]
-        self.seen[settled, way] = True  # until all is known, so that a circle does not decide against itself
+        self.seen[settled, way] = True  # provisional, so that a cycle does not decide against itself
         is_root = settled == self.document.settle(self.document.root)
         held = [self._alternative(each, way, is_root=is_root) for each in self.document.shape(settled)]
         self.seen[settled, way] = all(held)
@@ -86,7 +84,7 @@ class _Walk:
     def _object(self, thing: Object, way: Way) -> None:
         named = {each.name: each.expression for each in thing.properties}
         for other in map(self.document.find_shared, self.document.find_extended(thing)):
-            if other is not None and other in self.imported:  # whose class may be the base of this one's
+            if other is not None and other in self.imported:  # its class may be the base class
                 self.made.elsewhere.add((other, way))
         for name in way[:1] or named or ("",):
             below = name in named and self.follow(named[name], way[1:])

@@ -1,9 +1,9 @@
-"""Names of classes that a package has for something else, so that no class below another may take them.
+"""Finds the class names that a package already uses, which nested classes must avoid.
 
-The classes of arguments, results, answers and shared schemas are called as they are whatever else there is, and so is
-what every package exports. A class below one of them is called by it and by its place, which may be the name of
-another: a schema `User` whose property `type` is an object, and a schema `UserType`. Then the one below takes a digest
-of its place. Where two classes below others meet, both do.
+The classes of arguments, results, answers and shared schemas, and all exports, always have their own names. A nested
+class is named after its parent and its place, and can collide with them: a schema `User` with an object as its property
+`type`, and a schema `UserType`. The nested class then has a digest of its place. If two nested classes collide, both
+have one.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _Models = TypeVar("_Models")
 
 @dataclass(frozen=True, slots=True)
 class ReservedNames:
-    """Names that are taken, sorted."""
+    """Reserved names, sorted."""
 
     names: tuple[str, ...] = ()
 
     def list_under(self, stem: str, own: Iterable[str]) -> frozenset[str]:
-        """Return the names that a class below a module's classes may meet; `stem` begins all of these, `own` are they.
+        """Return the reserved names that begin with `stem`, except `own`, the names of the module's own classes.
 
-        What is made with them depends on nothing else here.
+        The models of a module depend on no other reserved names.
         """
-        # No name is behind the greatest character, so that it ends the names with this start.
+        # The greatest character sorts after all names with this prefix.
         start, end = (bisect_left(self.names, f"{stem}{last}") for last in ("", "\U0010ffff"))
         return frozenset(self.names[start:end]).difference(own)
 
     def with_met(self, defined: Iterable[str]) -> ReservedNames:
-        """Add the names that are defined more than once; `defined` has the names of each module's classes."""
+        """Add the names with several definitions; `defined` has the names of each module's classes."""
         met = {name for name, times in Counter(defined).items() if times > 1}
         return self if met <= {*self.names} else ReservedNames(tuple(sorted(met.union(self.names))))
 
@@ -48,7 +48,7 @@ NOTHING = ReservedNames()
 
 
 def reserve(manifest: ir.Manifest) -> ReservedNames:
-    """Return the names that are taken in the package of a manifest before its models are made."""
+    """Return the reserved names of a manifest's package before its models are made."""
     names: set[str] = {*ALWAYS, *naming.PAGE_NAMES, *(OF_HANDLES if manifest.handles else ())}
     names |= OF_PAGES if any(tool.paginate for tool in manifest.tools) else set()
     names |= {handle.id for handle in manifest.handles}
@@ -66,19 +66,19 @@ def reserve(manifest: ir.Manifest) -> ReservedNames:
 
 
 def reserve_of_tool(tool: ir.Tool) -> frozenset[str]:
-    """Return the classes of a tool that are called as they are whatever else there is."""
+    """Return the classes of a tool whose names are fixed."""
     output = [naming.name_output_class(tool.names)] if tool.output is not None else []
     return frozenset([naming.name_input_class(tool.names), *output, *_asking(tool)])
 
 
 def reserve_of_shared(manifest: ir.Manifest, taken: ReservedNames) -> frozenset[str]:
-    """Return the names that classes below those of the manifest's shared schemas may meet."""
+    """Return the names that nested classes of the manifest's shared schemas may collide with."""
     own = {naming.name_shared_class(schema.names) for schema in manifest.shared}
     return frozenset(name for schema in manifest.shared for name in taken.list_under(schema.names.stem, own))
 
 
 def reserve_of_primitive(primitive: ir.Primitive) -> frozenset[str]:
-    """Return the classes of a resource, a template or a prompt that are called as they are whatever else there is."""
+    """Return the classes of a resource, a template or a prompt whose names are fixed."""
     arguments = [naming.name_arguments(primitive.names, primitive.kind)] if primitive.has_model else []
     return frozenset([*arguments, *_asking(primitive)])
 
@@ -96,9 +96,9 @@ def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
 def settle(
     first: ReservedNames, make: Callable[[ReservedNames], _Models], names: Callable[[_Models], Iterable[str]]
 ) -> tuple[_Models, ReservedNames]:
-    """Call `make` with the names that met in its result until no new ones do; return that and the names taken."""
+    """Call `make` with the colliding names of its result until there are no new ones; return that and all names."""
     models = make(first)
-    # Names are only added, so that this ends.
+    # Names are only added, so this terminates.
     while (more := first.with_met(names(models))) is not first:
         first = more
         models = make(first)

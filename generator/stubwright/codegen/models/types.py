@@ -1,7 +1,7 @@
-"""The shapes of a JSON Schema: the types of its instances, and nothing else.
+"""Reads a JSON Schema as shapes: the types of its instances.
 
-A shape never omits an instance that the schema accepts; if a keyword has no type, it is wider. It makes no names and no
-Python.
+A shape accepts every valid instance; keywords without an equivalent type make it wider. Names and Python source are
+made elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_FOLDED = 3
 _MOST_PARTS = 200
 _MOST_SHAPES = 5000
 _MOST_CONSTANTS = 1000
-_GREATEST = 2**63 - 1  # type checkers take no greater number in a `Literal`
+_GREATEST = 2**63 - 1  # the largest number that type checkers accept in a `Literal`
 _SCALARS: tuple[Scalar, ...] = ("string", "number", "boolean", "null")
 _ANNOTATIONS = frozenset(
     {"$anchor", "$comment", "$defs", "$id", "$ref", "$schema", "default", "definitions", "deprecated", "description"}
@@ -36,7 +36,7 @@ _ANNOTATIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One subschema: the document it is in, and where."""
+    """A subschema: its document, and its place in it."""
 
     document: str
     pointer: Pointer
@@ -44,7 +44,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """An instance that all parts accept. Without parts, any instance."""
+    """An instance that all parts accept; any instance if it has no parts."""
 
     parts: tuple[Expression, ...]
     depth: int = field(default=0, compare=False)
@@ -65,9 +65,9 @@ ANYTHING = AllOf(())
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Any value of one scalar type; `any` is any value of any type.
+    """Any value of a scalar type; `any` is any value of any type.
 
-    `format` is that of a string which has a type, and `handle` the kind of handle whose id a string is.
+    `format` is the format of a string if it has a type, and `handle` the kind of handle if the string is an id.
     """
 
     type: Scalar | Literal["any"]
@@ -77,7 +77,7 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """One string, integer or boolean. `type` tells `1` from `true`, which are equal in Python."""
+    """A string, integer or boolean; `type` distinguishes `1` from `true`, which are equal in Python."""
 
     type: Literal["string", "integer", "boolean"]
     value: str | int | bool
@@ -85,21 +85,21 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list whose items are all of one expression."""
+    """A list whose items all match one expression."""
 
     item: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class FixedTuple:
-    """A list of fixed length, with an expression for each place."""
+    """A list of fixed length, with an expression for each item."""
 
     items: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property that a schema names."""
+    """A named property of a schema."""
 
     name: str
     expression: Expression
@@ -109,9 +109,9 @@ class Property:
 class Object:
     """An object.
 
-    `closed` is true if it has no keys but its properties; `values` is what its other keys hold, where that is said.
-    `required` may name keys that are no properties. `pointer` is the subschema that it was made from, where it is one;
-    it takes no part in equality.
+    `closed` is true if only its properties are allowed as keys; `values` describes the values of other keys, if the
+    schema does. `required` may name keys that are not properties. `pointer` is its original subschema, if there is
+    exactly one; it does not count for equality.
     """
 
     properties: tuple[Property, ...] = ()
@@ -126,7 +126,7 @@ Shape: TypeAlias = tuple[Alternative, ...]
 
 BASE64 = "base64"
 FORMATS = frozenset({BASE64, "date", "date-time", "time", "uri", "uuid"})
-"""The formats of strings, `contentEncoding` among them, that have types in Python."""
+"""The formats of strings that have Python types, including values of `contentEncoding`."""
 
 ANY = Free("any")
 LIST = Items(ANYTHING)
@@ -135,7 +135,7 @@ OBJECT = Object()
 
 
 def join_all(*parts: Expression) -> Expression:
-    """Return the conjunction, flat and without repetition; of parts that are folded too often, the first alone."""
+    """Return the conjunction, flat and without repetition; beyond the limits, the first part alone."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AllOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
     if len(unique) == 1:
@@ -145,7 +145,7 @@ def join_all(*parts: Expression) -> Expression:
 
 
 def join_any(*parts: Expression) -> Expression:
-    """Return the disjunction, flat and without repetition; of parts that are folded too often, anything."""
+    """Return the disjunction, flat and without repetition; beyond the limits, anything."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
     if len(unique) == 1:
@@ -159,22 +159,22 @@ def _depth(parts: Sequence[Expression]) -> int:
 
 
 class Document:
-    """One schema, which gives the shapes of its parts. Results are retained, so that asking again costs a look-up.
+    """A schema, and the shapes of its parts, which are cached.
 
-    A shared schema that is bundled into it is looked at when something leads there, and only then.
+    A bundled shared schema is only read when a reference to it is followed.
     """
 
     def __init__(self, name: str, schema: ir.Schema, *, merged: bool = False) -> None:
         """Read a schema.
 
         Args:
-            name: What tells its leaves from those of other documents.
-            schema: The schema. A reference in it that does not resolve in it represents anything.
-            merged: Whether its root is one object, with the properties of all alternatives that it has as an object.
+            name: Distinguishes its leaves from the leaves of other documents.
+            schema: The schema. A reference that does not resolve in it can be anything.
+            merged: Whether its root is one object, with the properties of all alternatives that are objects.
 
         Attributes:
-            bundled: For each pointer that a bundled shared schema has, its name under `schemas`.
-            is_exact: Whether a string whose format has a type is always of that type.
+            bundled: The name under `schemas` of each bundled schema, by its pointer.
+            is_exact: Whether a string whose format has a type always has that type.
         """
         self.name = name
         self.dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
@@ -210,7 +210,7 @@ class Document:
         return self._targets.get((leaf.pointer, "$ref"))
 
     def get_keywords(self, leaf: Leaf) -> Mapping[str, Json]:
-        """Return the keywords of the subschema that count: before 2019-09, those next to `$ref` do not."""
+        """Return the effective keywords of the subschema: before 2019-09, `$ref` disables its siblings."""
         value = self.get_value(leaf)
         if not isinstance(value, dict):
             return {}
@@ -219,7 +219,7 @@ class Document:
         return value
 
     def find_leaves(self, expression: Expression) -> Iterator[Leaf]:
-        """Yield the subschemas that describe the whole of an instance: each, then those it refers to or includes."""
+        """Yield the subschemas that describe a whole instance: each, then its references and included subschemas."""
         seen: set[Leaf] = set()
         pending: list[Expression] = [expression]
         while pending:
@@ -233,7 +233,7 @@ class Document:
                 pending[:0] = [*([target] if target else []), *self.find_children(here, "allOf")]
 
     def settle(self, expression: Expression) -> Expression:
-        """Follow `expression` as long as it is only a reference, and return the last target."""
+        """Follow `expression` while it only is a reference, and return the last target."""
         seen = set()
         while isinstance(expression, Leaf) and expression not in seen:
             seen.add(expression)
@@ -244,25 +244,25 @@ class Document:
         return expression
 
     def find_only_object(self, expression: Expression) -> Object | None:
-        """Return the object that an expression represents if it has properties and is nothing else."""
+        """Return the object that an expression represents if it has properties and no alternatives."""
         shape = self.shape(expression)
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 
     def find_shared(self, thing: Object) -> str | None:
-        """Return the name under `schemas` of the bundled schema that an object is the whole of."""
+        """Return the name under `schemas` of the bundled schema that an object represents as a whole."""
         place = (thing.pointer or ())[:2]
         name = self.bundled.get(format_pointer(place))
         return name if name is not None and self.find_only_object(Leaf(self.name, place)) == thing else None
 
     def find_shared_whole(self, expression: Expression) -> str | None:
-        """Return the name under `schemas` of the bundled schema that an expression is but a reference to."""
+        """Return the name under `schemas` of the bundled schema if an expression only references it."""
         settled = self.settle(expression) if self.bundled else expression
         if not isinstance(settled, Leaf) or len(settled.pointer) != 2:
             return None
         return self.bundled.get(format_pointer(settled.pointer))
 
     def find_extended(self, thing: Object) -> Iterator[Object]:
-        """Yield the objects of bundled schemas that the schema of an object refers to, itself or in `allOf`."""
+        """Yield the objects of bundled schemas that an object's schema references, directly or in `allOf`."""
         if thing.pointer is None:
             return
         leaf = Leaf(self.name, thing.pointer)
@@ -276,7 +276,7 @@ class Document:
         if known is not None:
             return known
         if (
-            # A circle, or a schema beyond the bounds, gets the type of anything: it is wider than needed, but never
+            # A cycle, or a schema beyond the bounds, gets the type of anything, which is wide but correct.
             # wrong.
             expression in self._open
             or len(self._open) > _DEEPEST
@@ -298,7 +298,7 @@ class Document:
         return shape
 
     def find_children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
-        """Yield the subschemas that are below a keyword, where the dialect has it."""
+        """Yield the subschemas below a keyword of the dialect."""
         keywords = self.get_keywords(leaf)
         value = keywords.get(keyword)
         steps: Iterable[Pointer] = ()
@@ -313,15 +313,15 @@ class Document:
                 yield Leaf(self.name, pointer)
 
     def _look(self, pointer: Pointer) -> None:
-        """Look at a bundled schema, where something leads into it for the first time."""
+        """Read a bundled schema when it is first referenced."""
         if self.bundled and pointer not in self._values and self._outline.enter(pointer[:2]):
             self._follow()
 
     def _follow(self) -> None:
-        """Note the targets of the references that were found since the last time."""
+        """Record the targets of new references."""
         while new := self._outline.references[self._followed :]:
             self._followed += len(new)
-            if any(reference.keyword != "$ref" for reference in new):  # which count what they may lead to
+            if any(reference.keyword != "$ref" for reference in new):  # whose possible targets count
                 for name in self._outline.schema.get(self.dialect.defs) or ():
                     self._outline.enter((self.dialect.defs, name))
             for reference in new:
@@ -361,7 +361,7 @@ class Document:
         )
 
     def _marked(self, branch: Expression) -> tuple[Shape, Pointer | None]:
-        """Return a branch, and where it stands."""
+        """Return a branch with its pointer."""
         return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
 
     def _own(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
@@ -432,7 +432,7 @@ class Document:
         return Items(join_any(*places) if ended else join_any(*places, after))
 
     def _places(self, leaf: Leaf, keywords: Mapping[str, Json]) -> tuple[list[Leaf], Leaf | None]:
-        """Return the schemas of a list's first items, each its own, and that of the items after them."""
+        """Return the separate schemas of a list's first items, and the schema of the remaining items."""
         if "prefixItems" in self.dialect.keywords:
             return [*self.find_children(leaf, "prefixItems")], self._child(leaf, "items")
         if isinstance(keywords.get("items"), list):
@@ -440,7 +440,7 @@ class Document:
         return [], self._child(leaf, "items")
 
     def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
-        """Yield the expressions that each keyword chooses from."""
+        """Yield the alternatives of each keyword."""
         for keyword in ("anyOf", "oneOf"):
             if leaves := [*self.find_children(leaf, keyword)]:
                 yield leaves
@@ -454,7 +454,7 @@ class Document:
 
 
 def _is_static(reference: references.Reference, outline: references.Outline) -> bool:
-    """Return whether the reference refers to the same place from everywhere."""
+    """Return whether the reference has a fixed target."""
     if reference.keyword == "$ref":
         return True
     mark = "$dynamicAnchor" if reference.keyword == "$dynamicRef" else "$recursiveAnchor"
@@ -466,25 +466,23 @@ def _count(value: Json) -> int | None:
 
 
 def _is_text(value: str) -> bool:
-    """Return whether a string can be encoded: pydantic can hold no other, and JSON can write half of a surrogate
-    pair.
-    """
+    """Return whether a string can be encoded: JSON can contain lone surrogates, but pydantic cannot."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def read_integer(value: float) -> int | None:
-    """Return the integer that a float is in JSON, which counts digits, not bits: `1e23` is 10**23, unlike any float."""
+    """Return the integer that a float means in JSON, which has decimal digits: `1e23` is 10**23, unlike any float."""
     return int(Decimal(repr(value))) if value.is_integer() else None
 
 
 def _wide(values: Sequence[Json]) -> Iterator[Alternative]:
-    """Yield the constants of an enumeration; of one too long to be read to its end, their types."""
+    """Yield the constants of an enumeration, or their types if it is too long."""
     for each in map(make_constant, values):
         yield Free(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
 
 def make_constant(value: Json) -> Alternative:
-    """Return the type of a member of an enumeration, as exactly as a type can be."""
+    """Return the most exact type of a member of an enumeration."""
     match value:
         case bool():
             return Const("boolean", value)
@@ -504,7 +502,7 @@ def make_constant(value: Json) -> Alternative:
 
 
 def _objects(shape: Shape) -> list[Object]:
-    """Return the alternatives of a shape that are objects; for `any`, an object without properties, too."""
+    """Return the alternatives of a shape that are objects; `any` includes an object without properties."""
     objects = [alternative for alternative in shape if isinstance(alternative, Object)]
     return [*objects, OBJECT] if ANY in shape else objects
 
@@ -512,8 +510,8 @@ def _objects(shape: Shape) -> list[Object]:
 def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> Shape:
     """Return a shape of the instances that `shape` and one of the branches accept.
 
-    If the objects of `shape` have properties, or those of no branch have any, the branches' objects become one with
-    `shape`'s; otherwise each stays its own class.
+    If the objects of `shape` have properties, or no branch's objects do, the branches' objects are merged with
+    `shape`'s; otherwise each stays a separate class.
     """
     flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)
@@ -534,7 +532,7 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
 
 
 def _union(alternatives: Iterable[Alternative]) -> Shape:
-    """Return the alternatives, each once, without those that another includes, unless they say more to a reader."""
+    """Return the alternatives without duplicates and included ones, unless these inform readers."""
     unique = [*dict.fromkeys(alternatives)]
     free = {alternative.type for alternative in unique if isinstance(alternative, Free)}
     if _STRING in unique:
@@ -557,7 +555,7 @@ def _included(alternative: Alternative, free: Collection[str]) -> bool:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """Return a shape of the instances that both accept, or of a few more."""
+    """Return a shape of the instances that both accept, or slightly more."""
     if first == (ANY,) or (ANY in first and ANY not in second):
         return second
     if ANY in second and ANY not in first:
@@ -571,7 +569,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _meet(first: Alternative, second: Alternative) -> Alternative | None:
-    """Return an alternative of the instances that both accept, or of a few more; None if no instance can be both."""
+    """Return an alternative of the instances that both accept, or slightly more; None if there are none."""
     match first, second:
         case (Object(), Object()):
             return _meet_objects(first, second)
@@ -621,7 +619,7 @@ def _meet_objects(first: Object, second: Object) -> Object:
 
 
 def _join(objects: Sequence[Object]) -> Object:
-    """Join objects into one: a property that some do not name may be anything there, unless they refuse it."""
+    """Merge objects: an optional property of one object may be anything there, unless the object forbids it."""
     if len(set(objects)) == 1:
         return objects[0]
     tables = [_by_name(each) for each in objects]

@@ -1,1 +1,1 @@
-"""The other files of a package, and what their templates are given."""
+"""The remaining files of a package, and the variables of their templates."""

@@ -1,4 +1,4 @@
-"""The page of the typed client: what its classes, which `client_classes` makes, import."""
+"""The page of the typed client, with the imports of its classes from `client_classes`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STANDARD: Mapping[str, frozenset[str]] = {
     "datetime": frozenset(DATES),
     "uuid": frozenset({"UUID"}),
 }
-"""The modules of Python that it imports names from at run time, so that hints resolve."""
+"""The standard library's modules that it imports at run time, so that hints resolve."""
 
 _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
     {
@@ -26,7 +26,7 @@ _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
         "pydantic": frozenset({"AnyUrl"}),
     },
 )
-"""The modules that it imports names from, other than models, by the sections of its imports."""
+"""The other modules that it imports names from, except models, by the sections of its imports."""
 
 
 def make_client_page(

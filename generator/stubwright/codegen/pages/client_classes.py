@@ -1,8 +1,7 @@
 """The classes of the client's page: the client, its responses and tasks, and the same for each toolset.
 
-The client has the methods of tools, and the other classes take these. Each class has its own method of a deprecated
-tool, since one that is taken loses the mark. All toolsets have all resources and prompts, whose methods are in a base
-of all clients.
+The client has the methods of tools, and the other classes reuse them, except methods of deprecated tools, whose mark
+would be lost. All toolsets have all resources and prompts, with the methods in a base class of all clients.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _TASKS: Final = "The methods of tools that can run as tasks; each starts one, an
 
 
 def make_client_classes(title: str, manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
-    """Yield the classes, each followed by those of its methods that are in it."""
+    """Yield the classes, each followed by its own methods."""
     client = naming.name_client_class(manifest.stem)
     base = Name("PrimitivesBinding" if code.primitives else "Binding")
     primitives = [primitive.method for primitive in code.primitives]
@@ -66,7 +65,7 @@ def _plan(
     methods: Sequence[tuple[Name, Code]] = (),
     toolset: str | None = None,
 ) -> ClientClass:
-    """Return the class of a client; `prefix` begins the names of its responses and its tasks."""
+    """Return the class of a client; `prefix` is the prefix of its classes of responses and tasks."""
     return ClientClass(
         name,
         base,
@@ -81,7 +80,7 @@ def _plan(
 def _make_views(
     client: Name, prefix: Name, tools: Sequence[ir.Tool], units: Mapping[str, PrimitiveCode]
 ) -> Iterator[Code]:
-    """Yield the class of responses if there are tools, and that of tasks if some tool can run as one."""
+    """Yield the class of responses if there are tools, and the class of tasks if any tool can run as one."""
     if tools:
         yield _make_view(
             client, prefix + "Responses", Name("_runtime.Responses"), _RESPONSES, tools, Name("_runtime.responding")
@@ -97,7 +96,7 @@ def _list_starting(tools: Sequence[ir.Tool]) -> list[ir.Tool]:
 
 
 def _make_view(client: Name, name: Name, base: Name, doc: str, tools: Sequence[ir.Tool], wrapper: Name) -> Code:
-    """Return a class whose methods are those of the client's class, each wrapped."""
+    """Return a class whose methods wrap the methods of the client's class."""
     methods = [
         (tool.names.method, fill("{}({}.{})", wrapper, client, tool.names.method))
         for tool in tools
@@ -107,7 +106,7 @@ def _make_view(client: Name, name: Name, base: Name, doc: str, tools: Sequence[i
 
 
 def _share(client: Name, tool: ir.Tool) -> Code:
-    """Return the expression for a tool's method in the client of a toolset; one with `pages` fits there as it is."""
+    """Return the expression for a tool's method in a toolset's client; methods with `pages` work there unchanged."""
     method = fill("{}.{}", client, tool.names.method)
     return method if tool.gives_pages else fill("_runtime.sharing({})", method)
 

@@ -1,6 +1,4 @@
-"""Names of the runtime that packages export, as type checkers see it. At run time they export all that the runtime
-does.
-"""
+"""The runtime's names that packages export, for type checkers; at run time they export all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ _CONNECTING: Final = (
 _AROUND: Final = ("HandlerCall", "Proceed")
 _CONTENT: Final = "ToolContent"
 _YIELDING: Final = frozenset({*_CONNECTING, *_AROUND, _CONTENT})
-"""Newer names: packages with older classes of these names keep them; `generated` then has the runtime's."""
+"""Newer names: packages that already have classes with these names keep them, and `generated` has the runtime's."""
 
 _TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
 _HANDLES: Final = ("BudgetExceeded", "Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle")
@@ -39,18 +37,18 @@ _PARTS: Final = {
 }
 
 OWN: Final = {"registry": ("TOOLS",), "server": ("asgi_app", "build_server")}
-"""The names that packages define next to models and classes, by their modules."""
+"""The names that packages define besides models and classes, by module."""
 
 ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
     *_PARTS.values(), *OWN.values()
 )
-"""Names that no class of a package may have, whatever the package exports."""
+"""Names that no class of a package may have."""
 
 OF_HANDLES: Final = frozenset(_HANDLES)
-"""The same if the server keeps state between calls."""
+"""Such names if the server has state handles."""
 
 OF_PAGES: Final = frozenset({"PageRequest"})
-"""The same if a tool has pages."""
+"""Such names if a tool has pages."""
 
 
 def list_exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) -> frozenset[str]:
@@ -58,7 +56,7 @@ def list_exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) ->
 
     Args:
         manifest: Its manifest.
-        parts: Its parts next to tools.
+        parts: Its parts other than tools.
         own: The names that it defines itself.
     """
     return frozenset(_exported(manifest, parts)) - (_YIELDING & own)

@@ -1,4 +1,4 @@
-"""The page of the handlers' interface: one method for each primitive that needs one."""
+"""The page of the handlers' interface: a method for each primitive that needs one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The state handles of a package: the types of their ids, and the handles in a handler's context.
 
-The models of the states are those of shared schemas.
+The models of their states are models of shared schemas.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ANY: Final = Name("Any")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of handle as a member of a context: its attribute, the type of its ids, and that of its states.
+    """A kind of handle as a member of a context: its attribute, and the types of its ids and its states.
 
-    `model` is the class of the states, where they have one.
+    `model` is the class of the states, if they have one.
     """
 
     name: str
@@ -41,13 +41,13 @@ class Kind:
 
     @property
     def handles(self) -> Code:
-        """The type of what makes and finds them."""
+        """The type of the object that creates and finds handles."""
         return fill("Handles[{}, {}]", self.model or _ANY, self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class HandleArguments:
-    """The arguments of a tool that are ids of one kind: the type of their names, and that of their handles."""
+    """The arguments of a tool that are ids of one kind: the type of their names, and the type of their handles."""
 
     names: Code
     handle: Code
@@ -55,19 +55,19 @@ class HandleArguments:
 
 @dataclass(frozen=True, slots=True)
 class ContextHandles:
-    """The handles that a tool gets: `named` are its arguments; with `nested`, other arguments may contain more."""
+    """The handles that a tool receives: `named` are its arguments; with `nested`, other arguments may contain more."""
 
     named: tuple[HandleArguments, ...]
     nested: bool
 
     @property
     def is_overloaded(self) -> bool:
-        """True if names of arguments decide about the type of their handles, which needs its own class."""
+        """True if the type of a handle depends on the argument's name, which requires a separate class."""
         return len(self.named) + self.nested > 1
 
     @property
     def type(self) -> Code:
-        """The class `_Handles` for the names of the arguments, and for the type of their handles."""
+        """The class `_Handles`, generic in the names of the arguments and the type of their handles."""
         given = [fill("{}, {}", each.names, each.handle) for each in self.named]
         given += [fill("str, Handle[Any, Any]")] if self.nested else []
         return fill("_Handles[{}]", given[0] if given else fill("Never, Never"))
@@ -92,7 +92,7 @@ def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
 
 
 def format_modelled_kinds(known: Sequence[Kind]) -> Code | None:
-    """Return the classes of the states by their kinds, as a dictionary; None if no states have one."""
+    """Return the classes of the states by kind, as a dictionary; None if no states have one."""
     entries = [
         fill("{}: _models.{}", format_literal(kind.name), kind.model) for kind in known if kind.model is not None
     ]
@@ -100,7 +100,7 @@ def format_modelled_kinds(known: Sequence[Kind]) -> Code | None:
 
 
 def find_held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
-    """Return the handles that the handler of a tool gets with its arguments."""
+    """Return the handles that a tool's handler receives with its arguments."""
     if not tool.input.handles:
         return ContextHandles((), nested=False)
     document = Document("input", tool.input, merged=True)
@@ -132,7 +132,7 @@ def _kind(alternative: Alternative) -> str | None:
 
 
 def _is_inside(document: Document, expressions: list[Expression]) -> bool:
-    """Return whether an id stands inside the values of some expressions."""
+    """Return whether an id is nested in the values of some expressions."""
     seen: set[Expression] = set()
     waiting = [inner for each in expressions for inner in _inner(document, each)]
     while waiting:
@@ -163,7 +163,7 @@ def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
 
 
 def format_ids_module(title: str, manifest: ir.Manifest) -> Code:
-    """Return the module of the types of ids."""
+    """Return the module with the types of ids."""
     types = [
         fill(
             "{} = NewType({}, str)\n{}",

@@ -1,6 +1,6 @@
-"""The code that each primitive adds to its package: its module of models, and its methods of the client.
+"""Makes the code of each primitive: its module of models, and its methods of the client.
 
-A unit depends on its own primitive alone, so that some can be made without the others, and elsewhere.
+The code of a primitive does not depend on other primitives, so worker processes can make parts of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def make_all(manifest: ir.Manifest) -> PackageCode:
-    """Return all units of a manifest, made here and now."""
+    """Return the code of all primitives of a manifest, made in this process."""
 
     def generate(taken: ReservedNames) -> PackageCode:
         rest = make_rest(*select_arguments_of_rest(manifest, taken))
@@ -35,7 +35,7 @@ def make_all(manifest: ir.Manifest) -> PackageCode:
 def select_arguments_of_rest(
     manifest: ir.Manifest, taken: ReservedNames
 ) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, ReservedNames]:
-    """Return the arguments of `make_rest` for a manifest; `taken` are names that the package has for something else."""
+    """Return the arguments of `make_rest` for a manifest; `taken` are reserved names of its package."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     modelled = {primitive.key for primitive in primitives if primitive.has_model} if "server" in manifest.emit else ()
     return primitives, frozenset(modelled), mark_shared(manifest), manifest.source, manifest.command, taken
@@ -49,15 +49,15 @@ def make_rest(
     command: str,
     taken: ReservedNames,
 ) -> tuple[list[PrimitiveCode], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
-    """Return the units of resources, templates and prompts, and the models of shared schemas.
+    """Return the code of resources, templates and prompts, and the models of shared schemas.
 
     Args:
         primitives: The resources, templates and prompts.
-        modelled: The keys of those that have models.
+        modelled: The keys of primitives with models.
         shared: The manifest's shared schemas.
-        source: The manifest's path, as headers show it.
-        command: What generates its package, as headers show it.
-        taken: Names that the package has for something else.
+        source: The manifest's path in headers.
+        command: The command that generates its package, for headers.
+        taken: Reserved names of the package.
     """
     from stubwright.codegen import surface
     from stubwright.codegen.source import render
@@ -94,7 +94,7 @@ def make_rest(
 
 
 def mark_shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
-    """Return the shared schemas, with the redacted places in them."""
+    """Return the shared schemas with their redacted places."""
     if not manifest.shared or not any(tool.policy.get("redact") for tool in manifest.tools):
         return manifest.shared
     from stubwright.codegen.models import datamodel
@@ -116,14 +116,14 @@ def find_homes_for(
 def make(
     tools: Sequence[ir.Tool], homes: Mapping[str, ImportedType], source: str, command: str, taken: ReservedNames
 ) -> list[PrimitiveCode]:
-    """Return the units of some tools, made here and now.
+    """Return the code of some tools, made in this process.
 
     Args:
         tools: The tools.
-        homes: Where the classes of the manifest's shared schemas are.
-        source: The manifest's path, as headers show it.
-        command: What generates its package, as headers show it.
-        taken: Names that the package has for something else.
+        homes: The modules of the classes of shared schemas.
+        source: The manifest's path in headers.
+        command: The command that generates its package, for headers.
+        taken: Reserved names of the package.
     """
     from stubwright.codegen import surface
     from stubwright.codegen.models import datamodel

@@ -1,6 +1,6 @@
-"""Manifest to files: what a package consists of, and what each of its templates is given.
+"""Lists the pages of a package, with the variables of their templates.
 
-Pages that need no models can be written while these are made. It lays nothing out and writes nothing.
+Pages without models can be rendered before the models are made.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
-    """Return the pages that describe what `manifest` says, whatever its models look like."""
+    """Return the pages that do not depend on models."""
     title = _title(manifest)
     pages = [Page("registry.py", "registry.py", make_registry_page(title, manifest))]
     if manifest.handles:
@@ -82,11 +82,11 @@ def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
 
 
 def make_model_pages(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
-    """Return the other pages, but for the modules of single primitives, which their units have.
+    """Return the other pages, except the modules of single primitives.
 
     Args:
         manifest: The lowered manifest.
-        code: The units and the models of shared schemas.
+        code: The code of its primitives, and the models of shared schemas.
     """
     title = _title(manifest)
     pages = [

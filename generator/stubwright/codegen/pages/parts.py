@@ -28,7 +28,7 @@ def name_output_class(tool: ir.Tool) -> Name | None:
 
 
 def list_primitive_features(manifest: ir.Manifest) -> frozenset[str]:
-    """Return the features that the server has next to its tools."""
+    """Return the features of the server other than tools."""
     parts = set()
     if manifest.resources or manifest.templates or _has_capability(manifest, "resources"):
         parts.add("resources")
@@ -40,11 +40,11 @@ def list_primitive_features(manifest: ir.Manifest) -> frozenset[str]:
 
 
 def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    """Return the names that the package exports of its own, by the modules that define them.
+    """Return the names that the package itself defines and exports, by module.
 
     Args:
         manifest: The lowered manifest.
-        models: What its modules of models define.
+        models: The names that its modules of models define.
     """
     homes: dict[str, list[str]] = defaultdict(list)
     if manifest.emit:
@@ -61,12 +61,12 @@ def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[st
 
 
 def has_examples(manifest: ir.Manifest) -> bool:
-    """Return whether some tool has an example that can be a test."""
+    """Return whether a tool has an example that can be a test."""
     return any(tool.examples for tool in manifest.tools)
 
 
 def list_modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
-    """Return the prompts and resource templates whose handlers get a model."""
+    """Return the prompts and resource templates whose handlers receive a model."""
     return tuple(primitive for primitive in list_all(manifest) if primitive.has_model)
 
 
@@ -87,7 +87,7 @@ def needs_handlers(manifest: ir.Manifest) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AskMethod:
-    """One question as a method: whether it opens a URL, the class of its answer, and what the user reads."""
+    """A question as a method: whether it opens a URL, the class of its answer, and the text for the user."""
 
     name: Name
     by_url: bool
@@ -97,7 +97,7 @@ class AskMethod:
 
 @dataclass(frozen=True, slots=True)
 class OwnContext:
-    """The class of `ctx` for a handler that asks, has handles, or gives pages."""
+    """The class of `ctx` for a handler that asks questions, has handles, or returns pages."""
 
     names: naming.Names
     what: str
@@ -117,12 +117,12 @@ class OwnContext:
 
     @property
     def handles(self) -> Name:
-        """The class of its handles, if it needs one of its own."""
+        """The class of its handles, if it has a separate one."""
         return naming.name_own_handles_class(self.names)
 
 
 def list_own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
-    """Return the contexts of all tools that have handles or give pages, and of all primitives that ask something."""
+    """Return the contexts of tools with handles or pages, and of primitives with questions."""
     known = list_kinds(manifest)
     owning = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
         (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in list_modelled(manifest)

@@ -1,4 +1,4 @@
-"""The code that each primitive adds to its package, as values: its module of models, and its methods of the client."""
+"""The code of each primitive as values: its module of models, and its methods of the client."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveCode:
-    """The code of one primitive: the text of its module with its classes, and its methods of the client, formatted.
+    """The code of one primitive: its module of models, and its formatted methods of the client.
 
-    `response` is the method of a deprecated tool in the class of responses, which has the others by their names, and
-    `task` the same in the class of tasks, if the tool may run as one.
-    `names` are those that the methods' signatures need, except builtins. `home` is the module of a prompt or resource
-    below `models`; one without models has no text there.
+    `response` is the method of a deprecated tool in the class of responses, which refers to all others by name, and
+    `task` likewise in the class of tasks, if the tool can run as one. `names` are the names in the methods' signatures,
+    except builtins. `home` is the module of a prompt or resource below `models`; without models, it has no text.
     """
 
     module: Code
@@ -32,10 +31,10 @@ class PrimitiveCode:
 
 @dataclass(frozen=True, slots=True)
 class PackageCode:
-    """The units of a manifest, in its order: of tools by their names, and of resources, templates and prompts.
+    """The code of all primitives, in the manifest's order: of tools by name, and of resources, templates and prompts.
 
-    `shared` has the models of each shared schema that has a class, and `circles` those modules, by their names below
-    `models.shared`, that hold the classes of shared schemas that refer to each other.
+    `shared` has the models of each shared schema that has a class, and `circles` the modules with the classes of shared
+    schemas that reference each other, by their names below `models.shared`.
     """
 
     units: Mapping[str, PrimitiveCode]
@@ -44,7 +43,7 @@ class PackageCode:
     circles: Mapping[Name, ModelModule]
 
     def find_defined(self) -> Iterator[Name]:
-        """Yield the names that its modules define, once for each of these."""
+        """Yield the names that its modules define, once per module."""
         for unit in (*self.units.values(), *self.primitives):
             yield from unit.classes
         for module in self.shared.values():

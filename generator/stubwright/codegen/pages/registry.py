@@ -1,6 +1,6 @@
 """The registry of a package: a row for each of its tools, resources and prompts.
 
-A row has what cannot be derived from the name on the wire; the runtime derives the rest.
+A row only has values that the runtime cannot derive from the wire name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its class in the runtime, and the arguments that make it."""
+    """A row: its class in the runtime, and the arguments of the constructor."""
 
     kind: Name
     arguments: tuple[Code, ...]

@@ -1,4 +1,4 @@
-"""Renamed tools, and renamed methods of the handlers."""
+"""Finds renamed tools, and renamed methods of the handlers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OURS: Final = "stubwright"
 
 
 def match_renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
-    """Map old names to new ones: of each lost entry, if exactly one new entry differs only in its name and title.
+    """Map old names to new ones: a removed entry matches if exactly one new entry only differs in name and title.
 
     Args:
-        old: The old list, by name: definitions as they go on the wire.
+        old: The old list, by name: definitions on the wire.
         new: The new list.
     """
     gone = {name: _described(entry) for name, entry in old.items() if name not in new}
@@ -38,8 +38,8 @@ def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> d
     """Map old names of the handlers' methods to new ones.
 
     Args:
-        old: The `manifest.json` that the package was generated with.
-        new: The one that it gets now.
+        old: The `manifest.json` of the previous generation.
+        new: The current `manifest.json`.
     """
     renames: dict[str, str] = {}
     for section in vocabulary.SECTIONS:
@@ -55,7 +55,7 @@ def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> d
 
 
 def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
-    """Map old names to new ones: of entries that are gone, but whose names are aliases now."""
+    """Map old names of removed entries to the new names that have them as aliases."""
     return {
         alias["name"]: name
         for name, entry in new.items()
@@ -65,12 +65,12 @@ def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, st
 
 
 def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[str]) -> list[str]:
-    """Return the names that a renamed class may have now, among the known ones.
+    """Return the possible new names of a renamed class, among the known ones.
 
     Args:
         name: The old name of the class.
-        renamed: Old names of methods to new ones, from which names of classes are made.
-        known: The names that classes have now.
+        renamed: The new names of methods by old name; names of classes derive from them.
+        known: The current names of classes.
     """
     starts = {naming.to_pascal(old): naming.to_pascal(new) for old, new in renamed.items()}
     return [
@@ -81,7 +81,7 @@ def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[
 
 
 def _described(entry: Mapping[str, Json]) -> str | None:
-    """Return the description of a tool, resource or prompt without its name; None if it says too little to match."""
+    """Return the description of a tool, resource or prompt without its name; None if it is too short to match."""
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None

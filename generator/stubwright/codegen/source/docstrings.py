@@ -1,4 +1,4 @@
-"""The docstrings of generated methods: the manifest's own words, and all else that a caller must know."""
+"""The docstrings of generated methods: the manifest's own text, and the facts that callers need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def describe_tool(tool: ir.Tool) -> str:
-    """Return the manifest's own words, then the wire name and the hints, so that they are seen with the method."""
+    """Return the manifest's own text, then the wire name and the hints, so that readers see them at the method."""
     hints = list(_hints(tool.annotations))
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
     facts = " ".join(
@@ -26,7 +26,7 @@ def describe_tool(tool: ir.Tool) -> str:
 
 
 def _limits(tool: ir.Tool) -> Iterator[str]:
-    """Yield sentences about the tool's policy for its author and its callers."""
+    """Yield sentences about the tool's policy, for its author and its callers."""
     if tool.policy.get("confirm"):
         yield "The server asks the user for permission first."
     if scopes := tool.policy.get("scopes"):
@@ -47,7 +47,7 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
 
 
 def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
-    """Yield sentences about the hints; a hint that is false by default goes without saying."""
+    """Yield sentences about the hints, except hints that are false by default."""
     for hint in vocabulary.HINTS:
         value = annotations.get(hint.name)
         if isinstance(value, bool) and (value or hint.default):
@@ -55,7 +55,7 @@ def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
 
 
 def describe_primitive(primitive: ir.Primitive) -> str:
-    """Return the manifest's own words, then what it is on the wire."""
+    """Return the manifest's own text, then the kind and the wire name."""
     definition = primitive.definition
     facts = f"{capitalize(primitive.kind)} ``{primitive.key}``."
     text = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
@@ -64,7 +64,7 @@ def describe_primitive(primitive: ir.Primitive) -> str:
 
 
 def describe_deprecation(deprecated: Mapping[str, str] | None) -> str | None:
-    """Say since when something is deprecated, what to use, and why; None if it is not."""
+    """Return a sentence with the version, replacement and reason of a deprecation; None if there is none."""
     if deprecated is None:
         return None
     since = f" since {deprecated['since']}" if "since" in deprecated else ""
@@ -74,14 +74,14 @@ def describe_deprecation(deprecated: Mapping[str, str] | None) -> str | None:
 
 
 def describe_old_names(tool: ir.Tool) -> str | None:
-    """Return the names that a tool answers to next to its own, and how long; None if there are none."""
+    """Return a sentence with the old names of a tool and their last versions; None if it has no old names."""
     until = [f" up to version {alias['removeAfter']}" if "removeAfter" in alias else "" for alias in tool.aliases]
     names = [f"``{alias['name']}``{end}" for alias, end in zip(tool.aliases, until, strict=True)]
     return f"It also answers to {' and to '.join(names)}." if names else None
 
 
 def describe_parameter(text: str, default: Code | None) -> str:
-    """Return the description of a client method's parameter: its own words, and the default that the server applies."""
+    """Return the description of a client method's parameter: its own text, and the default that the server applies."""
     if default is None:
         return text
     sentences = text if not text or text.endswith((".", "!", "?", ":")) else f"{text}."
@@ -99,7 +99,7 @@ _INDENTED = "\n        "
 
 
 def quote_instructions(manifest: ir.Manifest) -> str:
-    """Return the server's instructions as their own paragraph, if there are any."""
+    """Return the server's instructions as a separate paragraph, or an empty string."""
     instructions = manifest.server.get("instructions")
     return f"\n\n{instructions.strip()}" if isinstance(instructions, str) and instructions.strip() else ""
 

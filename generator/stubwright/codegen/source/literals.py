@@ -1,6 +1,6 @@
-"""Values as Python source: the only way by which a manifest's text gets into generated code.
+"""Values as Python source: the only way for text of a manifest to reach generated code.
 
-Whatever a text holds, it stays text: nothing in it can end a literal, and what a reader could not see is escaped.
+No text can end its literal, and characters that readers would not see are escaped.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _QUOTE = '"'
-_CODING = re.compile("coding[:=]")  # PEP 263: in one of the first two lines it names the file's encoding, such as UTF-7
+_CODING = re.compile("coding[:=]")  # PEP 263: in the first two lines, it sets the file's encoding, such as UTF-7
 _WRITTEN = re.compile(r"""([\"'])(?:\\.|(?!\1)[^\\])*\1""")
 _NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def format_literal(value: Json | tuple[Json, ...]) -> Code:
-    """Return the expression that is equal to `value`, which is a JSON value or a tuple of such, on one line.
+    """Return an expression equal to `value`, on one line.
+
+    Args:
+        value: A JSON value, or a tuple of JSON values.
 
     Raises:
-        TypeError: The value is none of these.
+        TypeError: It is neither.
     """
     return Code(_literal(value))
 
@@ -46,11 +49,11 @@ def _literal(value: Json | tuple[Json, ...]) -> str:
         case dict():
             return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
         case _:
-            raise TypeError(f"{type(value).__name__} is no JSON value")
+            raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def requote(source: str) -> str:
-    """Return source with the quotes of its strings as Black has them: double ones if they need no escapes."""
+    """Return source with the quotes of Black: double, unless single quotes save escapes."""
     return _WRITTEN.sub(_as_literal, source) if "'" in source else source
 
 
@@ -60,7 +63,7 @@ def _as_literal(string: re.Match[str]) -> str:
 
 
 def format_docstring(text: str, indent: int = 0) -> Code:
-    """Return the docstring with this text, for a line that is indented by `indent` spaces. Lines stay unchanged."""
+    """Return a docstring for a line that is indented by `indent` spaces; its lines stay unchanged."""
     lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
     body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
     body = body.replace('"""', '\\"\\"\\"')
@@ -70,13 +73,13 @@ def format_docstring(text: str, indent: int = 0) -> Code:
 
 
 def format_comment(text: str) -> Code:
-    """Return the comment with this text, on one line, which does not tell Python how to read the file."""
+    """Return a comment on one line, which cannot set the file's encoding."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return Code(f"# {_CODING.sub('coding?', shown)}")
 
 
 def _string(text: str) -> str:
-    """Return a string in double quotes, or in single quotes where that saves escapes."""
+    """Return a string literal in double quotes, or in single quotes if that saves escapes."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     quote = "'" if text.count('"') > text.count("'") else '"'
@@ -84,7 +87,7 @@ def _string(text: str) -> str:
 
 
 def _before(body: str) -> str:
-    """Return the space that Black writes before a quotation mark, or where there is nothing; otherwise nothing."""
+    """Return the space that Black writes before a leading quotation mark, or in an empty docstring."""
     return "" if body and not body.startswith(_QUOTE) else " "
 
 

@@ -1,4 +1,4 @@
-"""Names in types, qualified with the module that they are an attribute of."""
+"""Qualifies names in types with a module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stubwright.pycode import Code, Name, trust
 
 
 def qualify_names(text: Code, alias: Name, names: Collection[str]) -> Code:
-    """Return a type in which each of these names is an attribute of `alias`."""
+    """Return a type with these names as attributes of `alias`."""
     data = text.encode()  # `ast` counts bytes
     nodes = [node for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)]
     for node in sorted(nodes, key=lambda node: node.col_offset, reverse=True):
