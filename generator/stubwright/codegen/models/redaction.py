@@ -20,10 +20,6 @@ class Marks:
     properties: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
     elsewhere: set[tuple[str, Way]] = field(default_factory=set)
 
-    def find_redacted(self, thing: Object) -> tuple[str, ...]:
-        """Return the redacted properties of an object, sorted; they may include names that it does not have."""
-        return tuple(sorted(self.properties.get(thing, ())))
-
 
 def find_marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
     """Return the redacted properties that `ways` refer to from the root of a document.
