@@ -36,7 +36,7 @@ def kept(folder: Path, value: dict[str, Any]) -> dict[str, Any]:
         ({"ttl": "7d", "idle": "24h"}, "A basket lives 7 days, and ends after 24 hours without use."),
         ({"ttl": "1m"}, "A basket lives 1 minute."),
         ({"idle": "1500ms"}, "A basket ends after 1,500 milliseconds without use."),
-        ({}, "A basket lives until somebody ends it."),
+        ({}, "A basket lives until it is ended."),
     ],
 )
 def test_how_long_one_lives_in_words(said: dict[str, Any], sentence: str) -> None:

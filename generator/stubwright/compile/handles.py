@@ -68,7 +68,7 @@ def describe_retention(kind: str, settings: Mapping[str, Json]) -> str:
     subject = f"{'An' if noun[:1].lower() in 'aeiou' else 'A'} {noun}"
     lives = f"lives {describe_duration(settings['ttl'])}" if "ttl" in settings else ""
     ends = f"ends after {describe_duration(settings['idle'])} without use" if "idle" in settings else ""
-    return f"{subject} {', and '.join(filter(None, (lives, ends))) or 'lives until somebody ends it'}."
+    return f"{subject} {', and '.join(filter(None, (lives, ends))) or 'lives until it is ended'}."
 
 
 def describe_duration(written: str) -> str:

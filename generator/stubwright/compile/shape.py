@@ -26,8 +26,7 @@ _CURSOR: Final[Mapping[str, Json]] = {
     "type": "string",
     "minLength": 1,
     "maxLength": _LONGEST,
-    "description": "Where the page starts: `next` of the page before it, beside the same other arguments. "
-    "Left out, it is the first page.",
+    "description": "`next` of the previous page, with the same other arguments; omit it for the first page.",
 }
 _NEXT: Final[Mapping[str, Json]] = {
     "type": "string",

@@ -308,7 +308,7 @@ def _shared_draft(
     plans, used = plan_classes(members[0].names.stem, parts, imported, met)
     own = {plan.name for plan in plans}
     first = members[0]
-    doc = "Models of shared schemas that lead to each other."
+    doc = "Models of shared schemas that reference each other."
     if alone:
         doc = f"Models of the shared schema ``{first.name}``."
     others = tuple(each for each in used if each.name not in own)

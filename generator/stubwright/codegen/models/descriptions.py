@@ -173,7 +173,7 @@ def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
         ):
             yield f"Requires {', or '.join(_listed(each['required']) for each in choices)}."
     if "patternProperties" in keywords or "propertyNames" in keywords:
-        yield "The schema says which keys it takes."
+        yield "The schema restricts its keys."
     together = keywords.get("dependentRequired")
     for name, names in together.items() if isinstance(together, dict) else ():
         yield f"`{name}` requires {_listed(names)}."

@@ -28,8 +28,8 @@ _DOC = """Inherit from this class and write its methods: `async def`, or `def` t
 `raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
 object is an async context manager, it is entered when the server starts and left when it stops."""
 
-_CALLS = """A tool that is an HTTP call needs no method, and has none here. If you write one, with the tool's name and
-the parameters `args` and `ctx`, it takes the place of the call."""
+_CALLS = """Tools that are HTTP calls need no method, and are not listed here. A method with the tool's name and the
+parameters `args` and `ctx` replaces the call."""
 
 
 def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
@@ -55,12 +55,12 @@ def _named(method: surface.HandlerMethod) -> frozenset[Name]:
 
 
 def _needs(manifest: ir.Manifest) -> str:
-    called = "tool that is no HTTP call" if manifest.calls else "tool"
+    called = "tool that is not an HTTP call" if manifest.calls else "tool"
     kinds = [called] if any(tool.call is None for tool in manifest.tools) else []
     kinds += dict.fromkeys(primitive.kind for primitive in list_all(manifest) if primitive.handled)
     if kinds:
         return f"write one method for each {_listed(kinds)}"
-    return "nothing to write, since its tools are HTTP calls" if manifest.calls else "nothing to write"
+    return "no methods are required, since its tools are HTTP calls" if manifest.calls else "no methods are required"
 
 
 def _listed(parts: Sequence[str]) -> str:
