@@ -212,6 +212,15 @@ def test_parameters_that_meet_get_their_place(tmp_path: Path) -> None:
     assert (http["headers"], http["cookies"], http["body"]) == ({"id": "{header_id}"}, {"id": "{cookie_id}"}, "{body}")
 
 
+@pytest.mark.parametrize(("explode", "written"), [({}, {}), ({"explode": True}, {}), ({"explode": False},) * 2])
+def test_a_cookie_in_its_own_style_is_exploded_unless_the_document_forbids_it(
+    explode: dict[str, bool], written: dict[str, bool], tmp_path: Path
+) -> None:
+    cookie = {"name": "a", "in": "cookie", "style": "cookie", "schema": {"type": "object"}, **explode}
+    tool = operation(tmp_path, {"parameters": [cookie]}, openapi="3.2.0")
+    assert tool["stubwright"]["http"]["cookies"] == {"a": {"value": "{a}", "style": "cookie", **written}}
+
+
 def test_headers_that_frame_a_request_are_no_arguments_and_names_that_are_none_are_told(tmp_path: Path) -> None:
     def operation(*names: str) -> dict[str, Any]:
         listed = [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in names]

@@ -236,8 +236,8 @@ def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> N
         style, explode = _DEFAULTS.get(parameter.where, ("form", True))
         if parameter.style != style:
             entry["style"] = parameter.style
-            # `explode` is true by default for the style `form` alone ("Parameter Object").
-            explode = False
+            # `explode` is true by default for the styles `form` and `cookie` alone ("Parameter Object").
+            explode = parameter.style in ("form", "cookie")
         if parameter.explode != explode:
             entry["explode"] = parameter.explode
         if parameter.reserved and parameter.where == "query":
