@@ -70,6 +70,30 @@ def const(value: Any) -> dict[str, Any]:
             id="numbers",
         ),
         pytest.param(
+            {
+                "Pet": union("Cat", "Dog", true="Cat", false="Dog"),
+                "Cat": animal({"type": "boolean"}),
+                "Dog": animal({"type": "boolean"}),
+            },
+            {"Cat": {"type": "boolean", "const": True}, "Dog": {"type": "boolean", "const": False}},
+            id="booleans",
+        ),
+        pytest.param(
+            {
+                "Pet": {
+                    "oneOf": [
+                        {"allOf": [ref("Cat")], "description": "A cat."},
+                        {"allOf": [ref("Dog"), {"title": "D"}]},
+                    ],
+                    "discriminator": {"propertyName": "kind", "mapping": {"c": "Cat"}},
+                },
+                "Cat": animal(),
+                "Dog": animal(),
+            },
+            {"Cat": const("c"), "Dog": const("Dog")},
+            id="wrapped alternatives",
+        ),
+        pytest.param(
             {"Pet": union("Cat", "Dog"), "Cat": animal(KINDS), "Dog": animal(ref("Kind")), "Kind": KINDS},
             {"Cat": {**const("Cat"), "description": "The kind."}, "Dog": {**const("Dog"), "description": "The kind."}},
             id="shared enum",

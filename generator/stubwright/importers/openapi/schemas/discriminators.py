@@ -25,6 +25,11 @@ Names = tuple[str, ...]
 """Values of a discriminating property."""
 
 _ALTERNATIVES = ("oneOf", "anyOf")
+_WORDS = frozenset({"$ref", "allOf", "deprecated", "description", "example", "examples", "summary", "title", "type"})
+"""Keys of a schema that only adds a description to its reference."""
+
+_TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
+_BOOLEANS = {"true": True, "false": False}
 _DEFAULT_SINCE = 2
 """The minor version of OpenAPI 3 that has `defaultMapping`."""
 
@@ -115,12 +120,18 @@ class Discriminators:
 
     def list_alternatives(self, union: LocatedValue, key: str) -> list[LocatedValue]:
         """Return the alternatives in a `oneOf` or `anyOf`; the default is the last, since models are tried in order."""
-        items = union.list_items(key)
+        items = [item if self._find_wrapped(item) is None else _unwrap(item) for item in union.list_items(key)]
         default = self._find_default(union)
         if default is None:
             return items
         keys = [(item, {self._key(target) for target in (self._resolve(item),) if target}) for item in items]
         return [item for item, _ in sorted(keys, key=lambda pair: self._key(default) in pair[1])]
+
+    def _find_wrapped(self, alternative: LocatedValue) -> LocatedValue | None:
+        """Return the schema with a discriminator that an alternative wraps in `allOf`, to describe it."""
+        plain = _unwrap(alternative)
+        target = None if plain is alternative else self._resolve(plain)
+        return target if target is not None and self.find_pins(target) else None
 
     def is_split(self, at: LocatedValue) -> bool:
         """Return whether a union lists a schema and one of its heirs, so that the schema means itself alone there."""
@@ -272,7 +283,7 @@ class Discriminators:
                     return None  # it is as narrow already
         if not values or (described is None and self._is_closed(at)):
             return None
-        schema = {"type": "integer" if isinstance(values[0], int) else "string"}
+        schema: dict[str, Any] = {"type": _TYPES[type(values[0])]}
         for part in reversed(parts):
             for key in ("description", "default", "example", "readOnly", "writeOnly"):
                 if part.get(key) is not None and (key not in ("default", "example") or part.get_field(key) in values):
@@ -379,7 +390,7 @@ class Discriminators:
 
     def _list_targets(self, at: LocatedValue, *keys: str, inline: bool = False) -> list[LocatedValue]:
         """Return the targets of references in lists of schemas; with `inline`, also the schemas written there."""
-        items = [item for key in keys for item in at.list_items(key)]
+        items = [_unwrap(item) for key in keys for item in at.list_items(key)]
         kept = [item for item in items if inline or isinstance(item.get_field("$ref"), str)]
         return [target for item in kept if (target := self._resolve(item)) is not None]
 
@@ -395,6 +406,18 @@ class Discriminators:
         return at.file, at.pointer
 
 
+def _unwrap(at: LocatedValue) -> LocatedValue:
+    """Return a reference in place of an `allOf` that only describes it, as 3.0 needs it; any other schema unchanged."""
+    parts = at.list_items("allOf")
+    references = [part for part in parts if isinstance(part.get_field("$ref"), str)]
+    if len(references) != 1 or any(set(part.value) - _WORDS for part in (*parts, at) if isinstance(part.value, dict)):
+        return at
+    if at.get_field("type") not in (None, "object"):
+        return at
+    words = {key: at.value[key] for key in at.value if key in ("title", "description")}
+    return LocatedValue({"$ref": references[0].get_field("$ref"), **words}, at.file, at.pointer)
+
+
 def _get_property(at: LocatedValue) -> str | None:
     discriminator = at.get_field("discriminator")
     name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
@@ -402,9 +425,12 @@ def _get_property(at: LocatedValue) -> str | None:
 
 
 def _convert_names(names: Iterable[str], parts: Iterable[LocatedValue]) -> list[Json]:
-    """Return names as values of a property whose schema has these parts: some documents number their alternatives."""
-    if any(part.get_field("type") == "integer" for part in parts):
+    """Return names as values of a property whose schema has these parts: integers and booleans in some documents."""
+    kinds = {part.get_field("type") for part in parts if isinstance(part.get_field("type"), str)}
+    if "integer" in kinds:
         return [int(name) for name in names if name.lstrip("-").isdecimal()]
+    if "boolean" in kinds:
+        return [_BOOLEANS[name] for name in names if name in _BOOLEANS]
     return [*names]
 
 
