@@ -23,6 +23,8 @@ BINARY = {"type": "string", "format": "binary"}
 OCTETS = {"type": "string", "contentMediaType": "application/octet-stream"}
 FORM = "multipart/form-data"
 FILE = ("file", "application/octet-stream", b"\x00\xff1")
+LINK = (None, "application/json", b'{"url":"u"}')
+NESTED = (None, "application/json", b'["a"]')
 TEXT_FILE = ("text/plain", b"AP8x")
 
 
@@ -56,6 +58,9 @@ SHARED = {
     "Link": {"type": "object", "properties": {"url": TEXT}},
     "Name": {"type": "string", "enum": ["x", "y"]},
     "Words": TEXT,
+    "Nested": {"type": "array", "items": {"anyOf": [TEXT, ref("Nested")]}},
+    "Tree": {"anyOf": [OCTETS, {"type": "array", "items": ref("Tree")}]},
+    "Pairs": {"type": "array", "prefixItems": [ref("Pairs")] * 4},
 }
 
 OLD: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
@@ -205,6 +210,49 @@ NEW: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
         {FORM: {"schema": {"type": "object", "patternProperties": {"^f": OCTETS, "^t": TEXT}}}},
         {"body": {"f1": "AP8x", "t1": "AP8x"}},
         [("f1", *FILE[1:]), (None, *TEXT_FILE)],
+    ),
+    "first_file": (
+        form({"type": "array", "prefixItems": [ref("File"), TEXT]}),
+        {"file": ["AP8x", "AP8x", "AP8x"]},
+        [FILE, (None, *TEXT_FILE), (None, *TEXT_FILE)],
+    ),
+    "text_then_files": (
+        form({"anyOf": [{"type": "array", "prefixItems": [ref("Name")], "items": ref("Alias")}, NULL]}),
+        {"file": ["x", "AP8x", "AP8x"]},
+        [(None, "text/plain", b"x"), FILE, FILE],
+    ),
+    "pair_of_bytes": (
+        encoded({"type": "array", "prefixItems": [TEXT, TEXT], "items": False}, contentType="image/png"),
+        {"file": ["AP8x", "AP8x"]},
+        [("file", "image/png", FILE[2])] * 2,
+    ),
+    "pair_in_one": (
+        encoded({"type": "array", "prefixItems": [TEXT, {"type": "integer"}]}, contentType="application/json"),
+        {"file": ["a", 1]},
+        [(None, "application/json", b'["a",1]')],
+    ),
+    "pair_of_texts": (
+        encoded({"type": "array", "prefixItems": [TEXT, {"type": "integer"}], "items": False}, contentType="text/csv"),
+        {"file": ["a", 1]},
+        [(None, "text/csv", b"a"), (None, "text/csv", b"1")],
+    ),
+    "lists_in_lists": (form(ref("Nested")), {"file": [["a"], "b"]}, [NESTED, (None, "text/plain", b"b")]),
+    "trees": (
+        form(ref("Tree")),
+        {"file": ["AP8x", ["a"]]},
+        [FILE, NESTED],
+    ),
+    "object_or_file": (form({"oneOf": [ref("Link"), OCTETS]}), {"file": {"url": "u"}}, [LINK]),
+    "file_or_object": (form({"oneOf": [ref("Link"), OCTETS]}), {"file": "AP8x"}, [FILE]),
+    "pairs_of_pairs": (
+        form({"type": "array", "prefixItems": [ref("Pairs"), ref("Pairs")]}),
+        {"file": [[[], []]]},
+        [(None, "application/json", b"[[],[]]")],
+    ),
+    "pair_or_files": (
+        form({"anyOf": [{"type": "array", "items": ref("File")}, {"type": "array", "prefixItems": [NULL, TEXT]}]}),
+        {"file": ["AP8x", "AP8x"]},
+        [FILE, FILE],
     ),
     "piped": (encoded(LISTED, style="pipeDelimited"), {"file": ["a", "b"]}, [(None, "text/plain", b"a|b")]),
 }

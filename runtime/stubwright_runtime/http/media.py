@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final
 
 from ..schema.validation import Validator
-from ..values.json import Json, is_list
+from ..values.json import Json, is_list, is_mapping
 from ..values.text import split_pointer
 
 _TEXTS: Final = frozenset(
@@ -39,9 +40,10 @@ class Content:
         is_file: Whether it is base64 of bytes (JSON Schema, `contentEncoding`).
         is_base64: Whether the API itself wants the base64, and not the bytes (OpenAPI 3.0, `format: byte`).
         media: Its media type (JSON Schema, `contentMediaType`), if it has one.
-        items: The content of its items, if it may be a list.
+        items: The content of its items, if it may be a list; of those after `first`, if there are any.
         may_be_text: Whether another alternative is plain text.
         texts: The texts that other alternatives list (`const`, `enum`), although they may be base64 as well.
+        first: The contents of its first items, each at its place (JSON Schema, `prefixItems`).
     """
 
     is_file: bool
@@ -50,6 +52,15 @@ class Content:
     items: Content | None
     may_be_text: bool = False
     texts: frozenset[str] = frozenset()
+    first: Sequence[Content] = ()
+
+    def has_files_in_lists(self) -> bool:
+        """Return whether an item may be a file."""
+        return any(item.is_file for item in (*self.first, *((self.items,) if self.items else ())))
+
+    def list_items(self, count: int) -> list[Content]:
+        """Return the contents of the items of a list with this length."""
+        return [*self.first[:count], *[self.items or TEXT] * (count - len(self.first))]
 
 
 TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
@@ -109,6 +120,9 @@ def _find_content(root: Mapping[str, Any], schemas: list[Mapping[str, Any]], dep
     files = [schema for schema in applied if schema.get("contentEncoding") == "base64"]
     media: list[Json] = [schema.get("contentMediaType") for schema in files or applied]
     items = [schema["items"] for schema in applied if isinstance(schema.get("items"), dict)]
+    prefixes = [schema["prefixItems"] for schema in applied if depth == _DEPTH and is_list(schema.get("prefixItems"))]
+    plain_lists = [schema["items"] for schema in applied if "prefixItems" not in schema and "items" in schema]
+    places = [[item for item in (*place, *plain_lists) if is_mapping(item)] for place in zip_longest(*prefixes)]
     others = [schema for schema in applied if schema not in files]
     listed: list[Json] = [value for schema in others for value in (schema.get("const"), *(schema.get("enum") or ()))]
     texts = frozenset(value for value in listed if isinstance(value, str))
@@ -119,6 +133,7 @@ def _find_content(root: Mapping[str, Any], schemas: list[Mapping[str, Any]], dep
         items=_find_content(root, items, depth - 1) if items else None,
         may_be_text=bool(texts) or any(schema.get("type") in _PLAIN for schema in others),
         texts=texts,
+        first=[_find_content(root, place, depth - 1) for place in places],
     )
 
 

@@ -362,16 +362,16 @@ class Binding:
                 parts += [_make_pair(pair) for pair in self._field(name, item)]
                 continue
             filename, given = (self._part_detail(name, key, values) for key in ("filename", "contentType"))
-            is_list_in_one = given is not None and _is_json(_read_kind(given)) and content.items is not None
-            if isinstance(item, list) and not (is_list_in_one and content.items and not content.items.is_file):
-                several, content = item, content.items or TEXT
-            else:
-                several = [item]
-            for each in several:
+            is_json = given is not None and _is_json(_read_kind(given))
+            is_list_in_one = is_json and (content.items or content.first) and not content.has_files_in_lists()
+            several = [(item, content)]
+            if isinstance(item, list) and not is_list_in_one:
+                several = [*zip(item, content.list_items(len(item)), strict=True)]
+            for each, content in several:
                 if each is None:
                     continue
                 is_text = each in content.texts if _is_base64(each) else content.may_be_text
-                if content.is_file and not is_text:
+                if content.is_file and not is_text and not isinstance(each, list | Mapping):
                     media = given or content.media
                     if media is None or _CONTROL.search(media):
                         media = "application/octet-stream"

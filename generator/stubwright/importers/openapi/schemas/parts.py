@@ -6,8 +6,9 @@ A file is base64 in the arguments and bytes in the request (3.0.4, section 4.7.1
 
 from __future__ import annotations
 
+import operator
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stubwright.importers.openapi import media as media_types
 from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError, walk
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from stubwright.importers.openapi.schemas.conversion import Schemas
     from stubwright.ir import Json
+
+    _Change: TypeAlias = Callable[[Mapping[str, Json], frozenset[str]], Mapping[str, Json]]
+    """Makes another schema of one inside the shared schemas with these names."""
 
 _ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf")
 _COMBINED: Final = frozenset({"$ref", *_ALTERNATIVES})
@@ -32,6 +36,9 @@ _NARROWING: Final = frozenset({"format", "contentEncoding", "enum", "const", "pa
 
 _OF_BYTES: Final = frozenset({"format", "minLength", "maxLength", "pattern"})
 """Keywords of a file that are not about its base64."""
+
+_ITEM: Final = "[]"
+"""Stands for a list among the names of the schemas around an item; a list in a list is JSON, without files."""
 
 _COMMA: Final = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
 """A comma that is not in a quoted parameter."""
@@ -66,7 +73,7 @@ def name_lone_file(entry: LocatedValue, schemas: Schemas) -> LocatedValue:
     """
     schema = entry.get("schema")
     applied = [] if schema is None else [*schemas.list_applied(schema)]
-    items = [at for part in applied if (at := part.get("items")) is not None]
+    items = [at for part in applied for at in _list_items(part)]
     applied += [part for at in items for part in schemas.list_applied(at)]
     is_form = any(_may_be_object(part) for part in applied)
     if schema is None or is_form or not any(_is_file(part.value) for part in applied):
@@ -100,11 +107,11 @@ class Parts:
                 return True
         return False
 
-    def _describes_file(self, name: str | None, at: LocatedValue, depth: int = 8) -> bool:
+    def _describes_file(self, name: str | None, at: LocatedValue, depth: int = 3) -> bool:
         types = self._list_media(name)
         for part in self._schemas.list_applied(at) if depth else ():
-            items = part.get("items")
-            if _is_file(part.value, types) or (items is not None and self._describes_file(name, items, depth - 1)):
+            below = _list_items(part)
+            if _is_file(part.value, types) or any(self._describes_file(name, item, depth - 1) for item in below):
                 return True
         return False
 
@@ -179,7 +186,7 @@ class Parts:
             return converted, uses
         shared = self._schemas.list_shared(uses)
 
-        def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+        def change(schema: Mapping[str, Json], _: frozenset[str]) -> Mapping[str, Json]:
             changed: dict[str, Json] = {}
             for key, entry in schema.items():
                 if key in ("properties", "patternProperties") and isinstance(entry, dict):
@@ -203,15 +210,14 @@ class Parts:
         media = self._find_media(name)
         types, plain = self._list_media(name), media_types.strip_parameters(media)
 
-        def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+        def change(schema: Mapping[str, Json], above: frozenset[str]) -> Mapping[str, Json]:
             if _is_file(schema, types):
                 keywords = {key: value for key, value in schema.items() if key not in _OF_BYTES}
                 named = {"contentMediaType": media} if media else {}
                 return drop_text({"type": "string", **keywords, "contentEncoding": "base64", **named})
             if schema.get("contentEncoding") == "base64":  # the API wants base64 itself
                 return {**schema, "format": "byte"}
-            items = _rewrite(schema.get("items"), shared, change)
-            return schema if items is schema.get("items") else {**schema, "items": items}
+            return schema if _ITEM in above else _rewrite_items(schema, shared, change)
 
         schema = _rewrite(converted, shared, change)
         if schema is not converted:
@@ -279,7 +285,7 @@ def _has_file(schema: Json) -> bool:
     """Return whether a schema is one of base64, or of lists of it."""
     if not isinstance(schema, dict):
         return False
-    below = [item for key in _ALTERNATIVES for item in schema.get(key) or ()]
+    below = [item for key in (*_ALTERNATIVES, "prefixItems") for item in schema.get(key) or ()]
     return schema.get("contentEncoding") == "base64" or any(map(_has_file, [*below, schema.get("items")]))
 
 
@@ -290,7 +296,8 @@ def _let_files_be_texts(schema: Json) -> Json:
     """
     if not isinstance(schema, dict):
         return schema
-    below = {key: [*map(_let_files_be_texts, schema[key])] for key in _ALTERNATIVES if key in schema}
+    lists = (*_ALTERNATIVES, "prefixItems")
+    below = {key: [*map(_let_files_be_texts, schema[key])] for key in lists if key in schema}
     if "items" in schema:
         below["items"] = _let_files_be_texts(schema["items"])
     if "anyOf" not in below and any(map(_has_file, below.get("oneOf", ()))):
@@ -309,13 +316,36 @@ def _is_plain(schema: Json, shared: Mapping[str, Json], depth: int = 8) -> bool:
         if isinstance(schema.get(key), list):
             return all(_is_plain(item, shared, depth - 1) for item in schema[key])
     kinds = {*schema["type"]} if isinstance(schema.get("type"), list) else {schema.get("type")}
-    return kinds <= _PLAIN or (kinds <= _PLAIN | {"array"} and _is_plain(schema.get("items"), shared, depth - 1))
+    items = [*schema.get("prefixItems", ()), *([] if schema.get("items") is False else [schema.get("items")])]
+    is_list_of_plain = bool(items) and all(_is_plain(item, shared, depth - 1) for item in items)
+    return kinds <= _PLAIN or (kinds <= _PLAIN | {"array"} and is_list_of_plain)
+
+
+def _list_items(at: LocatedValue) -> list[LocatedValue]:
+    """Return the schemas of the items of a list: `items` and `prefixItems`."""
+    rest = at.get("items")
+    return [*at.list_items("prefixItems"), *([] if rest is None else [rest])]
+
+
+def _rewrite_items(
+    schema: Mapping[str, Json],
+    shared: Mapping[str, Json],
+    change: _Change,
+) -> Mapping[str, Json]:
+    """Return a schema after a change to the schemas of its items; the same object if none changes."""
+    changed = dict(schema)
+    if "items" in schema:
+        changed["items"] = _rewrite(schema["items"], shared, change, frozenset({_ITEM}))
+    if isinstance(listed := schema.get("prefixItems"), list):
+        items = [_rewrite(item, shared, change, frozenset({_ITEM})) for item in listed]
+        changed["prefixItems"] = listed if all(map(operator.is_, items, listed)) else items
+    return schema if all(changed[key] is entry for key, entry in schema.items()) else changed
 
 
 def _rewrite(
     schema: Json,
     shared: Mapping[str, Json],
-    change: Callable[[Mapping[str, Json]], Mapping[str, Json]],
+    change: _Change,
     above: frozenset[str] = frozenset(),
 ) -> Json:
     """Return a schema after a change to each schema that may apply in its place; the same object if none changes.
@@ -324,7 +354,7 @@ def _rewrite(
     """
     if not isinstance(schema, dict):
         return schema
-    changed = own = change(schema)
+    changed = own = change(schema, above)
     reference = changed.get("$ref")
     name = reference.removeprefix(REFERENCE) if isinstance(reference, str) else ""
     if name in shared and name not in above:
