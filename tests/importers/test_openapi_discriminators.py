@@ -94,6 +94,19 @@ def const(value: Any) -> dict[str, Any]:
             id="wrapped alternatives",
         ),
         pytest.param(
+            {
+                "Pet": {
+                    "oneOf": [ref("Cat"), {**heir("Dog", size=TEXT), "nullable": True}, heir("Cow", size=TEXT)],
+                    "discriminator": {"propertyName": "kind", "mapping": {"d": "Dog"}},
+                },
+                "Cat": animal(),
+                "Dog": animal(),
+                "Cow": animal(),
+            },
+            {"Cat": const("Cat"), "Dog": const("d"), "Cow": TEXT},
+            id="extended alternatives",
+        ),
+        pytest.param(
             {"Pet": union("Cat", "Dog"), "Cat": animal(KINDS), "Dog": animal(ref("Kind")), "Kind": KINDS},
             {"Cat": {**const("Cat"), "description": "The kind."}, "Dog": {**const("Dog"), "description": "The kind."}},
             id="shared enum",

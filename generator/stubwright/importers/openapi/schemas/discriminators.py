@@ -25,7 +25,9 @@ Names = tuple[str, ...]
 """Values of a discriminating property."""
 
 _ALTERNATIVES = ("oneOf", "anyOf")
-_WORDS = frozenset({"$ref", "allOf", "deprecated", "description", "example", "examples", "summary", "title", "type"})
+_WORDS = frozenset(
+    {"$ref", "allOf", "deprecated", "description", "example", "examples", "summary", "title", "type", "xml"}
+)
 """Keys of a schema that only adds a description to its reference."""
 
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
@@ -228,8 +230,22 @@ class Discriminators:
                 names = self._list_names(target, mapping)
                 if not names:
                     continue
-                known = self._index.names[self._key(target)].setdefault(name, [])
-                known += [each for each in names if each not in known]
+                self._add_names(target, name, names)
+            for target in self._list_extended(schema):  # they have no names of their own
+                self._add_names(target, name, self._list_mapped(target, mapping))
+
+    def _add_names(self, at: LocatedValue, name: str, names: Iterable[str]) -> None:
+        known = self._index.names[self._key(at)].get(name, [])
+        if values := [*dict.fromkeys([*known, *names])]:
+            self._index.names[self._key(at)][name] = values
+
+    def _list_extended(self, union: LocatedValue) -> list[LocatedValue]:
+        """Return the targets of alternatives that add to a single reference in `allOf`."""
+        found: list[LocatedValue] = []
+        for item in (item for key in _ALTERNATIVES for item in union.list_items(key)):
+            targets = [] if _unwrap(item).get("$ref") is not None else self._list_targets(item, "allOf")
+            found += targets if len(targets) == 1 else []
+        return found
 
     def _is_parent(self, at: LocatedValue) -> bool:
         """Return whether a schema has a discriminator for its heirs, and no alternatives of its own."""
