@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import math
 import os
@@ -25,8 +26,9 @@ import forked
 from command_line import forking, stubwright
 from processes import await_end, running
 from stubwright import cli
-from stubwright.calling import completion, listings
+from stubwright.calling import completion, listings, terminal
 from stubwright.importers.listing import ServerListing
+from stubwright_runtime.client.features.questions import Question
 from terminals import Terminal
 
 ROOT: Final = Path(__file__).parents[2]
@@ -336,10 +338,8 @@ def test_an_old_package_is_told(desk: Path, tmp_path: Path) -> None:
     assert "note: `add` was generated from an older manifest; run `stubwright generate`\n" in done.stderr
     (tmp_path / "generated").rename(tmp_path / "elsewhere")
     done = forking("call", "add", "numbers=1", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "stubwright: `generated/desk_mcp` is not there; run `stubwright generate` first, or ask a mock with --mock\n",
-    )
+    assert (done.returncode, done.stdout) == (0, '{\n  "total": 1\n}\n')
+    assert done.stderr == "note: `generated/desk_mcp` was generated\n"
     done = forking("call", "add", "numbers=1", "--mock", cwd=tmp_path)
     assert (done.returncode, list(json.loads(done.stdout))) == (0, ["total"])
 
@@ -483,6 +483,15 @@ def test_an_answer_that_is_missing_or_does_not_fit_is_told(answers: list[str], t
     assert done.stdout == "Cancelled: Cancelled()\n"
 
 
+@pytest.mark.parametrize(("word", "value"), [("yes", True), ("no", False)])
+def test_a_word_answers_a_form_with_one_boolean(word: str, value: bool) -> None:
+    answers = terminal.Answers([word], io.StringIO(), None)
+    assert answers(Question("Sure?", {"type": "object", "properties": {"agreed": {"type": "boolean"}}})) == {
+        "agreed": value
+    }
+    assert not answers.unused
+
+
 def test_an_answer_has_a_name(desk: Path) -> None:
     done = forking("call", "work", "--answer", "perhaps", cwd=desk)
     assert done.returncode == 2
@@ -511,6 +520,11 @@ def test_a_token_goes_to_a_url_and_to_no_command(tmp_path: Path) -> None:
     done = stubwright("call", "add", "--token", "t0ken", "--", "server", cwd=tmp_path)
     assert done.returncode == 2
     assert "--header and --token are for a URL; a command has no headers" in done.stderr
+    done = stubwright("call", "http://127.0.0.1:9/mcp", "add", "--token", "", cwd=tmp_path)
+    assert (done.returncode, done.stderr.partition(";")[0]) == (
+        2,
+        "stubwright call: argument --token: the token is empty",
+    )
 
 
 def test_a_signal_leaves_no_server_behind(desk: Path, tmp_path: Path) -> None:
@@ -567,7 +581,10 @@ def test_what_is_hidden_from_a_caller_is_told() -> None:
     assert "hidden" not in done.stderr
     done = forking("call", shop, "restock", cwd=ROOT)
     assert done.returncode == 2
-    assert "stubwright: `restock`: hidden from callers without scopes; add --scope shop:staff\n" in done.stderr
+    hidden = "`restock`: hidden from callers without scopes; add --scope shop:staff\n"
+    assert done.stderr == f"stubwright: {hidden}"
+    done = forking("call", shop, "restok", cwd=ROOT)
+    assert done.stderr == f"stubwright: there is no tool `restok`; did you mean {hidden}"
 
 
 def test_a_list_of_nothing_says_why(desk: Path) -> None:

@@ -6,7 +6,7 @@ It goes through the client of the runtime, with its bounds, its errors and its t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -46,6 +46,10 @@ class LimitError(Exception):
 
 class UnknownToolError(Exception):
     """The server lists no such tool, and answers to no such old name; the message names the nearest, or all."""
+
+    def __init__(self, message: str, listed: Collection[str]) -> None:
+        super().__init__(message)
+        self.listed = listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +189,7 @@ async def _call_listed(
         return await _send(called, _make_tool(definitions[name]), make_arguments(definitions[name]))
     definition = _rename(definitions[own], aliases[name]) if own in definitions else _make_unlisted(name)
     nearest = did_you_mean(name, definitions, "tools")
-    unknown = UnknownToolError(f"there is no tool `{name}`; {nearest}")
+    unknown = UnknownToolError(f"there is no tool `{name}`; {nearest}", definitions)
     try:
         outcome = await _send(called, _make_tool(definition), make_arguments(definition))
     except MCPError as error:

@@ -141,7 +141,7 @@ class Answers:
         """Take the answers as words.
 
         Args:
-            given: `NAME=VALUE` for a field of a form; `yes` and `no` answer what has no fields.
+            given: `NAME=VALUE` for a field of a form; `yes` and `no` answer a form with one boolean or no field.
             stream: Where what the server asked, and why it is not answered, is told.
             otherwise: What is asked if an answer is missing or does not fit; `None` if no one can be.
 
@@ -160,6 +160,10 @@ class Answers:
     def __call__(self, question: Question) -> Any:
         """Answer a question, or have it asked."""
         properties: Mapping[str, Any] = (question.schema or {}).get("properties") or {}
+        match [*properties.items()]:
+            case [(name, {"type": "boolean"})] if self._words and name not in self._fields:
+                self.unused.pop(self._words[-1], None)
+                return {name: self._words[-1] == "yes"}
         try:
             return self._fill(question, properties) if properties else self._agree()
         except arguments.ArgumentError as error:

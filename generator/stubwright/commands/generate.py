@@ -74,6 +74,12 @@ def _watch(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def generate_quietly(arguments: argparse.Namespace) -> int:
+    """Generate for another command, which has only `manifests` and `output`; the exit status."""
+    flags = dict.fromkeys(("check", "force", "stubs", "watch", "strict"), False)
+    return generate_once(argparse.Namespace(**{**vars(arguments), **flags, "format": "text", "quiet": True}))
+
+
 def generate_once(arguments: argparse.Namespace) -> int:
     """Generate, as the command line says; the exit status."""
     from stubwright.diagnostics import Diagnostic

@@ -41,7 +41,7 @@ examples:
 
 
 _ANSWERING: Final = """
---answer NAME=VALUE…  an answer to a question of the server, by the name of the field; yes or no without fields
+--answer NAME=VALUE…  a field of an answer to the server; yes or no answers a form with one boolean or no field
 --no-input            never prompt at the terminal
 """
 
@@ -136,7 +136,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
             outcome = anyio.run(run)
     except calls.UnknownToolError as error:
         own = aliases[tool].tool if tool in aliases else tool
-        raise UsageError(destinations.describe_hidden(destination, own) or str(error)) from None
+        raise UsageError(destinations.describe_unlisted(destination, own, error.listed) or str(error)) from None
     except (ArgumentError, ServerNotFound) as error:
         raise UsageError(str(error)) from None
     except (LoginError, MCPError, ResultTooLarge, calls.LimitError, OSError) as error:

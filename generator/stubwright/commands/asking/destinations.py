@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import http
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, logins, servers
-from stubwright.commands.shared.console import UsageError
+from stubwright.commands.shared.console import UsageError, write_err
 from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from stubwright import ir
     from stubwright.commands.shared.console import Printer
@@ -177,15 +177,19 @@ def _of_manifest(
         command: tuple[str, ...] = (sys.executable, "-P", "-m", "stubwright", "mock", path)
         return Destination(path, command=command, environment=variables, manifest=manifest)
     if generated and not launch.is_generated(manifest, run.target):
-        where = run.target.folder / manifest.package
-        raise UsageError(f"`{where}` is not there; run `stubwright generate` first, or ask a mock with --mock")
+        from stubwright.commands import generate
+
+        arguments.manifests = (path,)  # alone: the project's other packages are left unchanged
+        if generate.generate_quietly(arguments) != 0:
+            return None
+        write_err(f"note: `{run.target.folder / manifest.package}` was generated")
     start = launch.prepare(
         manifest, run.target, handlers=arguments.handlers, python=launching.find_interpreter(arguments)
     )
     granted = [item for scope in arguments.scope for item in ("--scope", scope)]
     return Destination(
         path,
-        command=(start.python, *start.arguments, *granted),
+        command=(start.python, *start.arguments, *granted, "--log-level", "warning"),
         environment=start.make_environment(variables),
         manifest=manifest,
         has_no_handlers=start.handlers is None,
@@ -211,12 +215,25 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
             raise UsageError(f"--{name.replace('_', '-')} {why}")
 
 
+def describe_unlisted(destination: Destination, name: str, listed: Collection[str]) -> str | None:
+    """Return the hidden tool that a name means, or is like, and the remedy; None if no hidden tool is like it."""
+    from stubwright.diagnostics.suggestions import find_nearest
+
+    near = find_nearest(name, dict.fromkeys([*listed, *(tool.name for tool in _list_tools(destination))]))
+    hidden = None if near is None or near in listed else describe_hidden(destination, near)
+    return hidden if hidden is None or near == name else f"there is no tool `{name}`; did you mean {hidden}"
+
+
+def _list_tools(destination: Destination) -> Sequence[ir.Tool]:
+    return () if destination.manifest is None else destination.manifest.tools
+
+
 def describe_hidden(destination: Destination, *names: str) -> str | None:
     """Return the tools of a manifest that are hidden from this caller, and the remedy; None if no scope is missing.
 
     What is outside the caller's toolsets is not hidden: no scope shows it.
     """
-    tools = () if destination.manifest is None else destination.manifest.tools
+    tools = _list_tools(destination)
     offered = set(names).intersection(*map(destination.list_tools, destination.toolsets))
     hidden = [tool for tool in tools if tool.name in offered and tool.policy.get("scopes")]
     if not hidden:

@@ -36,8 +36,15 @@ _REACHING: Final = """
 def add_reaching(parser: CommandParser, only_after: str | None = None) -> None:
     """Accept a command after `--`, and add the options for reaching a URL or a command."""
     parser.takes_command, parser.only_after = True, only_after
-    declare(parser, _REACHING, token={"dest": "header", "action": "append", "type": "Authorization: Bearer {}".format})
+    declare(parser, _REACHING, token={"dest": "header", "action": "append", "type": _parse_token})
     add_passing(parser)
+
+
+def _parse_token(text: str) -> str:
+    """Return the header with a token. Raises argparse.ArgumentTypeError."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the token is empty")
+    return f"Authorization: Bearer {text}"
 
 
 _PASSING: Final = """
