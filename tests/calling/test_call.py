@@ -694,6 +694,25 @@ def test_a_shell_completes_tools_and_arguments(
     assert done.stdout.split() == found, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("shell", "words", "status", "told"),
+    [
+        ("/usr/bin/fish", [], 0, "complete -c stubwright"),
+        ("/bin/zsh", ["fish"], 0, "(stubwright complete-words (commandline -cp) 2>/dev/null;"),
+        ("/bin/zsh", [], 0, "#compdef stubwright"),
+        ("", [], 2, "stubwright: $SHELL names no shell; the shells are `bash`, `zsh`, `fish`, `tcsh`\n"),
+        ("/bin/zsh", ["fsh"], 2, "stubwright: there is no completion for `fsh`; did you mean `fish`?\n"),
+    ],
+)
+def test_completion_is_for_the_shell_of_the_user(
+    shell: str, words: list[str], status: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", shell)
+    done = forking("completion", *words, cwd=ROOT)
+    assert done.returncode == status
+    assert told in (done.stderr if status else done.stdout)
+
+
 def test_completion_knows_each_option_that_has_a_value() -> None:
     """Otherwise the value is taken for the tool."""
     parsers = cli._parser(completion._VERBS)._subparsers._group_actions[0].choices  # type: ignore[union-attr]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import PurePath
 from typing import Any, Final
 
-from stubwright.commands.shared.console import write_out
+from stubwright.commands.shared.console import UsageError, write_out
+from stubwright.commands.shared.options import declare
 
 _WORDS: Final = "complete-words"
 _FUNCTION: Final = "_stubwright_words"
@@ -35,11 +38,18 @@ complete -o bashdefault -F _stubwright_complete stubwright
 """
 }
 
+_SHELLS: Final = ("bash", "zsh", "fish", "tcsh")
+_FISH: Final = f"(stubwright {_WORDS} (commandline -cp) 2>/dev/null; __fish_complete_path (commandline -ct))"
+
+_OPTIONS: Final = f"""
+shell SHELL?  {", ".join(_SHELLS)} (default: the shell in $SHELL)
+"""
+
 
 def add(verbs: Any) -> None:
     """Add the parsers of the command, and of the hidden command that its scripts call."""
     completion = verbs.add_parser("completion", _completion, help="print a script that lets a shell complete commands")
-    completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="bash, zsh or tcsh")
+    declare(completion, _OPTIONS)
     words = verbs.add_parser(_WORDS, _complete_words)
     words.add_argument("line")
     words.add_argument("--after", default="")
@@ -48,12 +58,18 @@ def add(verbs: Any) -> None:
 def _completion(arguments: argparse.Namespace) -> int:
     import shtab
 
+    from stubwright.diagnostics.suggestions import did_you_mean
+
+    shell: str = arguments.shell or PurePath(os.environ.get("SHELL", "")).name
+    if shell not in _SHELLS:
+        hint = f"there is no completion for `{shell}`" if shell else "$SHELL names no shell"
+        raise UsageError(f"{hint}; {did_you_mean(shell, _SHELLS, 'shells')}")
     parser: argparse.ArgumentParser = arguments.command_line
-    words = {"bash": _FUNCTION, "zsh": _FUNCTION}
+    words = {"bash": _FUNCTION, "zsh": _FUNCTION, "fish": _FISH}
     files = dict.fromkeys(("MANIFEST", "FILE", "SOURCE", "OLD", "NEW"), shtab.FILE)
     _mark(parser, files | {"DIR": shtab.DIRECTORY, "WORD": words})
-    script = shtab.complete(parser, shell=arguments.shell, preamble=_PREAMBLE.get(arguments.shell, ""))
-    write_out(f"{script}\n{_ENDS.get(arguments.shell, '')}")
+    script = shtab.complete(parser, shell=shell, preamble=_PREAMBLE.get(shell, ""))
+    write_out(f"{script}\n{_ENDS.get(shell, '')}")
     return 0
 
 
