@@ -353,7 +353,7 @@ def test_a_client_alone_has_no_server_to_start(tmp_path: Path) -> None:
 def test_a_page_is_well_formed_and_needs_nothing_else(name: str, tmp_path: Path) -> None:
     done = stubwright("docs", str(ROOT / "specs" / name), "-o", "site", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    [made] = (tmp_path / "site").iterdir()
+    [made] = (file for file in (tmp_path / "site").iterdir() if file.name != "index.html")
     found = Page(made.read_text("utf-8"))
     ids = found.having("id")
     assert len(ids) == len(set(ids))
@@ -497,7 +497,10 @@ def test_the_command(tmp_path: Path) -> None:
     target = Path("site") / "sample_mcp.html"
     assert stubwright("docs", "good.json", cwd=tmp_path).returncode == 2
     first = stubwright("docs", "good.json", "-o", "site", cwd=tmp_path)
-    assert (first.returncode, first.stdout) == (0, f"{target}: written\n")
+    index = target.with_name("index.html")
+    assert (first.returncode, first.stdout) == (0, f"{target}: written\n{index}: written\n")
+    assert '<li><a href="sample_mcp.html">sample 1</a></li>' in (tmp_path / index).read_text()
+    (tmp_path / index).write_text("<p>mine</p>")
     again = stubwright("docs", "good.json", "-o", "site", cwd=tmp_path)
     assert (again.returncode, again.stdout) == (0, f"{target}: up to date\n")
     for path in ("./good.json", str(tmp_path / "good.json")):

@@ -12,10 +12,12 @@ from stubwright.commands.shared.options import declare
 if TYPE_CHECKING:
     import argparse
 
+    from stubwright.diagnostics import Diagnostic
     from stubwright.project.build import Target
     from stubwright.project.files.disk import Disk
 
 _PAGE: Final = "page"
+_INDEX: Final = "index.html"
 
 
 _OPTIONS: Final = """
@@ -40,14 +42,19 @@ def _docs(arguments: argparse.Namespace) -> int:
 
     folder = Path(arguments.output)
     sources: dict[Path, str] = {}
+    is_changed = False
     for path in run.manifests:
         reader = disk.Disk()
         page = _find_page(path, folder, reader)
         if page is None or page in sources:
             _make_page(path, run.target, folder, reader.share_cache(), sources, printer, strict=arguments.strict)
+            is_changed = True
         else:
             sources[page] = path
             printer.say(f"{page}: up to date")
+            is_changed = is_changed or not (folder / _INDEX).exists()
+    if is_changed and not printer.failed and folder / _INDEX not in sources:
+        _write_index(folder, printer)
     return printer.close()
 
 
@@ -93,11 +100,32 @@ def _make_page(
     try:
         is_there = _write(file, text, printer)
     except OSError as error:
-        message = f"cannot write below `{folder}`: {explain(error)}"
-        printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
+        printer.add([_report_unwritable(folder, error)])
         return
     if is_there and not checked.diagnostics:
         _remember(path, file, text, reader)
+
+
+def _report_unwritable(folder: Path, error: OSError) -> Diagnostic:
+    from stubwright.diagnostics import Diagnostic
+
+    message = f"cannot write below `{folder}`: {explain(error)}"
+    return Diagnostic("SW406", message, help="fix it and run the command again")
+
+
+def _write_index(folder: Path, printer: Printer) -> None:
+    """Write the page that links to all pages in a folder, unless the folder has an index from elsewhere."""
+    from stubwright.docs import page
+    from stubwright.project.files import disk
+
+    texts = {file.name: disk.read_text(file) or "" for file in sorted(folder.glob("*.html"))}
+    existing = texts.pop(_INDEX, page.GENERATOR)
+    text = page.render_index({name: each for name, each in texts.items() if page.GENERATOR in each})
+    try:
+        if page.GENERATOR in existing and existing != text:
+            _write(folder / _INDEX, text, printer)
+    except OSError as error:
+        printer.add([_report_unwritable(folder, error)])
 
 
 def _remember(path: str, target: Path, text: str, reader: Disk) -> None:

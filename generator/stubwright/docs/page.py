@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -22,11 +23,15 @@ from stubwright.docs.texts import escape_invisible, split_name
 from stubwright_runtime.mcp import revisions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stubwright.docs.views import View
 
 GENERATOR: Final = '<meta name="generator" content="stubwright docs">'
 """Stands in each page, so that files from elsewhere can be told apart."""
 
+_TITLE: Final = re.compile("<title>(.*?)</title>", re.DOTALL)
+_INDEX_STYLE: Final = "body { font: 1rem/1.6 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto }"
 _BRIEF: Final = 200
 """The most characters of a description that are next to a name."""
 
@@ -66,6 +71,21 @@ def render(view: View, extension: Extension | None = None) -> str:
             policy=f"{policy}; {extension.policy}" if extension else policy,
             revisions=revisions.REVISIONS,
             unit=tokens.name_unit(),
+        )
+    )
+
+
+def render_index(pages: Mapping[str, str]) -> str:
+    """Render the page that links to these pages, by their files' names."""
+    titles = [(name, Markup(_TITLE.findall(text)[0])) for name, text in pages.items()]  # noqa: S704 - escaped there
+    return (
+        _make_environment()
+        .get_template("docs/index.html.jinja")
+        .render(
+            pages=titles,
+            style=Markup(_INDEX_STYLE),  # noqa: S704 - our own, as the next is
+            generator=Markup(GENERATOR),  # noqa: S704
+            policy=f"default-src 'none'; style-src '{_digest(_INDEX_STYLE)}'; base-uri 'none'; form-action 'none'",
         )
     )
 
