@@ -22,6 +22,7 @@ from processes import is_alive, running
 from stubwright import cli
 from stubwright.commands import install
 from stubwright.serving import processes
+from terminals import Terminal
 
 HANDLERS = """
 import asyncio, os, tokens
@@ -238,8 +239,24 @@ def test_a_project_with_several_servers_needs_a_name(tmp_path: Path) -> None:
 def test_clients_are_listed(project: Path, tmp_path: Path) -> None:
     done = stubwright("install", "--list", cwd=project)
     assert done.returncode == 0
-    assert f"cursor: Cursor\n  user: {tmp_path}/.cursor/mcp.json\n  project: .cursor/mcp.json\n" in done.stdout
-    assert done.stdout.count("  as in https://") == 8
+    assert f"cursor      Cursor          {tmp_path}/.cursor/mcp.json, .cursor/mcp.json\n" in done.stdout
+    assert done.stdout.count("\n") == 8
+    one = stubwright("install", "--list", "cursor", cwd=project)
+    assert one.stdout == (
+        f"Cursor: {tmp_path}/.cursor/mcp.json, .cursor/mcp.json\n  as in https://cursor.com/docs/mcp\n"
+    )
+
+
+@pytest.mark.parametrize(("answer", "status"), [("n", 1), ("y", 0)])
+def test_a_person_is_asked_before_a_folder_of_a_client_is_made(
+    answer: str, status: int, project: Path, tmp_path: Path
+) -> None:
+    command = [*forked.interpreter(), "-m", "stubwright", "install", "cursor", *quick(tmp_path)]
+    terminal = Terminal(command, project)
+    terminal.until("is Cursor installed? Make the folder? [y/n]")
+    terminal.type(f"{answer}\n")
+    assert terminal.rest() == status
+    assert (tmp_path / ".cursor").exists() == (status == 0)
 
 
 def test_what_the_local_user_lacks_is_told_and_can_be_given(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, servers
-from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, ask, is_interactive, write_err, write_out
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _LIMIT: Final = 30
 
 
 _OPTIONS: Final = """
---list                list the clients and their files, and write nothing
+--list                list the clients and their files, or one with its sources, and write nothing
 --print               print what would be written, with all values
 --remove              take the server out of the client's configuration
 --name NAME           what the client calls the server (default: the server's name)
@@ -87,13 +87,12 @@ def _list_clients(arguments: argparse.Namespace) -> None:
     from stubwright.project.clients import table
 
     for client in table.CLIENTS.values():
-        if arguments.client in (None, client.name):
-            files = [client.find_file("user", Path()), client.find_file("project", Path())]
-            write_out(f"{client.name}: {client.title}\n")
-            write_out(
-                "".join(f"  {scope}: {file}\n" for scope, file in zip(("user", "project"), files, strict=True) if file)
-            )
-            write_out(f"  as in {', '.join(client.sources)}\n")
+        files = [client.find_file("user", Path()), client.find_file("project", Path())]
+        listed = ", ".join(str(file) for file in files if file)
+        if arguments.client is None:
+            write_out(f"{client.name:<11} {client.title:<15} {listed}\n")
+        elif arguments.client == client.name:
+            write_out(f"{client.title}: {listed}\n  as in {', '.join(client.sources)}\n")
 
 
 def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, file: Path) -> int:
@@ -129,6 +128,8 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
         return 0
     if not launch.is_generated(manifest, run.target):
         raise UsageError(f"`{run.target.folder / manifest.package}` is not there; run `stubwright generate` first")
+    if not _agree_to_folder(arguments, client, file):
+        return 1
     _report_risks(arguments, entry, start, file)
     _report_local_needs(manifest, start, variables)
     is_written = configuration.edit(file, entry.put, private=arguments.scope == "user")
@@ -139,13 +140,22 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     return 0
 
 
+def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) -> bool:
+    """Return whether a missing folder of a client may be made; a person at a terminal is asked."""
+    if arguments.scope == "project" or file.parent.is_dir():
+        return True
+    missing = f"{file.parent} is not there yet; is {client.title} installed?"
+    if not is_interactive():
+        write_err(f"note: {missing}")
+        return True
+    return ask(f"{missing} Make the folder? [y/n]").casefold() in ("y", "yes")
+
+
 def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
     """Print the facts that a person should know before using the server, without values of variables."""
     from stubwright.serving import processes
 
     title = entry.client.title
-    if arguments.scope == "user" and not file.parent.is_dir():
-        write_err(f"note: {file.parent} is not there yet; is {title} installed?")
     if replaced := entry.list_replaced():
         write_err(
             f"note: {title} puts variables of its own in place of what starts with `$`, as in {', '.join(replaced)}"

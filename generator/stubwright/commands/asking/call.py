@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, explain, is_interactive, write_err, write_out
 from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     from stubwright_runtime.client.rpc.mcp_error import MCPError
 
     progress = terminal.Progress(sys.stderr)
-    is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input
+    is_asked = is_interactive() and not arguments.no_input
 
     asking: OnQuestion | None = (
         terminal.TerminalPrompter(sys.stderr, progress, sys.stdin.readline) if is_asked else None

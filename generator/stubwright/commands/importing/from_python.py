@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import servers as sources
-from stubwright.commands.shared.console import UsageError, ask, write_err
+from stubwright.commands.shared.console import UsageError, ask, is_interactive, write_err
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def agree(source: Source, *, yes: bool) -> bool:
     if yes:
         write_err(f"running {what}, to ask its server what it offers")
         return True
-    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_interactive():
         raise UsageError(f"this runs {what}: add --yes if that is what you want")
     write_err(f"This runs {what}, to ask its server what it offers.")
     return ask("Run it? [y/n]:").casefold() in ("y", "yes")

@@ -105,6 +105,11 @@ def write_err(text: str) -> None:
     print(replace_controls(text), file=sys.stderr)
 
 
+def is_interactive() -> bool:
+    """Return whether a person can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def ask(question: str) -> str:
     """Ask a person on standard error; return the line that was typed, empty at the end of the input."""
     print(replace_controls(question), end=" ", file=sys.stderr, flush=True)
