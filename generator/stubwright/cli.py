@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from stubwright import __version__
 from stubwright.commands import GROUPS, VERBS
-from stubwright.commands.shared.console import Output, OutputError, UsageError, write_err
+from stubwright.commands.shared.console import STYLE, Output, OutputError, Style, UsageError, write_err
 from stubwright.commands.shared.options import CommandParser
 
 
@@ -69,6 +69,9 @@ def run(argv: Sequence[str]) -> int:
     named = argv[:1] if argv and argv[0] in VERBS.keys() - {"completion"} else VERBS
     command_line = _parser(named)
     arguments = command_line.parse_args(argv)
+    default = Style()  # an earlier command in this process may have set another style
+    for field in Style.__slots__:
+        setattr(STYLE, field, getattr(arguments, field, getattr(default, field)))
     arguments.command_line = command_line
     verb: Callable[[argparse.Namespace], int] | None = getattr(arguments, "verb", None)
     if verb is None:
@@ -136,5 +139,7 @@ _OPTIONS = """\
 options:
   -h, --help  show this help message and exit
   --version   show the version and exit
+  -q, --quiet, --verbose, --color auto|always|never
+              options of every command, for its output
 """
 _MORE = "`stubwright COMMAND --help` has the options, examples and exit statuses of a command.\n"

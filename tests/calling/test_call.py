@@ -139,6 +139,28 @@ def test_a_call_prints_what_was_answered(desk: Path) -> None:
     assert forking("call", "add", "numbers=[1, 2]", cwd=desk).stdout == '{\n  "total": 3\n}\n'  # the project's
 
 
+def test_quiet_verbose_and_color_are_options_of_every_command(desk: Path) -> None:
+    call = ["call", "desk.yaml", "add", "numbers=1"]
+    assert forking(*call, "--color", "always", cwd=desk).stdout == '{\n  \x1b[36m"total"\x1b[0m: 1\n}\n'
+    listed = forking("--color", "always", "list", "desk.yaml", cwd=desk).stdout
+    assert "\x1b[1m4 tools, about " in listed
+    assert "\n  \x1b[36madd\x1b[0m(numbers: " in listed
+    assert "\x1b" not in forking("list", "desk.yaml", cwd=desk).stdout
+    old = ["call", "desk.yaml", "sum_up", "values=1"]
+    assert "note: `sum_up` is an old name" in forking(*old, cwd=desk).stderr
+    assert "note: " not in forking(*old, "-q", cwd=desk).stderr
+    assert forking("-q", "generate", cwd=desk).stdout == ""
+    shop = ["call", "specs/shop.yaml", "restock"]
+    assert [" INFO " in forking(*shop, *more, cwd=ROOT).stderr for more in ([], ["--verbose"])] == [False, True]
+
+
+def test_json_is_short_for_a_format(desk: Path) -> None:
+    for command in (["list", "desk.yaml"], ["check"], ["targets", "gemini"]):
+        texts = [forking(*command, *form, cwd=desk).stdout for form in (["--json"], ["--format", "json"])]
+        assert texts[0] == texts[1]
+        assert json.loads(texts[0]) is not None
+
+
 def test_json_is_the_whole_result(desk: Path) -> None:
     done = forking("call", "add", "numbers=1", "--json", cwd=desk)
     result = json.loads(done.stdout)

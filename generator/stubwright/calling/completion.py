@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 _VERBS: Final = ("call", "inspect")
 _WITH_VALUE: Final = frozenset(
     (
-        *("--answer", "--client-id", "--env", "--handlers", "--header", "--max-bytes", "--max-pages", "--output"),
-        *("--python", "--revision", "--save", "--scope", "--timeout", "--token", "--toolset", "-o"),
+        *("--answer", "--client-id", "--color", "--env", "--format", "--handlers", "--header", "--max-bytes"),
+        *("--max-pages", "--output", "--python", "--revision", "--save", "--scope", "--timeout", "--token"),
+        *("--toolset", "-o"),
     )
 )
 _ENDINGS: Final = (".yaml", ".yml", ".json")

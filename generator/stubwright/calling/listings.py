@@ -5,6 +5,7 @@ Prices are estimates of tokens, from the bytes that are sent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from stubwright.importers.listing import ServerListing
 
 _SUMMARY: Final = 100
+_HEADING: Final = re.compile(r"^\w.*", re.MULTILINE)
+_NAME: Final = re.compile(r"(?<=^  )[^\s(]+", re.MULTILINE)
 _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", "idempotentHint": "idempotent"}
 
 
@@ -35,12 +38,13 @@ def list_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
     )
 
 
-def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = None) -> str:
+def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = None, color: bool = False) -> str:
     """Format a listing for people: a line or two for each entry, and the cost of the lists.
 
     Args:
         listing: What the server lists.
         needs: The scopes that callers of a tool need, by its name.
+        color: True to emphasize headings and names.
     """
     info = listing.info
     lines = [to_one_line(f"{info.get('name', '?')} {info.get('version', '')} (MCP {listing.revision})")]
@@ -53,7 +57,8 @@ def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = 
         for entry in entries:
             lines += _describe(section, entry, (needs or {}).get(str(entry.get("name")), ()))
     lines += [*([""] if listing.notes else []), *(f"note: {note}" for note in listing.notes)]
-    return replace_controls("\n".join(lines)) + "\n"
+    text = replace_controls("\n".join(lines)) + "\n"
+    return _NAME.sub("\x1b[36m\\g<0>\x1b[0m", _HEADING.sub("\x1b[1m\\g<0>\x1b[0m", text)) if color else text
 
 
 def to_json(listing: ServerListing) -> dict[str, Any]:

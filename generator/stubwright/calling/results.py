@@ -7,33 +7,37 @@ import errno
 import json
 import mimetypes
 import os
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.project.files import disk
-from stubwright_runtime.values.terminal import to_one_line
+from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _KIB: Final = 1024
+_KEY: Final = re.compile(r'^( *)("(?:[^"\\]|\\.)*")(?=:)', re.MULTILINE)
 
 
-def show(result: Mapping[str, Any]) -> str:
+def show(result: Mapping[str, Any], *, color: bool = False) -> str:
     """Format a result for people: its structured content as JSON, its texts, and a line for anything that is not text.
 
     Args:
         result: As JSON, with the keys of the wire.
+        color: True to colour the keys of structured content.
     """
     lines: list[str] = []
     structured = result.get("structuredContent")
     if structured is not None:
-        lines.append(to_json(structured))
+        text = replace_controls(to_json(structured))
+        lines.append(_KEY.sub("\\1\x1b[36m\\2\x1b[0m", text) if color else text)
     for block in result.get("content") or ():
         if block["type"] != "text":
             lines.append(_describe(block))
         elif structured is None or not _is_mirror(block["text"], structured):
-            lines.append(block["text"])
+            lines.append(replace_controls(block["text"]))
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -93,7 +97,7 @@ def _describe(block: Mapping[str, Any]) -> str:
     if block["type"] == "resource":
         resource = block["resource"]
         if "text" in resource:
-            return str(resource["text"])
+            return replace_controls(str(resource["text"]))
         return to_one_line(f"[file: {resource['uri']}, {_size(resource.get('blob', ''))}]")
     return to_one_line(f"[{block['type']}: {block.get('mimeType')}, {_size(block.get('data', ''))}]")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, explain, report, write_err
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _OPTIONS: Final = """
 --force           overwrite generated files that were edited by hand
 --stubs           append missing methods to the handwritten class
 --watch           generate again on each save, until interrupted
--q, --quiet       print diagnostics alone
 """
 
 
@@ -67,8 +66,8 @@ def _watch(arguments: argparse.Namespace) -> int:
                 generate_once(arguments)
             except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
                 write_err(f"stubwright: {error}")
-            if announcement and not arguments.quiet:
-                write_out(announcement)
+            if announcement:
+                report(announcement)
                 announcement = ""
             sys.stdout.flush()
     return 0
@@ -77,15 +76,15 @@ def _watch(arguments: argparse.Namespace) -> int:
 def generate_quietly(arguments: argparse.Namespace) -> int:
     """Generate for another command, which has only `manifests` and `output`; the exit status."""
     flags = dict.fromkeys(("check", "force", "stubs", "watch", "strict"), False)
-    return generate_once(argparse.Namespace(**{**vars(arguments), **flags, "format": "text", "quiet": True}))
+    return generate_once(argparse.Namespace(**{**vars(arguments), **flags, "format": "text"}), is_quiet=True)
 
 
-def generate_once(arguments: argparse.Namespace) -> int:
+def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> int:
     """Generate, as the command line says; the exit status."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.project.files import journal, layout, lock
 
-    printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
+    printer = Printer(arguments.format, strict=arguments.strict, quiet=is_quiet)
     run = works.find_run(arguments, printer, arguments.output)
     if run is None:
         return printer.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, servers
-from stubwright.commands.shared.console import Printer, UsageError, ask, is_interactive, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, ask, is_interactive, report, write_err, write_out
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest
     if not file.exists() or not configuration.edit(file, entry.remove, private=False):
         write_err(f"stubwright: {file} has no server `{name}`")
         return 1
-    write_out(f"{client.title}: `{name}` is removed from {file}\n")
+    report(f"{client.title}: `{name}` is removed from {file}\n")
     return 0
 
 
@@ -134,9 +134,9 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     _report_local_needs(manifest, start, variables)
     is_written = configuration.edit(file, entry.put, private=arguments.scope == "user")
     if is_written:
-        write_out(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
+        report(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
     else:
-        write_out(f"{client.title}: `{name}` is in {file} already\n")
+        report(f"{client.title}: `{name}` is in {file} already\n")
     return 0
 
 

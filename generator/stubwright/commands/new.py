@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import paths
 from stubwright.commands.importing import from_python, import_
 from stubwright.commands.shared import servers as sources
-from stubwright.commands.shared.console import UsageError, print_import, write_err, write_out
+from stubwright.commands.shared.console import UsageError, print_import, report, write_err
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _new(arguments: argparse.Namespace) -> int:
     origin = _find_origin(arguments)
     try:
         folder = Path(arguments.dir) if arguments.dir else None
-        write_out(
+        report(
             scaffold.create(arguments.name, folder, origin, is_published=arguments.from_index or scaffold.IS_PUBLISHED)
         )
     except scaffold.NameRefusedError as error:

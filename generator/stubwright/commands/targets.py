@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 names TARGET*  a client or an API (default: list all)
---json         print the table as JSON
+--format text|json  how to print the table
 """
 
 
@@ -37,7 +37,7 @@ def _show(arguments: argparse.Namespace) -> int:
     from stubwright.targets import TARGETS
 
     chosen = [TARGETS[works.parse_target(name)] for name in arguments.names] or [*TARGETS.values()]
-    if arguments.json:
+    if arguments.format == "json":
         write_out(json.dumps({target.name: _to_json(target) for target in chosen}, indent=2) + "\n")
     elif arguments.names:
         write_out("\n".join(map(_describe, chosen)))

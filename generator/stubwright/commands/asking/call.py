@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.console import Printer, UsageError, explain, is_interactive, write_err, write_out
+from stubwright.commands.shared.console import (
+    Printer,
+    UsageError,
+    explain,
+    is_interactive,
+    print_painted,
+    write_err,
+    write_out,
+)
 from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ _ANSWERING: Final = """
 
 _OPTIONS: Final = """
 words WORD*  the server, unless a command follows; the tool; arguments
---json       print the whole result as JSON
+--format text|json  how to print the whole result
 --save DIR   write pictures, sounds and files of the answer into this folder
 """
 
@@ -185,12 +193,12 @@ def _read_input() -> str:
 def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
     from stubwright.calling import results
 
-    if arguments.json:
+    if arguments.format == "json":
         write_out(results.to_json(outcome.result) + "\n")
     elif outcome.failed:
         write_err(results.show(outcome.result).rstrip("\n") or "the tool failed without a reason")
     else:
-        write_out(results.show(outcome.result))
+        print_painted(lambda color: results.show(outcome.result, color=color), sys.stdout)
     if arguments.save is not None:
         try:
             for path in results.save(outcome.result, tool, Path(arguments.save)):

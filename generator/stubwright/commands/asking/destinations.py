@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import http
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, logins, servers
-from stubwright.commands.shared.console import UsageError, write_err
+from stubwright.commands.shared.console import STYLE, UsageError, write_err
 from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _of_manifest(
     granted = [item for scope in arguments.scope for item in ("--scope", scope)]
     return Destination(
         path,
-        command=(start.python, *start.arguments, *granted, "--log-level", "warning"),
+        command=(start.python, *start.arguments, *granted, "--log-level", "info" if STYLE.verbose else "warning"),
         environment=start.make_environment(variables),
         manifest=manifest,
         has_no_handlers=start.handlers is None,

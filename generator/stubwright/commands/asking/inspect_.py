@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 words WORD*  the server, unless a command follows; one entry of it
---json       print all that each revision lists as JSON
+--format text|json  how to print all that each revision lists
 """
 
 
@@ -78,7 +78,7 @@ def _show(
     newest = next(iter(known.values()))
     if key is not None and all(listings.find(listing, key) is None for listing in known.values()):
         raise UsageError(f"there is no `{key}`; {did_you_mean(key, listings.list_keys(newest), 'entries')}")
-    if arguments.json:
+    if arguments.format == "json":
         shown = {
             date: listings.to_json(each) if key is None else listings.find(each, key) for date, each in known.items()
         }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.console import Printer, write_err, write_out
+from stubwright.commands.shared.console import Printer, print_painted, write_err, write_out
 from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 server SOURCE?  the server: a manifest or a URL
---json          print all that is listed as JSON
+--format text|json  how to print all that is listed
 """
 
 
@@ -47,11 +48,12 @@ def _list(arguments: argparse.Namespace) -> int:
         return printer.close()
     if listing is None:
         return destinations.NO_ANSWER
-    if arguments.json:
+    if arguments.format == "json":
         write_out(results.to_json(listings.to_json(listing)) + "\n")
         return 0
     tools = () if destination.manifest is None else destination.manifest.tools
-    write_out(listings.show(listing, needs={tool.name: tool.policy.get("scopes", ()) for tool in tools}))
+    needs = {tool.name: tool.policy.get("scopes", ()) for tool in tools}
+    print_painted(lambda color: listings.show(listing, needs=needs, color=color), sys.stdout)
     hidden = [tool.name for tool in tools if listings.find(listing, tool.name) is None]
     if note := destinations.describe_hidden(destination, *hidden):
         write_err(f"note: {note}")

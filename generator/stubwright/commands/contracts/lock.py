@@ -8,7 +8,7 @@ from stubwright import paths
 from stubwright.commands.contracts.targets import Target, from_file, from_source
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
-from stubwright.commands.shared.console import UsageError, print_import, write_err, write_out
+from stubwright.commands.shared.console import UsageError, print_import, report, write_err, write_out
 from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
@@ -168,7 +168,7 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
             import_.report([problem])
             return _WRONG
         written[path] = target.label
-        write_out(f"{path}: {state}\n")
+        report(f"{path}: {state}\n")
     print_import(result.summary, [*result.all_notes, *_note(target, result)])
     return 0
 

@@ -11,7 +11,7 @@ from stubwright.commands import generate
 from stubwright.commands.developing import identity as identities
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
-from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, report, write_err, write_out
 from stubwright.commands.shared.options import declare
 from stubwright.commands.shared.serving import parse_address
 
@@ -52,7 +52,7 @@ def add(verbs: Any) -> None:
     identities.add_options(dev)
     declare(dev, _DEBUGGING)
     # It generates as `generate --watch` does, with no other options of `generate`.
-    dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False, quiet=False)
+    dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False)
     dev.set_defaults(format="text")
 
 
@@ -196,8 +196,8 @@ def _announce(
 
     path = arguments.manifests[0]
     if workbench is not None:
-        write_out(f"\nTo try it, open {workbench.url}\n")
-    write_out(
+        report(f"\nTo try it, open {workbench.url}\n")
+    report(
         f"\nFor a client's configuration:\n{configuration.format_snippet(configuration.name_of(manifest), serving.url)}"
         f"`stubwright install CLIENT {path}` writes an entry that works without this command.\n"
         f"watching {path} and all that is read for it; interrupt to stop\n"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from stubwright import paths
 from stubwright.commands import diff
 from stubwright.commands.importing import import_
-from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, print_import, report, write_err, write_out
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
         if text is None:
             status = 1
         elif text == imported.text.replace("\r\n", "\n"):  # as a checkout on Windows has it
-            write_out(f"{imported.path}: up to date\n")
+            report(f"{imported.path}: up to date\n")
         else:
             fresh[imported.path] = text.replace("\n", "\r\n") if "\r\n" in imported.text else text
     for entry in entries:
@@ -85,7 +85,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
         if problem := import_.write(Path(path), text, force=arguments.force):
             printer.add([problem])
         else:
-            write_out(f"{path}: refreshed\n")
+            report(f"{path}: refreshed\n")
     return max(status, printer.close())
 
 

@@ -15,6 +15,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 
@@ -40,6 +41,25 @@ _GENERATE = "run `stubwright generate`"
 _CLEARED = "\r\x1b[K"
 _COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
 """The escape sequences that a terminal gets: plain, bold, dim, italic, underlined, and foregrounds."""
+
+
+@dataclass(slots=True)
+class Style:
+    """The options of the command line for the output of every command.
+
+    Attributes:
+        quiet: True to omit notes and reports of finished work.
+        verbose: True to add every warning and the logs of servers.
+        color: The streams with colours: `auto` means terminals, unless NO_COLOR is set.
+    """
+
+    quiet: bool = False
+    verbose: bool = False
+    color: Literal["auto", "always", "never"] = "auto"
+
+
+STYLE: Final = Style()
+"""The style of this process, which the command line sets."""
 
 
 class UsageError(Exception):
@@ -74,7 +94,7 @@ class Output(io.TextIOWrapper):
         """Write as any stream, but raise OutputError, and let no commands but colours reach a terminal."""
         if text != _CLEARED:
             # The pattern has a group, so that every second piece is a colour's sequence.
-            pieces = _COLOURS.split(text) if self.isatty() else [text]
+            pieces = _COLOURS.split(text) if self.isatty() or STYLE.color == "always" else [text]
             text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
         try:
             return super().write(text)
@@ -100,8 +120,16 @@ def write_out(text: str) -> None:
     print(replace_controls(text), end="")
 
 
+def report(text: str) -> None:
+    """Write to standard output what a command has done, unless `--quiet` is set."""
+    if not STYLE.quiet:
+        write_out(text)
+
+
 def write_err(text: str) -> None:
-    """Write a message to standard error."""
+    """Write a message to standard error; with `--quiet`, no notes."""
+    if STYLE.quiet and text.startswith("note: "):
+        return
     print(replace_controls(text), file=sys.stderr)
 
 
@@ -118,7 +146,9 @@ def ask(question: str) -> str:
 
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
     """Write the text of `make` for people, who see colours on a terminal; it has made safe what it quotes."""
-    print(make(_has_escapes(stream) and not os.environ.get("NO_COLOR")), end="", file=stream)
+    is_automatic = _has_escapes(stream) and not os.environ.get("NO_COLOR")
+    is_colored = is_automatic if STYLE.color == "auto" else STYLE.color == "always"
+    print(make(is_colored), end="", file=stream)
 
 
 def _has_escapes(stream: TextIO) -> bool:
@@ -137,7 +167,7 @@ class Printer:
 
     def __init__(self, style: Format, *, strict: bool, quiet: bool = False) -> None:
         self._style = style
-        self._quiet = quiet
+        self._quiet = quiet or STYLE.quiet
         self._strict = strict
         self._diagnostics: list[Diagnostic] = []
         self._documents: dict[str, Document] = {}
@@ -160,7 +190,7 @@ class Printer:
         """Note the findings of compiling a manifest.
 
         Of a manifest that only makes a client, the warnings about the server are one line, since its user cannot mend
-        them, unless `every` line is asked for, or `--strict` makes each count.
+        them, unless `every` line or `--verbose` is asked for, or `--strict` makes each count.
         """
         from stubwright.diagnostics import Diagnostic, Place
 
@@ -170,6 +200,7 @@ class Printer:
         of_server = [diagnostic for diagnostic in diagnostics if "SW300" <= diagnostic.code < "SW380"]
         if (
             every
+            or STYLE.verbose
             or self._strict
             or len(of_server) < 2
             or not isinstance(value, dict)
@@ -187,7 +218,7 @@ class Printer:
     def add_generated(self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document]) -> None:
         """Note the findings of compiling a manifest for its package: of warnings that `check` lists, only their number.
 
-        All are noted if one is an error, if each counts as one, or if a program reads them.
+        All are noted if one is an error, if each counts as one, if a program reads them, or with `--verbose`.
         """
         diagnostics = list(diagnostics)
         reported = [
@@ -195,7 +226,8 @@ class Printer:
             for diagnostic in diagnostics
             if diagnostic.severity == "error" or not "SW300" <= diagnostic.code < "SW380"
         ]
-        if self._strict or self._style != "text" or any(diagnostic.severity == "error" for diagnostic in diagnostics):
+        shows_all = self._strict or STYLE.verbose or self._style != "text"
+        if shows_all or any(diagnostic.severity == "error" for diagnostic in diagnostics):
             reported = diagnostics
         self.add_compiled(path, reported, documents)
         if count := len(diagnostics) - len(reported):

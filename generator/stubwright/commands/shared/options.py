@@ -14,6 +14,11 @@ from stubwright_runtime.values.terminal import replace_controls
 
 _ROW: Final = re.compile(r"^(\S.*?)  +(.*(?:\n +.*)*)", re.MULTILINE)
 
+_STYLE: Final = """
+-q, --quiet                print results and errors, but no notes and no reports of finished work
+--verbose                  print every warning, and the logs of servers
+--color auto|always|never  use colours; auto: on a terminal, unless NO_COLOR is set
+"""
 _CHOICE: Final = re.compile(
     r"argument (?P<name>\S+): invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)", re.DOTALL
 )
@@ -39,6 +44,8 @@ class CommandParser(argparse.ArgumentParser):
         if "\n" in (options.get("epilog") or ""):
             options["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**options)
+        unset = {"default": argparse.SUPPRESS}  # each may be before or after the command, and is valid for both
+        declare(self.add_argument_group("output"), _STYLE, quiet=unset, verbose=unset, color=unset)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the words before `--`."""
@@ -116,8 +123,8 @@ def declare(parser: _Parser, table: str, /, **settings: Type | tuple[Type, Any] 
         parser: The parser of a command, or a group of its options.
         table: A row for each argument, its usage and its help two spaces apart; indented lines continue a row. Usages
             are `--strict` (a flag), `-o, --output FILE`, `--tool NAME…` (may be repeated), `--format text|json` (one of
-            these, by default the first), `file FILE` (positional), `file FILE?` (optional) and `files FILE*` (any
-            number).
+            these, by default the first; also adds `--json`), `file FILE` (positional), `file FILE?` (optional) and
+            `files FILE*` (any number).
         settings: The types of arguments by name, types with defaults, or other settings as argparse takes them.
     """
     for usage, text in _ROW.findall(textwrap.dedent(table)):
@@ -138,3 +145,6 @@ def declare(parser: _Parser, table: str, /, **settings: Type | tuple[Type, Any] 
         if isinstance(more, tuple):
             more = {"type": more[0], "default": more[1]}
         parser.add_argument(*short, name, **{**row, **({"type": more} if callable(more) else more)})
+        if name == "--format" and "json" in row["choices"]:
+            form: dict[str, Any] = {"action": "store_const", "const": "json", "default": argparse.SUPPRESS}
+            parser.add_argument("--json", dest="format", help="the same as --format json", **form)
