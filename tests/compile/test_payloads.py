@@ -571,11 +571,11 @@ def test_templates_of_source_refuse_plain_text() -> None:
         "{{ one | upper }}",
         "{{ '%s' | format(one) }}",
     ):
-        with pytest.raises(TypeError, match="no Python source"):
+        with pytest.raises(TypeError, match="is not Python source"):
             environment.from_string(template).render(one="text")
-    with pytest.raises(TypeError, match="no Python source"):
+    with pytest.raises(TypeError, match="is not Python source"):
         environment.from_string("{{ many | join(', ') }}").render(many=["text"])
-    with pytest.raises(TypeError, match="no Python source"):
+    with pytest.raises(TypeError, match="is not Python source"):
         environment.from_string("{{ code('{}', one) }}").render(one="text")
 
 
