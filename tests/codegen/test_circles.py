@@ -217,7 +217,7 @@ def _unwritten(draft: Any) -> datamodel.ModelModule:
 
 def work(size: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many functions of ours are called for so many shared schemas, but for those that only write text."""
-    monkeypatch.setattr(datamodel, "_modules", lambda drafts: [_unwritten(draft) for draft in drafts])
+    monkeypatch.setattr(datamodel, "_module", _unwritten)
     bundle = load("m.json", **{"m.json": json.dumps(large(size))})
     calls = 0
 

@@ -430,7 +430,7 @@ def test_a_server_of_another_environment_answers_from_its_own_process(
     python = find(folder)
     done = move(folder, python=python)
     assert done.returncode == 0, done.stderr
-    assert f"in a process of its own, with {python}." in done.stdout
+    assert f"in a separate process, with {python}." in done.stdout
     answers = compare(folder)
     assert answers["new"] == answers["old"]
     assert answers["progress"] == [[1, 3, "page 1"], [2, 3, "page 2"], [3, 3, "page 3"]]
