@@ -25,7 +25,7 @@ _OPTIONS: Final = """
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    check = verbs.add_parser("check", _check, help="report what is wrong in manifests; write nothing")
+    check = verbs.add_parser("check", _check, help="report mistakes in manifests; write nothing")
     works.add_options(check)
     declare(check, _OPTIONS)
     works.add_target(check)

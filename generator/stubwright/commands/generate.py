@@ -29,7 +29,7 @@ _OPTIONS: Final = """
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    generate = verbs.add_parser("generate", _generate, help="compile manifests; write only what changed")
+    generate = verbs.add_parser("generate", _generate, help="compile manifests; write only changed files")
     works.add_options(generate)
     declare(generate, _OPTIONS)
 

@@ -49,7 +49,7 @@ def add(verbs: Any) -> None:
     lock: CommandParser = verbs.add_parser(
         "lock",
         _lock,
-        help="write what a server lists into a file that people review",
+        help="write the lists of a server into a file for review",
         usage="stubwright lock [options] SOURCE…\n"
         "       stubwright lock [options] --config FILE\n"
         "       stubwright lock [options] -- COMMAND ARGS…",

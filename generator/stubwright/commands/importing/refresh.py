@@ -34,7 +34,7 @@ manifests MANIFEST*  manifests, whose imported files are refreshed (default: fro
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    refresh = verbs.add_parser("refresh", _refresh, help="import again what was imported, and show what changed")
+    refresh = verbs.add_parser("refresh", _refresh, help="repeat imports, and show the changes")
     declare(refresh, _OPTIONS, manifests=paths.normalize)
 
 

@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
     record: CommandParser = verbs.add_parser(
         "record",
         _record,
-        help="write down what passes between a client and a server",
+        help="record the messages of a client and a server",
         usage="stubwright record [options] -- COMMAND ARGS…\n       stubwright record [options] URL --http HOST:PORT",
         epilog=_EPILOG,
     )
