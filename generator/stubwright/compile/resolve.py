@@ -6,7 +6,7 @@ It neither changes nor validates values.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import pydantic_core
@@ -93,6 +93,8 @@ class ResolvedBundle:
     outlines: Mapping[Place, Outline]
     shared_schemas: SharedSchemas
     extension_schemas: Mapping[Place, Outline]
+    _inlined: dict[Place, InlinedSchema] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _cheap: dict[Place, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def entry(self) -> Mapping[str, Json]:
@@ -112,10 +114,10 @@ class ResolvedBundle:
 
     def list_schemas(self, tool: Declaration) -> Iterator[tuple[str, Outline]]:
         """Yield the outlines of `inputSchema` and, if there is one, `outputSchema`."""
-        for field in vocabulary.SCHEMAS:
-            outline = self.outlines.get(tool.place / field)
+        for name in vocabulary.SCHEMAS:
+            outline = self.outlines.get(tool.place / name)
             if outline is not None:
-                yield field, outline
+                yield name, outline
 
     def list_outlines(self) -> tuple[Outline, ...]:
         """Return all outlines."""
@@ -151,10 +153,15 @@ class ResolvedBundle:
         """
         if self.refs != "auto" or root.plain or not root.references:
             return self.inlines
-        bundled = self.bundle_schema(root)
-        if not bundled.shared or (inlined := self.inline(root)).kept is not None:
-            return False
-        return len(to_json(inlined.wire)) * 5 < len(to_json(bundled.wire)) * 6
+        known = self._cheap
+        if root.place not in known:
+            bundled = self.bundle_schema(root)
+            known[root.place] = bool(bundled.shared) and self._is_cheap(root, bundled)
+        return known[root.place]
+
+    def _is_cheap(self, root: Outline, bundled: BundledSchema) -> bool:
+        inlined = self.inline(root)
+        return inlined.kept is None and len(to_json(inlined.wire)) * 5 < len(to_json(bundled.wire)) * 6
 
     @property
     def splits_types(self) -> bool:
@@ -166,7 +173,10 @@ class ResolvedBundle:
         """Return `root` with its references replaced by their targets."""
         if root.plain:
             return InlinedSchema(root.schema)
-        return inline(self.bundle_schema(root).wire, root.dialect, root.place)
+        known = self._inlined
+        if root.place not in known:
+            known[root.place] = inline(self.bundle_schema(root).wire, root.dialect, root.place)
+        return known[root.place]
 
 
 def resolve(bundle: Bundle) -> ResolvedBundle:

@@ -209,7 +209,7 @@ class Documents:
             return []
         return [target / str(index) for index in range(len(target.value))]
 
-    def record_followed(self) -> list[str]:
+    def report_followed(self) -> list[str]:
         """Return a note on the references that `follow` has followed, if there are any."""
         kinds = Counter(self.followed.values())
         places = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())

@@ -85,7 +85,7 @@ def make_manifest(
     notes += _report_idempotency_headers(converted_tools)
     notes += _report_missing_output_schemas(converted_tools)
     notes += _report_streams(converted_tools)
-    notes += [*documents.forgiven, *dict.fromkeys(schemas.notes), *documents.record_followed()]
+    notes += [*documents.forgiven, *dict.fromkeys(schemas.notes), *documents.report_followed()]
     notes += collisions.resolve(draft)
     checked = acceptance.repair(draft)
     if checked.unfillable:

@@ -60,6 +60,7 @@ class Discriminators:
         self._files: set[str] = set()
         self._index = _Index()
         self._pins: dict[Key, dict[str, list[str]]] = {}
+        self._open: dict[Key, str] = {}
 
     def pin(self, at: LocatedValue, excluded: Names = ()) -> LocatedValue:
         """Return a schema whose discriminating properties have only the values of this schema and its heirs.
@@ -181,6 +182,11 @@ class Discriminators:
         Parents and defaults are different schemas in each union anyway.
         """
         key = self._key(at)
+        if key not in self._open:
+            self._open[key] = self._search_open_property(at, key)
+        return self._open[key]
+
+    def _search_open_property(self, at: LocatedValue, key: Key) -> str:
         unions = [
             union for union in self._index.unions.get(key, ()) if len(self._list_targets(union, *_ALTERNATIVES)) > 1
         ]
@@ -211,6 +217,7 @@ class Discriminators:
         if not any("discriminator" in part for part in walk(root.value)):
             return
         self._pins.clear()
+        self._open.clear()
         for schema in _walk(root):
             for parent in self._list_targets(schema, "allOf"):
                 self._index.heirs[self._key(parent)].append(schema)
