@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.console import UsageError, print_painted, write_err, write_out
+from stubwright.commands.shared.console import UsageError, print_painted, write_err, write_note, write_out
 from stubwright.commands.shared.options import CommandParser, declare
 from stubwright_runtime.mcp.vocabulary import SECTIONS
 from stubwright_runtime.values.terminal import to_one_line
@@ -152,7 +152,7 @@ class Difference:
         """Return the exit status, with a note if words alone make it 1."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
-            write_err("note: texts of other authors changed: read them; with `--fail-on breaking` they do not count")
+            write_note("texts of other authors changed: read them; with `--fail-on breaking` they do not count")
         return 1 if worst else 0
 
 
@@ -169,13 +169,11 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
         return None
     for side in (old, new):
         for note in side.notes:
-            write_err(to_one_line(f"note: {side.name}: {note}"))
+            write_note(to_one_line(f"{side.name}: {note}"))
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
     for code in ignored:
         if code not in CODES:
-            write_err(
-                to_one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is not the code of a change")
-            )
+            write_note(to_one_line(f"`diff.ignore` of {new.name} names `{code}`, which is not the code of a change"))
     sides = old.manifest, new.manifest
     if old.is_listed or new.is_listed:
         formats = new.manifest.formats if old.is_listed else old.manifest.formats

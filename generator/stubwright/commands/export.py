@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
-from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, write_err, write_note, write_out
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _export(arguments: argparse.Namespace) -> int:
     tools = _choose(compiled.manifest, arguments.tool)
     projected = project_tools([tool.definition for tool in tools], FORMS[arguments.target])
     for note in _note(projected, arguments.target):
-        write_err(f"note: {note}")
+        write_note(note)
     text = json.dumps(as_tools(FORMS[arguments.target], projected), indent=2, ensure_ascii=False) + "\n"
     if arguments.output is None:
         write_out(text)

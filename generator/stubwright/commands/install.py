@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, servers
-from stubwright.commands.shared.console import Printer, UsageError, ask, is_interactive, report, write_err, write_out
+from stubwright.commands.shared.console import (
+    Printer,
+    UsageError,
+    ask,
+    is_interactive,
+    report,
+    write_err,
+    write_note,
+    write_out,
+)
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -146,7 +155,7 @@ def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) 
         return True
     missing = f"{file.parent} is not there yet; is {client.title} installed?"
     if not is_interactive():
-        write_err(f"note: {missing}")
+        write_note(missing)
         return True
     return ask(f"{missing} Make the folder? [y/n]").casefold() in ("y", "yes")
 
@@ -157,12 +166,10 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
 
     title = entry.client.title
     if replaced := entry.list_replaced():
-        write_err(
-            f"note: {title} puts variables of its own in place of what starts with `$`, as in {', '.join(replaced)}"
-        )
+        write_note(f"{title} puts variables of its own in place of what starts with `$`, as in {', '.join(replaced)}")
     if arguments.scope == "project":
         secrets = " and the values of variables" if len(entry.value["env"]) > 1 else ""
-        write_err(f"note: {file.name} has paths of this machine{secrets}; think of that before you commit it")
+        write_note(f"{file.name} has paths of this machine{secrets}; think of that before you commit it")
     variables = {key: value for key, value in entry.value["env"].items() if key != "PYTHONPATH"}
     deadline = time.monotonic() + _LIMIT
     patience = processes.Patience(lambda: time.monotonic() > deadline, _report_slow)
@@ -175,7 +182,7 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
 
 
 def _report_slow(seconds: int, _stack: str) -> None:
-    write_err(f"note: the server has not started after {seconds} s; waiting for up to {_LIMIT} s")
+    write_note(f"the server has not started after {seconds} s; waiting for up to {_LIMIT} s")
 
 
 def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
@@ -185,10 +192,10 @@ def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping
 
     if lacking := launch.find_lacking_scopes(manifest, start.scopes):
         options = " ".join(f"--local-scope {scope}" for scope in lacking)
-        write_err(f"note: the user cannot use the parts that need scopes without {options}")
+        write_note(f"the user cannot use the parts that need scopes without {options}")
     for variable in list_variables(manifest.document):
         if variable.kind == "argument" and variable.name not in variables:
-            write_err(f"note: some tools take an argument from the environment; --env {variable.name} sets it")
+            write_note(f"some tools take an argument from the environment; --env {variable.name} sets it")
 
 
 def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
-from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, explain, write_note, write_out
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> N
 
     if lacking := launch.find_lacking_scopes(manifest, publication.scopes):
         keys = ", ".join(f'"{scope}"' for scope in (*publication.scopes, *lacking))
-        write_err(
-            "note: users whose clients start the server cannot use the parts that need scopes without "
+        write_note(
+            "users whose clients start the server cannot use the parts that need scopes without "
             f"`scopes = [{keys}]` in `[{TABLE}]`"
         )
 

@@ -15,6 +15,7 @@ from stubwright.commands.shared.console import (
     is_interactive,
     print_painted,
     write_err,
+    write_note,
     write_out,
 )
 from stubwright.commands.shared.options import CommandParser, declare
@@ -153,7 +154,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         return destinations.NO_ANSWER
     progress.clear()
     if answers is not None and answers.unused:
-        write_err(f"note: no question matched --answer {', '.join(answers.unused)}")
+        write_note(f"no question matched --answer {', '.join(answers.unused)}")
     return _show(outcome, tool, arguments)
 
 
@@ -207,10 +208,10 @@ def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
             write_err(f"stubwright: the files of the answer cannot be written: {explain(error)}")
             return _FAILED
     if outcome.unlisted is not None:
-        write_err(f"note: `{tool}` is not listed; {outcome.unlisted}")
+        write_note(f"`{tool}` is not listed; {outcome.unlisted}")
     if outcome.renamed is not None:
         until = f", and is removed after {outcome.renamed['removeAfter']}" if "removeAfter" in outcome.renamed else ""
-        write_err(f"note: `{tool}` is an old name of `{outcome.renamed['tool']}`{until}")
+        write_note(f"`{tool}` is an old name of `{outcome.renamed['tool']}`{until}")
     if outcome.wrong is not None:
         write_err(f"stubwright: {outcome.wrong}")
     return _FAILED if outcome.failed or outcome.wrong is not None else 0
@@ -222,7 +223,7 @@ def _compare(destination: Destination, definition: Mapping[str, Any]) -> None:
         return
     known = next((tool for tool in destination.manifest.tools if tool.name == definition["name"]), None)
     if known is not None and known.definition.get("inputSchema") != definition.get("inputSchema"):
-        write_err(f"note: `{known.name}` was generated from an older manifest; run `stubwright generate`")
+        write_note(f"`{known.name}` was generated from an older manifest; run `stubwright generate`")
 
 
 def _hint(destination: Destination, error: Exception) -> str:

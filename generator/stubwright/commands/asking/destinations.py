@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import http
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, logins, servers
-from stubwright.commands.shared.console import STYLE, UsageError, write_err
+from stubwright.commands.shared.console import STYLE, UsageError, write_note
 from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _of_manifest(
         arguments.manifests = (path,)  # alone: the project's other packages are left unchanged
         if generate.generate_quietly(arguments) != 0:
             return None
-        write_err(f"note: `{run.target.folder / manifest.package}` was generated")
+        write_note(f"`{run.target.folder / manifest.package}` was generated")
     start = launch.prepare(
         manifest, run.target, handlers=arguments.handlers, python=launching.find_interpreter(arguments)
     )

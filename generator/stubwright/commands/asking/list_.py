@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.console import Printer, print_painted, write_err, write_out
+from stubwright.commands.shared.console import Printer, print_painted, write_err, write_note, write_out
 from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _list(arguments: argparse.Namespace) -> int:
     print_painted(lambda color: listings.show(listing, needs=needs, color=color), sys.stdout)
     hidden = [tool.name for tool in tools if listings.find(listing, tool.name) is None]
     if note := destinations.describe_hidden(destination, *hidden):
-        write_err(f"note: {note}")
+        write_note(note)
     return 0
 
 

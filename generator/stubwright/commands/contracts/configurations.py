@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.contracts.targets import from_source
 from stubwright.commands.shared import logins, servers
-from stubwright.commands.shared.console import UsageError, write_err
+from stubwright.commands.shared.console import UsageError, write_note
 from stubwright.compile import source
 from stubwright.compile.syntax.positions import Lines
 from stubwright.importers import sources
@@ -45,7 +45,7 @@ def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | 
     """Yield each enabled server in the configuration, or the reason that it cannot be asked. Raises SourceError."""
     for name, entry in read(arguments.config).items():
         if entries.is_disabled(entry):
-            write_err(to_one_line(f"note: `{name}` of {arguments.config} is disabled, and was omitted"))
+            write_note(to_one_line(f"`{name}` of {arguments.config} is disabled, and was omitted"))
             continue
         try:
             server = entries.parse(entry, os.environ)

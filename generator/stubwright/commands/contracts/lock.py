@@ -8,7 +8,7 @@ from stubwright import paths
 from stubwright.commands.contracts.targets import Target, from_file, from_source
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
-from stubwright.commands.shared.console import UsageError, print_import, report, write_err, write_out
+from stubwright.commands.shared.console import UsageError, print_import, report, write_err, write_note, write_out
 from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
@@ -119,7 +119,7 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], i
         else:
             targets.append(target)
     if not targets and status == 0:
-        write_err(to_one_line(f"note: {arguments.config} names no server to lock"))
+        write_note(to_one_line(f"{arguments.config} names no server to lock"))
     return targets, status
 
 

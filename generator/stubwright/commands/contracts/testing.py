@@ -15,7 +15,7 @@ from stubwright.commands.asking import destinations
 from stubwright.commands.contracts.targets import CallLine, make_for_location, make_for_manifest
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
-from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_note, write_out
 from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE
 from stubwright.diagnostics.suggestions import find_nearest
@@ -321,11 +321,11 @@ def _explain(tested: _TestRun | _SkippedServer) -> None:
     if tested.report.away:
         write_err(f"stubwright: the rest is not tested: {tested.report.away}")
     if tested.hidden:
-        write_err(f"note: {tested.hidden}")
+        write_note(tested.hidden)
     if not tested.report.tools:
-        write_err(f"note: {to_one_line(tested.label)} lists no tools to this caller")
+        write_note(f"{to_one_line(tested.label)} lists no tools to this caller")
     elif all(tool.skipped for tool in tested.report.tools):
-        write_err(f"note: no tool of {to_one_line(tested.label)} was called")
+        write_note(f"no tool of {to_one_line(tested.label)} was called")
 
 
 def _check_patterns(patterns: Sequence[str], tested: Sequence[_TestRun | _SkippedServer]) -> None:

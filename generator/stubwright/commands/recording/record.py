@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.console import UsageError, explain, write_err
+from stubwright.commands.shared.console import UsageError, explain, write_err, write_note
 from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.commands.shared.serving import parse_address, read_manifest
 from stubwright_runtime.values.terminal import to_one_line
@@ -176,7 +176,7 @@ def _open(path: str, state: tuple[int, bool], redactor: Redactor, place: Mapping
         file = AppendedFile(Path(path))
         if is_cut:  # the run before was killed while it wrote
             file.shorten(whole)
-            write_err(to_one_line(f"note: {path}: the last line was cut off, and is dropped"))
+            write_note(to_one_line(f"{path}: the last line was cut off, and is dropped"))
     except OSError as error:
         _report_unwritable(path, error)
         return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared import serving
-from stubwright.commands.shared.console import explain, write_err
+from stubwright.commands.shared.console import explain, write_err, write_note
 from stubwright.commands.shared.options import declare
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -45,7 +45,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         whole = lines.count_whole(path, data)
         if 0 < whole < len(data):  # `record` was killed while it wrote, or writes still
             data = data[:whole]
-            write_err(to_one_line(f"note: {path}: the last line is cut off, and is omitted"))
+            write_note(to_one_line(f"{path}: the last line is cut off, and is omitted"))
         conversation = conversations.read(lines.parse(path, data))
         manifest = _make_manifest(conversation) if arguments.mock is None else serving.read_manifest(arguments.mock)
     except lines.RecordingError as error:
@@ -57,7 +57,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     if manifest is None:
         return _WRONG
     if conversation.left_out:
-        write_err(f"note: {conversation.left_out} answers that began a task are not replayed")
+        write_note(f"{conversation.left_out} answers that began a task are not replayed")
     return _serve(path, data, manifest, options, mocks=arguments.mock is not None)
 
 
@@ -85,5 +85,5 @@ def _make_manifest(conversation: Conversation) -> ir.Manifest:
         raise SourceError("it has no answer of a server")
     manifest, notes = replay.make_manifest(conversation)
     for note in notes:
-        write_err(to_one_line(f"note: {note}"))
+        write_note(to_one_line(f"{note}"))
     return manifest

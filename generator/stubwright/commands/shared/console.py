@@ -127,10 +127,14 @@ def report(text: str) -> None:
 
 
 def write_err(text: str) -> None:
-    """Write a message to standard error; with `--quiet`, no notes."""
-    if STYLE.quiet and text.startswith("note: "):
-        return
+    """Write a message to standard error."""
     print(replace_controls(text), file=sys.stderr)
+
+
+def write_note(text: str) -> None:
+    """Write a note to standard error, unless `--quiet` is set."""
+    if not STYLE.quiet:
+        write_err(f"note: {text}")
 
 
 def is_interactive() -> bool:
@@ -158,8 +162,10 @@ def _has_escapes(stream: TextIO) -> bool:
 
 def print_import(summary: str, notes: Iterable[str]) -> None:
     """Report an import on standard error; much of the text is foreign."""
-    for text in [*([summary] if summary else []), *(f"note: {note}" for note in notes)]:
-        write_err(to_one_line(text))
+    if summary:
+        write_err(to_one_line(summary))
+    for note in notes:
+        write_note(to_one_line(note))
 
 
 class Printer:

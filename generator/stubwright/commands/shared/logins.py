@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from stubwright.commands.shared.console import UsageError, write_err
+from stubwright.commands.shared.console import UsageError, write_note
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Name
 
         name: str | None = arguments.client_id
         program = None if name is None else Program(name, os.environ.get(_CREDENTIALS[1], ""))
-        return Endpoint(url, headers, BrowserLogin(url, headers, lambda text: write_err(f"note: {text}"), program))
+        return Endpoint(url, headers, BrowserLogin(url, headers, write_note, program))
     if is_asked:
         raise UsageError("--client-id is for --login")
     if not is_kept(url):
