@@ -83,13 +83,6 @@ class LeaseRenewer:
                 self._leases.discard(lease)
                 self._changed.notify()
 
-    def set_duration(self, lease: Lease, seconds: float) -> None:
-        """Have a lease last for another number of seconds from now on."""
-        if seconds != lease.seconds:
-            with self._changed:
-                lease.seconds, lease.due = seconds, 0.0
-                self._changed.notify()
-
     def _run(self) -> None:
         while due := self._wait():
             for lease in due:

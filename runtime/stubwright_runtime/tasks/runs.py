@@ -29,10 +29,9 @@ from ..server.features.input_requests import MissingCapability, UrlNotVisitedErr
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, describe_lost_state, find_state_lost
 from ..values.sanitizing import clean
-from ..values.units import parse_duration
 from .channel import TaskChannel
 from .input_requests import TaskInputRequests
-from .leases import LEASE, RENEWAL, Lease, LeaseRenewer, find_duration
+from .leases import RENEWAL, Lease, LeaseRenewer, find_duration
 from .tracing import add_waiting, count_death, open_span, record_age
 
 if TYPE_CHECKING:
@@ -138,28 +137,28 @@ class Runs:
         if not is_turn:
             return False
         try:
-            return await self._work(name, task, known)
+            return await self._work(name, task, tool)
         finally:
             self._turns.leave(task.tool)
 
-    async def _work(self, name: str, before: Task, tool: str) -> bool:
-        holder, lease_name, seconds = secrets.token_hex(8), f"task:{name}", parse_duration(LEASE)
+    async def _work(self, name: str, before: Task, tool: Tool | None) -> bool:
+        known = "" if tool is None else tool.name
+        holder, lease_name, seconds = secrets.token_hex(8), f"task:{name}", find_duration(tool)
         if not await self._store.hold(lease_name, holder, seconds):
             return False
         try:
             with self._renewer.keep(lease_name, holder, seconds) as lease:
                 task = await self._take(name, holder)
                 if task is not None and before.run is not None:
-                    count_death(tool, is_retried=not task.is_over)
+                    count_death(known, is_retried=not task.is_over)
                     if task.is_given_up:
                         log().error(
                             "a task of %s was given up after %d deaths of its process; the command `tasks` lists it",
-                            tool,
+                            known,
                             task.deaths,
                         )
                 if task is not None and not task.is_over:
-                    record_age(tool, task.updated - before.updated)
-                    self._renewer.set_duration(lease, find_duration(self._server.package.tools[task.tool]))
+                    record_age(known, task.updated - before.updated)
                     attempt = _Attempt(task, lease, _start_call_state(task, self._find_sent(task)))
                     await self._run(attempt, self._make_request(attempt))
         finally:
