@@ -29,7 +29,7 @@ demo: .venv/uv/ready
 test: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 collect $(CHECKS) $(if $(MANY),,TYPED_TESTS=)
 	$(if $(MANY),STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_DIFF=many STUBWRIGHT_WHOLE_PAYLOADS=many) \
-		$(BIN)/pytest -n 4 --dist worksteal $(if $(MANY),-m "") $(if $(SEED),--hypothesis-seed=$(SEED))
+		$(BIN)/pytest -n 6 --dist worksteal $(if $(MANY),-m "") $(if $(SEED),--hypothesis-seed=$(SEED))
 
 # What to run while you work: ruff, mypy with its cache, the ratchets, and rooms whose tests start hardly any processes.
 check: .venv/ready

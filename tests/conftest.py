@@ -60,6 +60,8 @@ pytest_runtest_call = reporting.pytest_runtest_call
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # a process of xdist sends its reports to the one that prints them
         config.pluginmanager.register(reporting.Reporter(config))
+        if not forked.WHOLE:
+            forked.begin()
 
 
 @pytest.hookimpl(tryfirst=True)

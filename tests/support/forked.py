@@ -10,7 +10,6 @@ the digest of stubwright, and the templates. Without a package it loads third pa
 
 from __future__ import annotations
 
-import atexit
 import fcntl
 import gc
 import json
@@ -19,7 +18,6 @@ import os
 import runpy
 import select
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -177,33 +175,48 @@ def _done(command: Sequence[str], cwd: Path, env: Mapping[str, str], parent: str
         return subprocess.CompletedProcess(command, status, out.read(), err.read())
 
 
+_PARENTS = "STUBWRIGHT_TESTS_PARENTS"
+"""The variable with the folder of the sockets of this run's parents, which all its processes share."""
+
+_started: list[subprocess.Popen[bytes]] = []
 _ending = ExitStack()
-atexit.register(_ending.close)
+
+
+def begin() -> None:
+    """Make the folder of the parents, which end with this process, or when `close` is called."""
+    folder = _ending.enter_context(tempfile.TemporaryDirectory())
+    os.environ[_PARENTS] = folder
+    alive = Path(folder, "alive")
+    os.mkfifo(alive)
+    # Who reads it meets its end once nobody has it open to write.
+    _ending.callback(os.close, os.open(alive, os.O_RDWR))
 
 
 def close() -> None:
     """End the processes that commands are forked from."""
     _ending.close()
-    _parent.cache_clear()
+    for process in _started:
+        process.wait()
 
 
 @cache
 def _parent(*packages: str) -> str:
     """The socket of the process that commands are forked from, which has loaded packages, and listens by then."""
-    folder = tempfile.mkdtemp()
-    where = str(Path(folder, "socket"))
-    process = subprocess.Popen(
-        [sys.executable, __file__, where, *packages], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    _ending.callback(shutil.rmtree, folder)
-    _ending.callback(process.communicate)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"listening\n"
-    return where
+    folder = Path(os.environ[_PARENTS])
+    where = folder / "-".join((*packages, "others"))
+    with (folder / "lock").open("w") as lock, (folder / "alive").open("rb") as alive:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not where.exists():
+            command = [sys.executable, __file__, str(where), *packages]
+            process = subprocess.Popen(command, stdin=alive, stdout=subprocess.PIPE)
+            _started.append(process)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"listening\n"
+    return str(where)
 
 
 def main() -> None:
-    """Answer until standard input is closed."""
+    """Answer until standard input ends."""
     for package in map(import_module, sys.argv[2:]):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
