@@ -313,13 +313,15 @@ class Binding:
         kind = _read_kind(media)
         if value is None and not _is_json(kind):
             return None, ()
-        if kind in (_MULTIPART, _FORM) and not is_mapping(value):
-            raise ToolError(f"The API wants an object in `{media}`, and no other value.")
-        if kind == _MULTIPART:
-            return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
-        making.headers.append(("Content-Type", media.encode()))
-        if kind == _FORM:
+        header = ("Content-Type", media.encode())
+        if kind in (_MULTIPART, _FORM):
+            if not is_mapping(value):
+                raise ToolError(f"The API wants an object in `{media}`, and no other value.")
+            if kind == _MULTIPART:
+                return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
+            making.headers.append(header)
             return "&".join(part for name, item in value.items() for part in self._field(name, item)).encode(), ()
+        making.headers.append(header)
         if _is_json(kind):
             return _json(value).encode(), ()
         if is_text(kind) and not self._body_content.is_file:

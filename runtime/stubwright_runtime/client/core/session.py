@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from .pending_requests import PendingRequests
 
 _Result = TypeVar("_Result", bound="BaseModel")
-_Params = TypeVar("_Params", bound="InputResponseRequestParams")
 _T = TypeVar("_T")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
@@ -132,7 +131,11 @@ class Session:
         return send_again
 
     async def send_rounds(
-        self, request: Callable[..., Request[Any, Any]], params: _Params, result: type[_Result], options: Options
+        self,
+        request: Callable[..., Request[Any, Any]],
+        params: InputResponseRequestParams,
+        result: type[_Result],
+        options: Options,
     ) -> _Result:
         """Send a request until it has a result, and answer the questions of the server in between.
 

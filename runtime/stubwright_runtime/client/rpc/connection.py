@@ -249,10 +249,9 @@ class RpcConnection:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": key, "method": method}
         if params:
             message["params"] = params
+        limit = asyncio.timeout(seconds)
         try:
-            if seconds is None:
-                return await self._send(message, headers, pending)
-            async with asyncio.timeout(seconds) as limit:
+            async with limit:
                 return await self._send(message, headers, pending)
         except asyncio.CancelledError:
             self._cancel(key, method, "the caller was cancelled")

@@ -10,7 +10,7 @@ import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeGuard, TypeVar, cast
 from urllib.parse import urlsplit
 
 from ...in_process import InProcessServer
@@ -111,7 +111,7 @@ def create_client(
         raise ValueError("env and cwd are for a command; this target is none")
     sdk = find_loaded("mcp.client.client")
     if sdk is not None and isinstance(target, sdk.Client):
-        client: UntypedClient = target
+        client = cast("UntypedClient", target)
         if given:
             raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
         if on_message is not None:

@@ -213,7 +213,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._input = transport.get_pipe_transport(0)
         self._output = transport.get_pipe_transport(1)
 
-    def pipe_data_received(self, _fd: int, data: bytes) -> None:
+    def pipe_data_received(self, _fd: int, data: bytes) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Process a piece of the standard output."""
         if self._has_ended or self._is_closing:
             return
@@ -283,7 +283,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         """Continue `send`."""
         self._writable.set()
 
-    def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
+    def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Fail the connection after the process has closed a pipe."""
         self._writable.set()
         if fd == 1 and self._begun.strip() and not self._has_ended and not self._is_closing:
