@@ -385,7 +385,7 @@ def test_editors_accept_it() -> None:
 
 
 def test_each_file_says_it_for_itself() -> None:
-    part = "stubwright: 1\nshorthand: true\ntools: [{name: a, description: A., input: {b: date}}]\n"
+    part = "stubwright: 1\nshorthand: true\ntools: [{name: a, description: A., input: {b: string}}]\n"
     entry = HEAD.replace("shorthand: true\n", "") + "include: [part.yaml]\n"
     assert show(entry, **{"part.yaml": part}) == []
     wrong = show(HEAD + "include: [part.yaml]\n", **{"part.yaml": part.replace("shorthand: true\n", "")})

@@ -199,6 +199,7 @@ CODES = _table(
     ("SW352", "warning", "Some clients reject an input schema."),
     ("SW353", "warning", "The limits of some clients are exceeded."),
     ("SW354", "warning", "A target ignores a keyword of an input schema."),
+    ("SW355", "warning", "An argument declares a format that nothing checks."),
     ("SW380", "warning", "`lint.ignore` names an error."),
     ("SW381", "warning", "`lint.ignore` names a code that does not exist."),
     ("SW391", "warning", "A client's manifest has warnings about the server."),

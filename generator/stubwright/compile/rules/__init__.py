@@ -52,6 +52,7 @@ _RULES = (
     headers.check_types,
     headers.check_reachable,
     headers.check_not_sensitive,
+    values.check_formats,
     values.check_patterns,
     readers.check_javascript,
     readers.check_official_clients,
@@ -139,6 +140,7 @@ _OF_ALL_TOOLS = frozenset(
         tools.check_overlays,
         tools.check_public_cache,
         tools.check_repeatable,
+        values.check_formats,
         toolsets.check,
     }
 )

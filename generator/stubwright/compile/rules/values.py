@@ -38,6 +38,28 @@ _OF_THE_WHOLE = frozenset({"required", "minProperties", "dependentRequired", "de
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
 
 
+def check_formats(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
+    """Check that the manifest says whether `format` is asserted if an argument has one; one warning for all."""
+    entry = resolved.entry
+    is_served = "server" in (entry.get("emit") or ("server",))
+    if not is_served or "formats" in entry or formats.get_meaning(entry) != "annotate":
+        return
+    for tool in resolved.tools:
+        if "http" in tool.extension:
+            continue
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        for pointer, schema in outline.find_having("format"):
+            if (name := schema["format"]) in formats.FORMATS:
+                yield Diagnostic(
+                    "SW355",
+                    f"`{tool.name}` declares `format: {name}`, and accepts any text",
+                    Place(outline.place.file, (*outline.place.pointer, *pointer, "format")),
+                    "write `formats: assert` at the root of the manifest to refuse such texts, or `formats: annotate` "
+                    "to accept them",
+                )
+                return
+
+
 def check_patterns(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the server can compile every `pattern`, and every key of `patternProperties`."""
     for outline in resolved.list_outlines():
