@@ -31,12 +31,14 @@ def _query(schema: Any) -> dict[str, Any]:
 
 
 BYTES = "application/octet-stream"
+LATIN = "application/x-www-form-urlencoded; charset=iso-8859-1"
 OPERATIONS: dict[str, Any] = {
     "optional_object": _body(OBJECT),
     "optional_list": _body(LIST),
     "optional_with_required": _body({**OBJECT, "required": ["x"]}),
     "byte": _body({"type": "string", "format": "byte"}, BYTES, required=True),
     "binary": _body({"type": "string", "format": "binary"}, BYTES, required=True),
+    "latin": _body(OBJECT, LATIN, required=True),
     "list": _query(LIST),
     "object": _query({"type": "object", "properties": {"x": TEXT, "y": {"type": "integer"}}}),
     "nullable_list": _query({**LIST, "nullable": True}),
@@ -50,6 +52,7 @@ CALLS = [
     ("optional_list", {"body": ["v"]}, "application/json", "", '["v"]'),
     ("byte", {"body": "aGVsbG8="}, BYTES, "", "aGVsbG8="),
     ("binary", {"body": "aGVsbG8="}, BYTES, "", "hello"),
+    ("latin", {"x": "é/"}, LATIN, "", "x=%E9%2F"),
     ("list", {"a": ["v", "w /"]}, None, "a=v&a=w%20%2F", ""),
     ("list", {"a": []}, None, "", ""),
     ("object", {"a": {"x": "v", "y": 1}}, None, "x=v&y=1", ""),
@@ -60,6 +63,7 @@ CALLS = [
 ]
 REFUSED = [
     ("optional_with_required", {}, "x: required, but missing"),
+    ("latin", {"x": "€"}, "`x` cannot be written in iso-8859-1"),
     ("byte", {"body": "no base64!"}, "`body` is not base64"),
 ]
 

@@ -20,6 +20,7 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from email.message import Message
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -320,7 +321,12 @@ class Binding:
             if kind == _MULTIPART:
                 return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
             making.headers.append(header)
-            return "&".join(part for name, item in value.items() for part in self._field(name, item)).encode(), ()
+            charset = _find_charset(media)
+            if charset != "utf-8":
+                for name, item in value.items():
+                    _encode_text(name, name + format_plain(item), media)  # refuses what the charset lacks
+            fields = [part for name, item in value.items() for part in self._field(name, item, charset)]
+            return "&".join(fields).encode(), ()
         making.headers.append(header)
         if _is_json(kind):
             return _json(value).encode(), ()
@@ -329,19 +335,18 @@ class Binding:
         decoded = _decoded("body", value)
         return format_plain(value).encode() if self._body_content.is_base64 else decoded, ()
 
-    def _field(self, name: str, value: Any) -> list[str]:
+    def _field(self, name: str, value: Any, charset: str = "utf-8") -> list[str]:
         """Return a field of a form that is written like a query; an object without a style is JSON, null is absent."""
         if value is None:
             return []
         spec: Json = dict(self._section("fields")).get(name)
         if not isinstance(spec, dict):
-            return format_pairs(
-                "form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value
-            )
-        if "contentType" in spec:
-            return format_pairs("form", explode=True, name=name, value=_json(value))
+            spec = {}
+            value = _json(value) if isinstance(value, Mapping) else value
+        elif "contentType" in spec:
+            value = _json(value)
         style = spec.get("style", "form")
-        encoding = encode_but_reserved if _is_reserved(spec) else encode
+        encoding = partial(encode_but_reserved if _is_reserved(spec) else encode, charset=charset)
         explode = spec.get("explode", style == "form")
         return format_pairs(style, explode=explode, name=name, value=value, encode=encoding)
 
@@ -408,13 +413,18 @@ def _encode_part(name: str, value: Any, given: str | None, content: Content) -> 
 
 def _encode_text(name: str, text: str, media: str) -> bytes:
     """Return a text in the character set of a media type, by default UTF-8 (RFC 9110, 8.3.2)."""
-    charset = Message()
-    charset["Content-Type"] = media
-    encoding = charset.get_content_charset("utf-8")
+    encoding = _find_charset(media)
     try:
         return text.encode(encoding)
     except (LookupError, UnicodeEncodeError):
         raise ToolError(f"`{name}` cannot be written in {encoding}, which the API wants.") from None
+
+
+def _find_charset(media: str) -> str:
+    """Return the character set that a media type names, by default UTF-8."""
+    message = Message()
+    message["Content-Type"] = media
+    return message.get_content_charset("utf-8")
 
 
 def _read_kind(media: str) -> str:

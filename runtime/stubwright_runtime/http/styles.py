@@ -17,9 +17,9 @@ RESERVED: Final = ":/?@!$'()*,;"
 """Reserved characters that cannot end a value in a query (RFC 3986, 2.2 and 3.4)."""
 
 
-def encode(text: str) -> str:
+def encode(text: str, charset: str = "utf-8") -> str:
     """Return the text percent-encoded, except for unreserved characters (RFC 3986, 2.3)."""
-    return quote(text, safe="", errors="replace")
+    return quote(text, safe="", encoding=charset, errors="replace")
 
 
 _TRIPLE: Final = re.compile("(%[0-9A-Fa-f]{2})")
@@ -27,11 +27,12 @@ _NO_COOKIE: Final = re.compile(r"[^\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]")
 """Characters that are not allowed in the value of a cookie (RFC 6265, 4.1.1)."""
 
 
-def encode_but_reserved(text: str) -> str:
+def encode_but_reserved(text: str, charset: str = "utf-8") -> str:
     """Return the text percent-encoded, except characters allowed in a query and existing triplets (RFC 6570, 3.2.3)."""
     parts = _TRIPLE.split(text)
     return "".join(
-        part if index % 2 else quote(part, safe=RESERVED, errors="replace") for index, part in enumerate(parts)
+        part if index % 2 else quote(part, safe=RESERVED, encoding=charset, errors="replace")
+        for index, part in enumerate(parts)
     )
 
 
