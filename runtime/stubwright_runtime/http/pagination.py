@@ -105,9 +105,12 @@ class Page:
         if self.by == "cursor" and isinstance(value, str):
             return value != ""
         if self.by == "cursor" and isinstance(value, float):
-            return 0 <= value < _FURTHEST  # beyond it, digits are lost
-        furthest = _FURTHEST_CURSOR if self.by == "cursor" else _FURTHEST
-        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < furthest
+            return abs(value) < _FURTHEST  # beyond it, digits are lost
+        if not isinstance(value, int) or isinstance(value, bool):
+            return False
+        if self.by == "cursor":
+            return abs(value) < _FURTHEST_CURSOR  # some are signed hashes, such as Cassandra's tokens
+        return 0 <= value < _FURTHEST
 
     def _is_pair(self, value: Json) -> bool:
         return (
@@ -200,7 +203,7 @@ class PageRequest:
             return None
         if not self.page.is_position(following):
             raise SchemaMismatch(
-                "The API's own cursor is neither a text nor a number from 0 on, and cannot be followed."
+                "The API's own cursor is neither a text nor a number in the supported range, and cannot be followed."
             )
         return self._write(int(following) if isinstance(following, float) and following.is_integer() else following)
 
