@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..schema.validation import Validator
 from ..values.json import Json, is_list, is_mapping
-from ..values.text import split_pointer
+from ..values.text import find_target
 
 _TEXTS: Final = frozenset(
     f"application/{name}"
@@ -146,17 +146,7 @@ def _list_applied(root: Mapping[str, Any], schemas: list[Mapping[str, Any]]) -> 
             continue
         visited.add(id(schema))
         yield schema
-        waiting.append(_find_target(root, schema.get("$ref")))
+        waiting.append(find_target(root, schema.get("$ref")))
         for key in ("allOf", "anyOf", "oneOf"):
             parts: Json = schema.get(key)
             waiting += parts if is_list(parts) else ()
-
-
-def _find_target(root: Mapping[str, Any], reference: Any) -> Any:
-    """Return the target of a reference inside the schema; None if there is none."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    target: Any = root
-    for step in split_pointer(reference[1:]):
-        target = target.get(step) if isinstance(target, dict) else None
-    return target

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from jsonschema_rs import ValidationErrorKind
 
 from .errors import Path, UnknownKeys
-from .validation import describe_expected, describe_several, list_values
+from .validation import describe_expected, list_values
 
 if TYPE_CHECKING:
     from .errors import Branches, ErrorNode, Kind
@@ -25,8 +25,10 @@ def explain_alternatives(
     """Explain the alternative that was meant if that is clear, otherwise all of them briefly."""
     path, level = node.path, len(node.path)
     if fitting := [number for number, branch in enumerate(branches, 1) if not branch]:
-        wrong = describe_several(fitting) if len(fitting) > 1 else "does not fit the schema"
-        yield f"{validator.format_path(path, root)}: {wrong}"
+        if len(fitting) > 1:
+            yield validator.explain_several(node, fitting, root)
+        else:
+            yield f"{validator.format_path(path, root)}: does not fit the schema"
         return
     if not branches:
         yield f"{validator.format_path(path, root)}: fits none of the alternatives"

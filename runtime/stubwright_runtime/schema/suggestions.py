@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from ..values.equality import are_equal
-from ..values.json import Json
+from ..values.json import Json, is_list, is_mapping
+from ..values.text import find_target
 
 _FORMATS: Final[Mapping[str, str]] = {
     "date": "write YYYY-MM-DD, such as 2025-08-08",
@@ -52,8 +53,38 @@ def find_envelope(value: Any, known: Collection[str]) -> str | None:
     if not isinstance(value, dict) or len(value) != 1:
         return None
     [(name, inner)] = value.items()
-    is_envelope = name in _ENVELOPES and name not in known and isinstance(inner, dict)
-    return name if is_envelope and (not known or not inner.keys().isdisjoint(known)) else None
+    if name in known or not isinstance(inner, dict):
+        return None
+    if name in _ENVELOPES:
+        return name if not known or not inner.keys().isdisjoint(known) else None
+    return name if inner and inner.keys() <= set(known) else None  # the tool's name, for example
+
+
+def find_missing_tag(root: Mapping[str, Any], alternatives: Json, value: Any) -> tuple[str, Sequence[Any]] | None:
+    """Return the key that distinguishes alternatives and that a value lacks, with its values; None if there is none.
+
+    Args:
+        root: The schema that references in the alternatives refer to.
+        alternatives: Schemas.
+        value: A value that fits them.
+    """
+    if not is_mapping(value) or not is_list(alternatives):
+        return None
+    tags_of = [_find_tags(root, schema, value) for schema in alternatives]
+    key = next((key for key in tags_of[0] if all(key in tags for tags in tags_of)), None)
+    return None if key is None else (key, [option for tags in tags_of for option in tags[key]])
+
+
+def _find_tags(root: Mapping[str, Any], schema: Any, value: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """Return the properties that a value lacks and that have few values, with these."""
+    if is_mapping(schema) and "$ref" in schema:
+        schema = find_target(root, schema["$ref"])
+    properties: Json = schema.get("properties") if is_mapping(schema) else None
+    tags: dict[str, Sequence[Any]] = {}
+    for key, inner in properties.items() if is_mapping(properties) else ():
+        if key not in value and is_mapping(inner) and ("const" in inner or is_list(inner.get("enum"))):
+            tags[key] = [inner["const"]] if "const" in inner else inner["enum"]
+    return tags
 
 
 def find_causes(schema: Json, keyword: str, instance: Mapping[str, Any], missing: str) -> Sequence[str]:

@@ -29,7 +29,7 @@ from ..values.locations import normalize_path
 from ..values.text import split_pointer
 from .errors import ErrorNode, Kind, Path, UnknownKeys, to_error_node
 from .numbers import ExactSchema, make_exact_schema, may_compare_large_numbers
-from .suggestions import find_causes, find_envelope, find_equal_items, suggest_form
+from .suggestions import find_causes, find_envelope, find_equal_items, find_missing_tag, suggest_form
 
 if TYPE_CHECKING:
     from ..package import Package, Tool
@@ -261,13 +261,15 @@ class Validator:
             case ValidationErrorKind.UnevaluatedItems(items):
                 yield f"{self.format_path(path, root)}: {_count(len(items), 'item')} too many"
             case ValidationErrorKind.OneOfMultipleValid(branches):
-                fitting = [number for number, errors in enumerate(branches, 1) if not errors]
-                yield f"{self.format_path(path, root)}: {describe_several(fitting)}"
+                yield self.explain_several(node, [at for at, errors in enumerate(branches, 1) if not errors], root)
             case ValidationErrorKind.UniqueItems():
                 pair = find_equal_items(node.instance)
                 place = self.format_path(path, root)
                 which = f"{place}[{pair[0]}] and {place}[{pair[1]}] are equal" if pair else "two are equal"
                 yield f"{place}: expected unique items, but {which}"
+            case ValidationErrorKind.Contains():
+                wanted = _describe_contained(self._find_holder(node), node.schema_path[-1])
+                yield f"{self.format_path(path, root)}: expected {wanted}{self.describe_actual(node)}"
             case ValidationErrorKind.PropertyNames(inner):
                 key = inner.instance if isinstance(inner.instance, str) else ""
                 wanted = describe_expected(inner.kind)
@@ -276,6 +278,19 @@ class Validator:
                 yield f"{self.format_path(path, root)}: not allowed here"
             case kind:
                 yield f"{self.format_path(path, root)}: expected {describe_expected(kind)}{self.describe_actual(node)}"
+
+    def explain_several(self, node: ErrorNode, fitting: Sequence[int], root: str) -> str:
+        """Explain that a value fits more than one alternative: it may lack the key that distinguishes them."""
+        holder = self._find_holder(node)
+        alternatives: Json = holder.get("oneOf") if is_mapping(holder) else None
+        schema = self._schema if node.schema is None else node.schema
+        tag = None if self._is_redacted(node.path) else find_missing_tag(schema, alternatives, node.instance)
+        if tag is None:
+            listing = " and ".join(map(str, fitting))
+            return f"{self.format_path(node.path, root)}: must fit exactly one alternative, but fits {listing}"
+        key, options = tag
+        place = self.format_path((*node.path, key), root)
+        return f"{place}: required, but missing; expected one of {list_values(options)}"
 
     def describe_actual(self, node: ErrorNode, options: Iterable[Any] = (), kinds: Iterable[Kind | None] = ()) -> str:
         """Describe the actual value, and suggest the probable intention.
@@ -427,9 +442,17 @@ def _suggest_no_text(value: str, kinds: Iterable[Kind | None]) -> str:
     return f"; send the {name} itself, not its JSON as text" if name in wanted else ""
 
 
-def describe_several(fitting: Sequence[int]) -> str:
-    """Describe a value that fits more than one alternative."""
-    return f"must fit exactly one alternative, but fits {' and '.join(map(str, fitting))}"
+def _describe_contained(holder: Any, keyword: str | int) -> str:
+    """Describe the items that `contains` requires, or `maxContains` limits."""
+    if not is_mapping(holder) or "contains" not in holder:
+        return "items that satisfy `contains` in the schema"
+    least = holder.get("minContains", 1)
+    bound, number = f"at least {least}", least
+    if keyword == "maxContains":
+        number = holder[keyword]
+        bound = f"{bound} and at most {number}" if least else f"at most {number}"
+    items, verb = ("item", "fits") if number == 1 else ("items", "fit")
+    return f"{bound} {items} that {verb} {_write_json(holder['contains'])}"
 
 
 def describe_expected(kind: Kind | None) -> str:

@@ -1,12 +1,12 @@
-"""Text of a manifest: lone surrogates, JSON Pointers and placeholders."""
+"""Text of a manifest: lone surrogates, JSON Pointers, references and placeholders."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 """An argument in the text of a message: `{{name}}`."""
@@ -28,3 +28,13 @@ def replace_surrogates(text: str) -> str:
 def split_pointer(pointer: str) -> list[str]:
     """Split a JSON Pointer into its steps (RFC 6901)."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def find_target(root: Mapping[str, Any], reference: Any) -> Any:
+    """Return the target of a `$ref` inside a schema; None if there is none."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    target: Any = root
+    for step in split_pointer(reference[1:]):
+        target = target.get(step) if isinstance(target, dict) else None
+    return target

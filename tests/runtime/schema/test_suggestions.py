@@ -9,6 +9,10 @@ import pytest
 from stubwright_runtime.schema.validation import Validator
 
 DAY = {"type": "string", "format": "date"}
+KINDS = {
+    "properties": {"pet": {"oneOf": [{"$ref": "#/$defs/Cat"}, {"properties": {"kind": {"enum": ["dog", "puppy"]}}}]}},
+    "$defs": {"Cat": {"properties": {"name": {}, "kind": {"const": "cat"}}}},
+}
 
 
 @pytest.mark.parametrize(
@@ -68,6 +72,37 @@ def test_a_format_has_an_example(form: str, text: str, suggestion: str, exact: b
             {"properties": {"city": {}}, "required": ["city"]},
             {"arguments": {"city": "Bern"}},
             ['city: required, but missing; send the arguments themselves, not inside "arguments"'],
+        ),
+        (
+            {"properties": {"city": {}}, "required": ["city"]},
+            {"get_weather": {"city": "Bern"}},
+            ['city: required, but missing; send the arguments themselves, not inside "get_weather"'],
+        ),
+        (
+            {"properties": {"city": {}}, "required": ["city"]},
+            {"get_weather": {"city": "Bern", "town": "Bern"}},
+            ["city: required, but missing"],
+        ),
+        (KINDS, {"pet": {"name": "n"}}, ['pet.kind: required, but missing; expected one of "cat", "dog", "puppy"']),
+        (
+            {"oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"b": {"const": 2}}}]},
+            {},
+            ["arguments: must fit exactly one alternative, but fits 1 and 2"],
+        ),
+        (
+            {"contains": {"const": "a"}},
+            ["b"],
+            ['arguments: expected at least 1 item that fits {"const": "a"}, got an array of 1 item'],
+        ),
+        (
+            {"contains": {"const": "a"}, "minContains": 2},
+            ["a"],
+            ['arguments: expected at least 2 items that fit {"const": "a"}, got an array of 1 item'],
+        ),
+        (
+            {"contains": {"const": "a"}, "maxContains": 1},
+            ["a", "a"],
+            ['arguments: expected at least 1 and at most 1 item that fits {"const": "a"}, got an array of 2 items'],
         ),
         (
             {"properties": {"city": {}}, "required": ["city"]},
