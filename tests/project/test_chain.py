@@ -36,6 +36,28 @@ def run(*words: str, cwd: Path, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("place", "is_repository", "recorded"),
+    [
+        ("services/api.json", False, "../api.json"),
+        ("a/api.json", True, "../../a/api.json"),
+        ("../api.json", True, None),
+        ("api.json", False, None),
+    ],
+)
+def test_a_near_document_is_recorded_from_the_project(
+    place: str, is_repository: bool, recorded: str | None, tmp_path: Path
+) -> None:
+    file, root = tmp_path / "root" / place, tmp_path / "root"
+    for folder in (root / "services", file.parent, *([root / ".git"] if is_repository else [])):
+        folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(document("cats"))
+    file = file.resolve()
+    run("new", "pets", "-q", "--from", "openapi", str(file), cwd=root / "services")
+    command = (root / "services" / "pets" / "specs" / "imported" / "pets.yaml").read_text().splitlines()[1]
+    assert command.startswith(f"# stubwright import openapi {recorded or file.as_posix()} --name pets")
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with an API's document and a project that was made of it, in a folder of its own."""

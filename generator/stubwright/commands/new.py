@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
         metavar=("KIND", "SOURCE"),
         nargs="+",
         dest="origin",
-        help="start from what another server offers, from an API, or or from a server object of FastMCP or MCP's SDK; "
+        help="start from what another server offers, from an API, or from a server object of FastMCP or MCP's SDK; "
         f"KIND is {', '.join(_ORIGINS)}",
     )
     declare(new, _INSTALLING)
@@ -120,10 +120,18 @@ def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
     from stubwright.importers.openapi import sources as documents
     from stubwright.project import scaffold
 
-    if file == documents.STANDARD_INPUT or http.is_url(file) or Path(file).is_absolute():
+    if file == documents.STANDARD_INPUT or http.is_url(file):
         return file
-    folder = scaffold.find_folder(arguments.name, Path(arguments.dir) if arguments.dir else None)
-    return paths.use_slashes(os.path.relpath(file, folder))
+    folder = scaffold.find_folder(arguments.name, Path(arguments.dir) if arguments.dir else None).resolve()
+    if Path(file).is_absolute() and not _moves_with(folder, Path(file)):
+        return file
+    return paths.use_slashes(os.path.relpath(Path(file).resolve(), folder))
+
+
+def _moves_with(folder: Path, file: Path) -> bool:
+    """Return whether a file is in the repository of a project, or else in the folder that contains the project."""
+    around = next((above for above in folder.parents if (above / ".git").exists()), folder.parent)
+    return file.resolve().is_relative_to(around)
 
 
 def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, is_repeatable: bool = False) -> Origin:
