@@ -588,6 +588,19 @@ def test_a_secret_is_found_within_base64(before: bytes, encode: Callable[[bytes]
     assert left <= len(encode(before + b" and more")) + 4
 
 
+@pytest.mark.parametrize(("before", "length"), [(46, 1), (54, 8), (0, 40)])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_secret_is_found_in_lines_of_base64(before: int, length: int, ending: str) -> None:
+    secret = PASSWORD * length
+    wrapped = base64.encodebytes(b"x" * before + secret.encode() + b" and more").decode().replace("\n", ending)
+    text = f"An attachment:{ending}{wrapped}The end."
+    masked = Redactor(secrets=[secret]).redact({"text": text})["text"]
+    assert masked.startswith(f"An attachment:{ending}{base64.b64encode(b'x' * before).decode()[:-4]}")
+    assert masked.endswith("The end.")
+    assert len(masked) <= len(text) - len(base64.b64encode(secret.encode())) + len("[redacted]") + 4
+    assert Redactor(secrets=["another"]).redact({"text": text}) == {"text": text}
+
+
 def test_a_short_secret_is_found_in_no_form() -> None:
     said = {"text": "abc YWJj 616263"}
     assert Redactor(secrets=["abc"]).redact(said) == said

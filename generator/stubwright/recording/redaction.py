@@ -57,6 +57,9 @@ _UNITS: Final = re.compile(r"\\+|[^\\]", re.DOTALL)
 _SOFT_BREAK: Final = r"(?:=\r?\n)?"
 """A line break that quoted-printable inserts (RFC 2045, 6.7)."""
 
+_WRAPPED: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]+=*)+")
+"""Lines of base64 or hex, such as MIME's of 76 characters (RFC 2045, 6.8) and PEM's of 64."""
+
 _PERCENT: Final = re.compile("%[0-9A-F]{2}")
 _PARTS: Final = re.compile(re.escape(REDACTED))
 
@@ -114,9 +117,21 @@ class Redactor:
         return REDACTED if is_number and json.dumps(value) in self._secrets else value
 
     def _mask_text(self, text: str) -> str:
+        text = self._mask_forms(text)
+        if "\n" in text:
+            text = _WRAPPED.sub(self._mask_lines, text)
+        return hide_tokens(redact_jwts(text, REDACTED), REDACTED)
+
+    def _mask_forms(self, text: str) -> str:
         for forms in self._secrets.values():
             text = forms.replace(text)
-        return hide_tokens(redact_jwts(text, REDACTED), REDACTED)
+        return text
+
+    def _mask_lines(self, lines: re.Match[str]) -> str:
+        """Return lines as one line with their secrets redacted, or unchanged if there are no secrets."""
+        joined = "".join(lines[0].split())
+        masked = self._mask_forms(joined)
+        return lines[0] if masked == joined else masked
 
     def _redact_arguments(self, message: Any) -> Any:
         if not isinstance(message, dict) or message.get("method") != "tools/call":
