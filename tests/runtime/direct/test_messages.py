@@ -26,6 +26,7 @@ from packages import generate, imported, manifest
 from sink import Sink
 from stubwright_runtime.server.app.building import build_core
 from stubwright_runtime.server.app.core import Core
+from stubwright_runtime.server.protocol.parameters import find_shape
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
 
@@ -100,3 +101,9 @@ def test_out_of_turn(package: ModuleType, update: bool) -> None:
             return grouped({name: await asked(core, before, message) for name, before, message in out_of_turn()})
 
     compare("out_of_turn", asyncio.run(said()), update=update)
+
+
+def test_an_object_as_json_text_is_called_a_string() -> None:
+    shape = find_shape("tools/call", stateless=False)
+    assert shape is not None
+    assert shape.explain({"name": "a", "arguments": "{}"}, "") == "`arguments` must be an object, not a string"

@@ -43,7 +43,8 @@ def _describe(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
         is_short = 0 < len(value) <= _LONGEST_QUOTED and value.isprintable() and "`" not in value
-        return f"`{value}`" if is_short else "a string"
+        is_json = value[:1] in ("{", "[")  # in backticks, it would read like the object that is expected
+        return f"`{value}`" if is_short and not is_json else "a string"
     return "an object" if isinstance(value, dict) else "an array" if isinstance(value, list) else "a number"
 
 
