@@ -43,16 +43,21 @@ def explain_alternatives(
     right_type = [b for b in branches if not any(_is(e, level, ValidationErrorKind.Type) for e in b)]
     right_tag = [b for b in right_type if not any(_is(e, level + 1, _TAGS) for e in b)]
     meant = right_tag or right_type or branches
-    if len(right_keys := [b for b in meant if not any(_is(e, level, ValidationErrorKind.Required) for e in b)]) == 1:
+    tags = [] if right_tag else _wrong_tags(right_type, level)
+    options = {json.dumps(option): option for inner in tags for option in _options(inner.kind)}
+    # Alternatives with the same values differ in something else, such as their required keys.
+    is_tag = any(len(_options(inner.kind)) < len(options) for inner in tags)
+    right_keys = [b for b in meant if not any(_is(e, level, ValidationErrorKind.Required) for e in b)]
+    if len(right_keys) == 1 and not is_tag:
         meant = right_keys
     if len(meant) == 1:
         for inner in meant[0]:
             yield from validator.explain(inner, root, depth)
         return
-    if tags := None if right_tag else _wrong_tags(right_type, level):
-        options = [*{json.dumps(option): option for inner in tags for option in _options(inner.kind)}.values()]
+    if tags:
+        allowed = [*options.values()]
         place = validator.format_path(tags[0].path, root)
-        yield f"{place}: expected one of {list_values(options)}{validator.describe_actual(tags[0], options)}"
+        yield f"{place}: expected one of {list_values(allowed)}{validator.describe_actual(tags[0], allowed)}"
         return
     lines_of = [
         [line for inner in branch[:_SHOWN] if inner.branches is None for line in validator.explain(inner, root)]

@@ -14,6 +14,13 @@ KINDS = {
     "$defs": {"Cat": {"properties": {"name": {}, "kind": {"const": "cat"}}}},
 }
 
+OPTIONAL_NUMBER = {
+    "oneOf": [
+        {"properties": {"kind": {"const": "card"}, "number": {}}, "required": ["kind", "number"]},
+        {"properties": {"kind": {"const": "cash"}}, "required": ["kind"]},
+    ]
+}
+
 
 @pytest.mark.parametrize(
     ("form", "text", "suggestion"),
@@ -84,6 +91,11 @@ def test_a_format_has_an_example(form: str, text: str, suggestion: str, exact: b
             ["city: required, but missing"],
         ),
         (KINDS, {"pet": {"name": "n"}}, ['pet.kind: required, but missing; expected one of "cat", "dog", "puppy"']),
+        (
+            OPTIONAL_NUMBER,
+            {"kind": "coin"},
+            ['kind: expected one of "card", "cash", got the string "coin"'],
+        ),
         (
             {"oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"b": {"const": 2}}}]},
             {},
