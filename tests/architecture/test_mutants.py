@@ -6,13 +6,21 @@ import re
 
 import pytest
 
-from mutants import MUTANTS, ROOT, Mutant, survives
+from mutants import MUTANTS, ROOT, Mutant, mutated, survives
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.row or '-'}-{mutant.start}")
 def test_a_row_that_is_broken_fails_its_test(mutant: Mutant) -> None:
     assert not survives(mutant)
+
+
+def test_each_rule_and_its_test_are_in_the_code() -> None:
+    for mutant in MUTANTS:
+        path = ROOT / "runtime/stubwright_runtime" / mutant.path
+        assert mutated(path.read_text(encoding="utf-8"), mutant)
+        file, _, name = mutant.test.partition("::")
+        assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
 def test_each_row_names_the_test_that_fails() -> None:

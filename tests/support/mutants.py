@@ -196,14 +196,6 @@ MUTANTS: Final = (
         "tests/runtime/direct/test_direct_path.py::test_a_server_that_does_not_declare_logging_sends_no_message_on_stdio",
     ),
     Mutant(
-        177,
-        "server/embedding/connections.py",
-        "def find_level(",
-        "self._logs and ",
-        "",
-        "tests/runtime/server/test_server.py::test_log_levels_of_both_eras",
-    ),
-    Mutant(
         None,
         "server/protocol/messages.py",
         "def read(",
