@@ -163,6 +163,7 @@ BASE: Json = {
             "bind": {"b": {"value": "v"}, "c": {"env": "COOK", "default": "d", "x-more": "m"}},
         }
     },
+    "defaults": {"annotations": {"title": "t", "openWorldHint": True, "x-more": "m"}, "x-more": "m"},
     "tools": [
         {
             "name": "do_it", "title": "t", "description": "d", "inputSchema": _SCHEMA,

@@ -260,8 +260,18 @@ def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declara
     return tuple(
         _declared(fragment, place, wire, added, apis, auth, bundle.entry)
         for fragment in bundle.fragments
-        for place, wire in list_entries(bundle, fragment.path, vocabulary.TOOLS)
+        for place, wire in _list_tools(bundle, fragment.path)
     )
+
+
+def _list_tools(bundle: Bundle, path: str) -> Iterator[tuple[Place, Mapping[str, Json]]]:
+    """Yield the tools of one document with the default annotations of that document."""
+    hints = (bundle.documents[path].value.get("defaults") or {}).get("annotations")
+    for place, wire in list_entries(bundle, path, vocabulary.TOOLS):
+        if hints:
+            own = {**hints, **(wire.get("annotations") or {})}
+            wire = {**wire, "annotations": {name: value for name, value in own.items() if value is not None}}
+        yield place, wire
 
 
 def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declaration, ...]:

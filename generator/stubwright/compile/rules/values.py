@@ -39,7 +39,7 @@ _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "res
 
 
 def check_formats(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the manifest says whether `format` is asserted if an argument has one; one warning for all."""
+    """Check that the manifest asserts `format`, or sets `formats: annotate`, if an argument has one; warn once."""
     entry = resolved.entry
     is_served = "server" in (entry.get("emit") or ("server",))
     if not is_served or "formats" in entry or formats.get_meaning(entry) != "annotate":
