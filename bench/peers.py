@@ -15,6 +15,7 @@ _FRAMEWORKS = {
     "langchain": ["langchain>=1.5"],
     "openai-agents": ["openai-agents>=0.24"],
     "mcp-1": ["mcp>=1.30,<2"],
+    "fastmcp": [_FASTMCP],
 }
 _READY = "ready"  # a file that says that all is installed
 _UV = Path(__file__).parents[1] / ".venv" / "uv" / "bin" / "uv"

@@ -252,7 +252,7 @@ def test_omit_narrows(value: str | Omit, said: str) -> None:
 
 _NO_TARGET = (
     "cannot connect to b'http://localhost'; give a URL (str), a command (a sequence of str), a server object, "
-    "or a transport or client of the SDK"
+    "a client, a session, or a transport of the SDK"
 )
 
 

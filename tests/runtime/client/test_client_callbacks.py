@@ -603,7 +603,7 @@ def test_what_is_no_root_is_refused(roots: Any, error: type[Exception], message:
 
 
 def test_a_client_of_the_sdk_brings_its_own_callbacks() -> None:
-    with pytest.raises(ValueError, match=r"^an mcp.Client brings its own callbacks; it takes no on_question, roots$"):
+    with pytest.raises(ValueError, match=r"^a client brings its own callbacks; it takes no on_question, roots$"):
         TownClient.connect(mcp.Client("http://localhost/mcp"), on_question=lambda _: {}, roots=[])
 
 

@@ -107,8 +107,8 @@ class Binding:
 
         Args:
             target: The URL of a Streamable HTTP endpoint (`str`); a command to start (a sequence of `str`); a server
-                object in the same process; or a transport or client of the SDK that is not open yet, for its own
-                options, such as `mcp.Client(url, sampling_capabilities=…)`.
+                object in the same process; an `mcp.Client`, a `ClientSession` or FastMCP's client, which stays open
+                if it is; or a transport of the SDK that is not open yet.
             timeout: The seconds that the server has for each answer, including the connection, but not the time that
                 `on_question`, `on_sample` or `roots` take; `None` for no limit. By default 60, or the
                 `read_timeout_seconds` of an `mcp.Client`.
@@ -154,8 +154,8 @@ class Binding:
 
         Raises:
             TypeError: The target is none of these.
-            ValueError: A string is no http or https URL (it never becomes a process), or an option does not fit; an
-                `mcp.Client` brings its own callbacks.
+            ValueError: A string is no http or https URL (it never becomes a process), or an option does not fit; a
+                client brings its own callbacks.
         """
         if drift not in ("ignore", "warn", "error"):
             raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")

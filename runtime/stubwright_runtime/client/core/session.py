@@ -30,6 +30,7 @@ from ...values.terminal import shorten
 from ..features.list_pages import MOST_PAGES, fetch_pages
 from ..rpc.connection import RpcConnection
 from ..rpc.mcp_error import MCPError, UrlElicitationRequired, convert
+from ..rpc.requests import Requests
 from ..transports.bounds import Bound, TooLargeError, bound_answers
 from ..transports.parameter_headers import ParameterHeaders
 from .errors import ResultTooLarge, make_safe_to_show
@@ -209,11 +210,10 @@ class Session:
             MCPError: As for all requests; also where the list has no end.
         """
 
-        # `mcp.Client` has a cache.
-        fresh = {"cache_mode": "refresh"} if find_connection(self._client) is None else {}
+        without_cache = {} if isinstance(self._client, Requests) else {"cache_mode": "refresh"}  # for `mcp.Client`
 
         async def fetch_page(cursor: str | None) -> _Page:
-            answer = await self._bound(options, options.timeout, lambda: fetch(cursor=cursor, **fresh))
+            answer = await self._bound(options, options.timeout, lambda: fetch(cursor=cursor, **without_cache))
             self.check_kind(answer)
             return answer
 
@@ -296,7 +296,7 @@ class Session:
     ) -> _Result:
         """Send one request once."""
         asks = self.in_flight.expects_questions and not self.modern
-        ours = asks or find_connection(self.client) is not None
+        ours = asks or isinstance(self.client, Requests)
         session: Any = self.client.session
 
         async def send() -> _Result:

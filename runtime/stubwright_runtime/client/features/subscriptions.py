@@ -88,7 +88,8 @@ class Subscriptions:
         Raises:
             MCPError: The server refused, did not answer in time, is gone, or does not announce changed resources.
             RuntimeError: The connection was opened in another event loop.
-            TypeError: `resources` is one string.
+            TypeError: `resources` is one string, or the target was an open client or a session, which receives the
+                changes itself up to 2025-11-25.
             ValueError: Neither lists nor resources are requested.
         """
         if isinstance(resources, str):
@@ -107,8 +108,13 @@ class Subscriptions:
         """Subscribe to each URI before 2026-07-28 (MCP 2025-11-25, server/resources, "Subscriptions")."""
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
+        from ..rpc.held import HeldClient
         from ..rpc.mcp_error import MCPError
 
+        if isinstance(session.client, HeldClient):
+            raise TypeError(
+                f"the client that you connected to receives the changes itself, up to {session.client.protocol_version}"
+            )
         backlog = _Backlog(session.client, lists, resources)
         self._backlogs.append(backlog)
         wanted: list[str] = []

@@ -5,7 +5,6 @@ Its methods match `mcp.Client`, so a typed client works with either.
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
@@ -21,6 +20,7 @@ from ..transports.unreadable import UnreadableError
 from .connection import RpcConnection
 from .mcp_error import MCPError
 from .negotiation import discover, find_mutual, floor_ttl, list_supported, shake_hands
+from .requests import Requests
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -65,7 +65,7 @@ class RequestContext:
     meta: Any
 
 
-class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
+class RpcClient(Requests):
     """An untyped MCP client.
 
     Attributes:
@@ -253,8 +253,7 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
         """Return a page of the tools."""
-        request = types.ListToolsRequest(params=types.PaginatedRequestParams(cursor=cursor))
-        page = await self.send_request(request, types.ListToolsResult)
+        page = await super().list_tools(cursor=cursor)
         if self._stamp:
             page.tools = [tool for tool in page.tools if self._learn_headers(tool)]
         return page
@@ -279,60 +278,6 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         headers = {} if name is None else {"mcp-name": encode_value(str(params[name]))}
         header_map = self._mirrored.get(params.get("name", "")) if method == "tools/call" else None
         return headers if header_map is None else headers | make_headers(header_map, params.get("arguments") or {})
-
-    async def list_prompts(self, *, cursor: str | None = None) -> types.ListPromptsResult:
-        """Return a page of the prompts."""
-        request = types.ListPromptsRequest(params=types.PaginatedRequestParams(cursor=cursor))
-        return await self.send_request(request, types.ListPromptsResult)
-
-    async def list_resources(self, *, cursor: str | None = None) -> types.ListResourcesResult:
-        """Return a page of the resources."""
-        request = types.ListResourcesRequest(params=types.PaginatedRequestParams(cursor=cursor))
-        return await self.send_request(request, types.ListResourcesResult)
-
-    async def list_resource_templates(self, *, cursor: str | None = None) -> types.ListResourceTemplatesResult:
-        """Return a page of the resource templates."""
-        request = types.ListResourceTemplatesRequest(params=types.PaginatedRequestParams(cursor=cursor))
-        return await self.send_request(request, types.ListResourceTemplatesResult)
-
-    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
-        """Call a tool. The callbacks answer its input requests."""
-        from ..core.input_required import send_until_result
-        from ..core.session import allow_question
-
-        return await send_until_result(
-            self,
-            types.CallToolRequestParams(name=name, arguments=arguments),
-            lambda params: self.send_request(
-                types.CallToolRequest(params=params), allow_question(types.CallToolResult)
-            ),
-        )
-
-    async def read_resource(self, uri: str) -> types.ReadResourceResult:
-        """Read a resource. The callbacks answer input requests."""
-        from ..core.input_required import send_until_result
-        from ..core.session import allow_question
-
-        return await send_until_result(
-            self,
-            types.ReadResourceRequestParams(uri=uri),
-            lambda params: self.send_request(
-                types.ReadResourceRequest(params=params), allow_question(types.ReadResourceResult)
-            ),
-        )
-
-    async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> types.GetPromptResult:
-        """Get a prompt. The callbacks answer input requests."""
-        from ..core.input_required import send_until_result
-        from ..core.session import allow_question
-
-        return await send_until_result(
-            self,
-            types.GetPromptRequestParams(name=name, arguments=arguments),
-            lambda params: self.send_request(
-                types.GetPromptRequest(params=params), allow_question(types.GetPromptResult)
-            ),
-        )
 
     async def send_ping(self) -> types.EmptyResult:
         """Ping the server (up to 2025-11-25)."""

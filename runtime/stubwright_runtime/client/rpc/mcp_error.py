@@ -109,10 +109,11 @@ def _find_sdk_class() -> type[Exception] | None:
 
 
 def convert(error: Exception) -> Exception:
-    """Return an `MCPError` for an exception of the SDK's class, or the same exception."""
+    """Return an `MCPError` for an exception of the SDK's class (version 1: `McpError`), or the same exception."""
     if isinstance(error, MCPError):
         return error
-    if type(error) is not _find_sdk_class():
+    loaded = find_loaded(_SDK)
+    if type(error) not in (getattr(loaded, "MCPError", None), getattr(loaded, "McpError", None)):
         return error
     given: ErrorData = getattr(error, "error")  # noqa: B009 - the class is not imported here
     return MCPError.from_error_data(given).with_traceback(error.__traceback__)

@@ -107,5 +107,14 @@ class SdkServer(Protocol):
         ...
 
 
-Target: TypeAlias = "str | Sequence[str] | InProcessServer | SdkServer | AbstractAsyncContextManager[Any]"
-"""A URL, a command, a server object in this process, or a transport or client of the SDK that is not open yet."""
+class HeldSession(Protocol):
+    """An open session of the SDK, of any version."""
+
+    @property
+    def send_request(self) -> Callable[..., Any]:
+        """Sends a request."""
+        ...
+
+
+Target: TypeAlias = "str | Sequence[str] | InProcessServer | SdkServer | HeldSession | AbstractAsyncContextManager[Any]"
+"""A URL, a command, a server object in this process, a client or a session, or a transport of the SDK."""

@@ -109,11 +109,15 @@ def create_client(
         raise ValueError("headers and auth are for a URL; this target is none")
     if (env is not None or cwd is not None) and not _is_command(target):
         raise ValueError("env and cwd are for a command; this target is none")
-    sdk = find_loaded("mcp.client.client")
-    if sdk is not None and isinstance(target, sdk.Client):
-        client = cast("UntypedClient", target)
+    if hasattr(type(target), "send_request") or hasattr(type(target), "session"):
+        from ..rpc.held import HeldClient, find_session
+
         if given:
-            raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
+            raise ValueError(f"a client brings its own callbacks; it takes no {', '.join(given)}")
+        sdk = find_loaded("mcp.client.client")
+        if sdk is None or not isinstance(target, sdk.Client) or find_session(target) is not None:
+            return HeldClient(target)
+        client = cast("UntypedClient", target)
         if on_message is not None:
             client.message_handler = _call_both(on_message, client.message_handler)
         return client
@@ -150,7 +154,7 @@ def create_client(
         return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
     raise TypeError(
         f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
-        "or a transport or client of the SDK"
+        "a client, a session, or a transport of the SDK"
     )
 
 

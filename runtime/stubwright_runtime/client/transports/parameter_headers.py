@@ -90,13 +90,13 @@ class ParameterHeaders:
         import anyio
         from pydantic import ValidationError
 
-        from ..rpc.connection import RpcConnection
         from ..rpc.mcp_error import MCPError
+        from ..rpc.requests import Requests
 
         async def fetch(cursor: str | None) -> ListToolsResult:
             client: Any = self._client
-            fresh = {} if isinstance(client.server, RpcConnection) else {"cache_mode": "refresh"}
-            page: ListToolsResult = await client.list_tools(cursor=cursor, **fresh)
+            without_cache = {} if isinstance(client, Requests) else {"cache_mode": "refresh"}
+            page: ListToolsResult = await client.list_tools(cursor=cursor, **without_cache)
             return page
 
         try:

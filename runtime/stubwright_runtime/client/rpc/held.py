@@ -1,0 +1,137 @@
+"""The client for an MCP client or session that the caller holds. It is recognized by its methods, without an import."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import mcp_types as types
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+
+from .client import MOST_ROUNDS
+from .requests import Requests
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+
+    from pydantic import BaseModel
+
+    from ..core.options import TellProgress
+
+_Result = TypeVar("_Result", bound="BaseModel")
+
+
+def find_session(target: Any) -> Any:
+    """Return the open session of a client, or a session itself; `None` without one."""
+    if callable(getattr(target, "send_request", None)):
+        return target
+    try:
+        return getattr(target, "session", None)
+    except RuntimeError:  # the client is not open
+        return None
+
+
+class HeldClient(Requests):
+    """Requests through a `ClientSession`, or through a client with a `session`, such as `mcp.Client` or FastMCP's.
+
+    Its holder receives its notifications and questions, and closes it. A client that is not open yet is opened, and
+    closed again.
+    """
+
+    read_timeout_seconds: float | None = None
+    message_handler: Any = None
+
+    def __init__(self, held: Any) -> None:
+        """Use a client or session."""
+        self._exits = AsyncExitStack()
+        self.held = held
+        self.server = getattr(held, "server", None)
+        self.input_required_max_rounds = getattr(held, "input_required_max_rounds", MOST_ROUNDS)
+
+    @property
+    def session(self) -> HeldClient:
+        """The client itself."""
+        return self
+
+    @property
+    def _session(self) -> Any:
+        return find_session(self.held)
+
+    @property
+    def _is_version_1(self) -> bool:
+        """True for sessions of version 1 of the SDK, whose revisions all have a handshake."""
+        return not hasattr(type(self._session), "protocol_version")
+
+    @property
+    def protocol_version(self) -> str:
+        """The negotiated revision; unknown in version 1 of the SDK, whose newest is assumed."""
+        return LATEST_HANDSHAKE_VERSION if self._is_version_1 else self._session.protocol_version
+
+    @property
+    def server_info(self) -> types.Implementation | None:
+        """The name and version of the server; `None` if unknown."""
+        return getattr(self._session, "server_info", None)
+
+    @property
+    def server_capabilities(self) -> types.ServerCapabilities:
+        """The capabilities of the server."""
+        if not self._is_version_1:
+            return self._session.server_capabilities or types.ServerCapabilities()
+        known = self._session.get_server_capabilities()
+        return types.ServerCapabilities() if known is None else types.ServerCapabilities(**known.model_dump())
+
+    @property
+    def instructions(self) -> str | None:
+        """The server's instructions for models; `None` without."""
+        return getattr(self._session, "instructions", None)
+
+    async def __aenter__(self) -> HeldClient:
+        """Open the client if it is not open. Raises RuntimeError for a session that is not initialized."""
+        if self._session is None:
+            await self._exits.enter_async_context(self.held)
+        if self.protocol_version is None:
+            raise RuntimeError("the session is not initialized; await its `initialize()` first")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the client if it was not open before."""
+        await self._exits.aclose()
+
+    async def send_request(
+        self,
+        request: types.Request[Any, Any],
+        result_type: type[_Result],
+        request_read_timeout_seconds: float | None = None,
+        *,
+        progress_callback: TellProgress | None = None,
+    ) -> _Result:
+        """Send a request and return its result."""
+        seconds: Any = request_read_timeout_seconds
+        if seconds is not None and self._is_version_1:
+            seconds = timedelta.max if math.isinf(seconds) else timedelta(seconds=seconds)
+        answer: _Result = await self._session.send_request(
+            request, result_type, request_read_timeout_seconds=seconds, progress_callback=progress_callback
+        )
+        return answer
+
+    async def dispatch_input_request(self, context: Any, request: types.InputRequest) -> Any:
+        """Return the response of the holder's callback to an input request, or an error."""
+        return await self._session.dispatch_input_request(context, request)
+
+    async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
+        """Return a page of the tools. Sessions of version 2 read the mirrored parameters from it."""
+        if self._is_version_1:
+            return await super().list_tools(cursor=cursor)
+        page: types.ListToolsResult = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+        return page
+
+    def listen(self, **wanted: Any) -> AbstractAsyncContextManager[Any]:
+        """Listen to changes, from 2026-07-28 on."""
+        from mcp.client.subscriptions import listen
+
+        return listen(self._session, **wanted)

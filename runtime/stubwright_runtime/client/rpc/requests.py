@@ -1,0 +1,80 @@
+"""The requests of an untyped client, which all use `send_request`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import mcp_types as types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import BaseModel
+
+    from ..core.options import TellProgress
+
+_Result = TypeVar("_Result", bound="BaseModel")
+_Params = TypeVar("_Params", bound="types.InputResponseRequestParams")
+
+
+class Requests(ABC):
+    """The requests of an untyped client."""
+
+    @abstractmethod
+    async def send_request(
+        self,
+        request: types.Request[Any, Any],
+        result_type: type[_Result],
+        request_read_timeout_seconds: float | None = None,
+        *,
+        progress_callback: TellProgress | None = None,
+    ) -> _Result:
+        """Send a request and return its result."""
+
+    async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
+        """Return a page of the tools."""
+        return await self._fetch(types.ListToolsRequest, types.ListToolsResult, cursor)
+
+    async def list_prompts(self, *, cursor: str | None = None) -> types.ListPromptsResult:
+        """Return a page of the prompts."""
+        return await self._fetch(types.ListPromptsRequest, types.ListPromptsResult, cursor)
+
+    async def list_resources(self, *, cursor: str | None = None) -> types.ListResourcesResult:
+        """Return a page of the resources."""
+        return await self._fetch(types.ListResourcesRequest, types.ListResourcesResult, cursor)
+
+    async def list_resource_templates(self, *, cursor: str | None = None) -> types.ListResourceTemplatesResult:
+        """Return a page of the resource templates."""
+        return await self._fetch(types.ListResourceTemplatesRequest, types.ListResourceTemplatesResult, cursor)
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
+        """Call a tool. The callbacks answer its input requests."""
+        params = types.CallToolRequestParams(name=name, arguments=arguments)
+        return await self._send_rounds(types.CallToolRequest, params, types.CallToolResult)
+
+    async def read_resource(self, uri: str) -> types.ReadResourceResult:
+        """Read a resource. The callbacks answer input requests."""
+        params = types.ReadResourceRequestParams(uri=uri)
+        return await self._send_rounds(types.ReadResourceRequest, params, types.ReadResourceResult)
+
+    async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> types.GetPromptResult:
+        """Get a prompt. The callbacks answer input requests."""
+        params = types.GetPromptRequestParams(name=name, arguments=arguments)
+        return await self._send_rounds(types.GetPromptRequest, params, types.GetPromptResult)
+
+    async def _fetch(
+        self, request: Callable[..., types.Request[Any, Any]], result: type[_Result], cursor: str | None
+    ) -> _Result:
+        return await self.send_request(request(params=types.PaginatedRequestParams(cursor=cursor)), result)
+
+    async def _send_rounds(
+        self, request: Callable[..., types.Request[Any, Any]], params: _Params, result: type[_Result]
+    ) -> _Result:
+        from ..core.input_required import send_until_result
+        from ..core.session import allow_question
+
+        client: Any = self
+        return await send_until_result(
+            client, params, lambda params: self.send_request(request(params=params), allow_question(result))
+        )

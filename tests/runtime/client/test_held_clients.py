@@ -1,0 +1,83 @@
+"""Typed clients over clients and sessions that somebody else opened. Other SDKs: `tests/peers/test_sdk_versions.py`."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import mcp
+import pytest
+from mcp import ClientSession
+
+from packages import generate, imported, manifest, tool
+from stubwright_runtime import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from types import ModuleType
+
+pytestmark = pytest.mark.anyio
+
+
+class Handlers:
+    """Answer with the text, or refuse."""
+
+    def echo(self, args: Any, ctx: object) -> str:
+        if args.text == "no":
+            raise MCPError(-32000, "not today")
+        text: str = args.text
+        return text
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("held")
+    tools = [tool("echo", {"text": {"type": "string"}})]
+    with imported(folder, generate(folder, manifest(tools, name="held"))) as module:
+        yield module
+
+
+@asynccontextmanager
+async def opened(kind: str, package: ModuleType) -> AsyncIterator[Any]:
+    """An open client of the SDK with this `mode`, or a session."""
+    server = package.build_server(Handlers())
+    if kind == "session":
+        async with server as (reading, writing), ClientSession(reading, writing) as session:
+            await session.initialize()
+            yield session
+    else:
+        async with mcp.Client(server, mode=kind) as client:
+            yield client
+
+
+@pytest.mark.parametrize("kind", ["session", "legacy", "auto"])
+async def test_an_open_client_stays_open(kind: str, package: ModuleType) -> None:
+    async with opened(kind, package) as client:
+        for _ in range(2):
+            async with package.HeldClient.connect(client, timeout=5) as typed:
+                assert (await typed.echo(text="hello")).text == "hello"
+                assert [tool.name for tool in await package.list_tools(typed)] == ["echo"]
+                with pytest.raises(MCPError, match=r"^not today$"):
+                    await typed.echo(text="no")
+        assert (await client.call_tool("echo", {"text": "still open"})).content[0].text == "still open"
+
+
+async def test_an_open_client_receives_changes_before_2026_07_28(package: ModuleType) -> None:
+    async with (
+        opened("auto", package) as client,
+        package.HeldClient.connect(client) as typed,
+        package.changes(typed) as stream,
+    ):
+        assert stream is not None
+    async with opened("session", package) as session, package.HeldClient.connect(session) as typed:
+        with pytest.raises(TypeError, match="receives the changes itself, up to 2025-11-25"):
+            async with package.changes(typed):
+                pass
+
+
+async def test_a_session_is_initialized_first(package: ModuleType) -> None:
+    server = package.build_server(Handlers())
+    async with server as (reading, writing), ClientSession(reading, writing) as session:
+        with pytest.raises(RuntimeError, match=r"await its `initialize\(\)` first"):
+            async with package.HeldClient.connect(session):
+                pass
