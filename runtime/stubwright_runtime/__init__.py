@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 from .lazy import lazy
 
 if TYPE_CHECKING:
+    from .client.agents.skills import Skill as Skill
+    from .client.agents.skills import SkillError as SkillError
+    from .client.agents.skills import SkillFile as SkillFile
+    from .client.agents.skills import get_skill as get_skill
+    from .client.agents.skills import list_skills as list_skills
+    from .client.agents.skills import read_skill as read_skill
     from .client.agents.tools import as_tools as as_tools
     from .client.core.connect_errors import ConnectError as ConnectError
     from .client.core.connect_errors import Forbidden as Forbidden
@@ -111,6 +117,14 @@ else:
             ".client.core.responses": ("CallResponse",),
             ".client.core.content": ("ToolContent",),
             ".client.features.changes": ("ListChanged", "ResourceUpdated"),
+            ".client.agents.skills": (
+                "Skill",
+                "SkillError",
+                "SkillFile",
+                "get_skill",
+                "list_skills",
+                "read_skill",
+            ),
             ".client.features.subscriptions": ("changes",),
             ".client.tasks.errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
             ".client.tasks.states": ("ToolTaskState",),

@@ -17,6 +17,8 @@ import anyio
 import scenario_mcp  # type: ignore[import-not-found]
 from scenario_mcp import ScenarioClient, list_prompts, list_resources, list_tools
 
+from stubwright_runtime import SkillError, list_skills, read_skill
+
 Play = Callable[[Any], Awaitable[None]]
 
 
@@ -75,6 +77,20 @@ async def _rounds(client: Any) -> None:
             tasks.start_soon(_call, client, name)
 
 
+async def _list_skills(client: Any) -> None:
+    await list_skills(client)
+
+
+async def _load_skills(client: Any) -> None:
+    for skill in await list_skills(client):
+        try:
+            await read_skill(client, skill)
+        except SkillError:
+            continue
+        for file in skill.resources:
+            await read_skill(client, skill, file.uri)
+
+
 _PLAYS: dict[str, Play] = {
     "tools_call": _add,
     "request-metadata": _call_all,
@@ -86,6 +102,8 @@ _PLAYS: dict[str, Play] = {
     "sep-2322-client-request-state": _rounds,
     "elicitation-sep1034-client-defaults": _call_all,
     "sse-retry": _call_all,
+    "sep-2640-client-no-prefetch": _list_skills,
+    **{f"sep-2640-client-verify-{what}": _load_skills for what in ("digest", "size", "frontmatter")},
 }
 
 

@@ -77,6 +77,8 @@ TOOLS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     ],
     "elicitation-sep1034-client-defaults": [tool("test_client_elicitation_defaults")],
     "sse-retry": [tool("test_reconnection")],
+    "sep-2640-client-no-prefetch": [tool("ping")],
+    **{f"sep-2640-client-verify-{what}": [tool("ping")] for what in ("digest", "size", "frontmatter")},
 }
 
 BOTH_ERAS: Final = ("tools_call", "json-schema-2020-12-preservation")

@@ -31,7 +31,7 @@ def needed() -> dict[str, list[str]]:
             modules[_normalized(distribution)].add(module)
     modules[RUNTIME] = {"stubwright_runtime"}  # an editable one has no list of its modules
     modules["stubwright"] = {"stubwright"}
-    names = sorted({*_closure(RUNTIME, frozenset({"all", "oauth"})), *OLDER, "stubwright"})
+    names = sorted({*_closure(RUNTIME, frozenset({"all", "oauth", "skills"})), *OLDER, "stubwright"})
     return {name: sorted(modules.get(name) or {name.replace("-", "_")}) for name in names}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..core.errors import clean_raised
@@ -256,17 +257,19 @@ async def _listen_by_sdk(
     client: Any, session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[_SubscriptionEvents, None]:
     """Listen through a client of the SDK."""
-    from mcp.client.subscriptions import SubscriptionLost
+    from mcp.client.subscriptions import SubscriptionLost, listen
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
+    from ..rpc.held import HeldClient, find_session
     from ..rpc.mcp_error import MCPError, convert
 
+    start = partial(listen, find_session(client.held)) if isinstance(client, HeldClient) else client.listen
     async with AsyncExitStack() as stack:
         try:
             with clean_raised():
                 async with session.in_flight.request(options.timeout):
                     subscription = await stack.enter_async_context(
-                        client.listen(
+                        start(
                             tools_list_changed=lists,
                             prompts_list_changed=lists,
                             resources_list_changed=lists,

@@ -14,7 +14,6 @@ from .client import MOST_ROUNDS
 from .requests import Requests
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
     from pydantic import BaseModel
@@ -129,9 +128,3 @@ class HeldClient(Requests):
             return await super().list_tools(cursor=cursor)
         page: types.ListToolsResult = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
         return page
-
-    def listen(self, **wanted: Any) -> AbstractAsyncContextManager[Any]:
-        """Listen to changes, from 2026-07-28 on."""
-        from mcp.client.subscriptions import listen
-
-        return listen(self._session, **wanted)

@@ -1,0 +1,184 @@
+"""The skills of a connected server (SEP-2640). No file is fetched ahead of need, and each is verified."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from mcp_types import (
+    PaginatedRequestParams,
+    PaginatedResult,
+    ReadResourceRequest,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Request,
+    RequestParams,
+    Result,
+    TextResourceContents,
+)
+from pydantic import BaseModel
+
+from ...extras import Extra
+from ...values.terminal import replace_controls
+
+if TYPE_CHECKING:
+    from ..core.binding import Binding
+
+_FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n((?:[^\n]*\n)*?)---[ \t]*\r?(?:\n|\Z)")
+
+
+class SkillError(Exception):
+    """A file of a skill differs from its entry, so it may not be used."""
+
+    def __init__(self, uri: str, why: str) -> None:
+        """Show the file's URI and the reason."""
+        super().__init__(replace_controls(f"{uri} cannot be trusted: {why}"))
+        self.uri = uri
+
+
+class SkillFile(BaseModel):
+    """A file of a skill, as its entry describes it."""
+
+    uri: str
+    digest: str
+    size: int
+
+
+class Skill(BaseModel):
+    """The entry of a skill, which a host shows before it loads the skill.
+
+    Attributes:
+        uri: The URI of its `SKILL.md`.
+        frontmatter: The frontmatter of its `SKILL.md`.
+        resources: All its files.
+    """
+
+    uri: str
+    frontmatter: dict[str, Any]
+    resources: list[SkillFile]
+
+
+class _Address(RequestParams):
+    uri: str
+
+
+class _List(Request[PaginatedRequestParams, Literal["skills/list"]]):
+    method: Literal["skills/list"] = "skills/list"
+    params: PaginatedRequestParams
+
+
+class _Get(Request[_Address, Literal["skills/get"]]):
+    method: Literal["skills/get"] = "skills/get"
+    params: _Address
+
+
+class _Listed(PaginatedResult):
+    skills: list[Skill]
+
+
+class _Got(Result):
+    skill: Skill
+
+
+async def list_skills(client: Binding) -> list[Skill]:
+    """Return the entries of all skills.
+
+    Raises:
+        MCPError: As for a tool; also where the server has no skills, or the list has no end.
+    """
+    session, _, options = client.__stubwright__
+
+    async def fetch(cursor: str | None) -> _Listed:
+        page: _Listed = await session.client.session.send_request(
+            _List(params=PaginatedRequestParams(cursor=cursor)), _Listed
+        )
+        return page
+
+    return [skill async for page in session.fetch_pages(fetch, options) for skill in page.skills]
+
+
+async def get_skill(client: Binding, uri: str) -> Skill:
+    """Return the entry of the skill whose `SKILL.md` has this URI; raises as `list_skills`."""
+    session, _, options = client.__stubwright__
+    return (await session.send(_Get(params=_Address(uri=uri)), _Got, options)).skill
+
+
+async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> bytes:
+    """Return a file of a skill, which is verified by the size and the digest in the skill's entry.
+
+    Args:
+        client: A connected client.
+        skill: The skill's entry.
+        uri: The file's URI; by default its `SKILL.md`, whose frontmatter is compared with the entry's, too.
+
+    Raises:
+        MCPError: As for a resource.
+        SkillError: The file is not in the entry, or differs from it.
+        MissingExtraError: The extra `skills`, which parses frontmatter, is not installed.
+    """
+    address = skill.uri if uri is None else uri
+    described = next((file for file in skill.resources if file.uri == address), None)
+    if described is None:
+        raise SkillError(address, f"it is not a file of {skill.uri}")
+    session, _, options = client.__stubwright__
+    params = ReadResourceRequestParams(uri=address)
+    contents = (await session.send_rounds(ReadResourceRequest, params, ReadResourceResult, options)).contents
+    if len(contents) != 1:
+        raise SkillError(address, f"the server sent {len(contents)} contents")
+    (content,) = contents
+    try:
+        data = content.text.encode() if isinstance(content, TextResourceContents) else base64.b64decode(content.blob)
+    except ValueError as error:
+        raise SkillError(address, str(error)) from None
+    if len(data) != described.size:
+        raise SkillError(address, f"it has {len(data)} bytes in place of {described.size}")
+    if described.digest != f"sha256:{hashlib.sha256(data).hexdigest()}":
+        raise SkillError(address, "its SHA-256 digest differs")
+    if address == skill.uri and not _has_frontmatter(data, skill.frontmatter):
+        raise SkillError(address, "its frontmatter differs from the entry's")
+    return data
+
+
+def _has_frontmatter(data: bytes, expected: dict[str, Any]) -> bool:
+    """Return whether a `SKILL.md` begins with this frontmatter."""
+    with Extra("skills", "reading a skill"):
+        import yaml
+
+    try:
+        match = _FRONTMATTER.match(data.decode("utf-8-sig"))
+        return match is not None and _is_equal(yaml.compose(match[1], yaml.SafeLoader), expected)
+    except (UnicodeDecodeError, RecursionError, yaml.YAMLError):
+        return False
+
+
+def _is_equal(node: Any, value: object) -> bool:
+    """Return whether a node of YAML is this JSON value. Versions of YAML differ in the types of unquoted texts."""
+    if node is None:
+        return False
+    if isinstance(value, dict):
+        if node.id != "mapping" or len(node.value) != len(value):
+            return False
+        children = {key.value: child for key, child in node.value if key.id == "scalar"}
+        return children.keys() == value.keys() and all(_is_equal(children[key], value[key]) for key in value)
+    if isinstance(value, list):
+        return node.id == "sequence" and len(node.value) == len(value) and all(map(_is_equal, node.value, value))
+    if node.id != "scalar":
+        return False
+    text: str = node.value
+    if isinstance(value, str):
+        return text == value
+    return node.style is None and _reads_as(text, value)
+
+
+def _reads_as(text: str, value: object) -> bool:
+    """Return whether an unquoted text is null, a boolean or a number."""
+    if value is None:
+        return text in ("", "~", "null", "Null", "NULL")
+    if isinstance(value, bool):
+        return text.lower() in (("true", "yes", "on") if value else ("false", "no", "off"))
+    try:
+        return float(text) == value
+    except ValueError:
+        return False
