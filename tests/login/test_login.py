@@ -217,6 +217,16 @@ def test_a_person_logs_in_once(world: World, run: Callable[..., Done]) -> None:
     assert len(world.list_heard("/authorize")) == 1
 
 
+def test_a_logout_deletes_the_tokens_of_its_url(world: World, run: Callable[..., Done]) -> None:
+    assert run("list", world.server, "--login").status == 0
+    kept = keeping.locate(world.server)
+    assert run("list", f"{world.url}/other", "--logout").status == 3
+    assert kept.exists()
+    for _ in range(2):
+        assert run("list", world.server, "--logout").status == 3
+        assert not kept.exists()
+
+
 def test_every_command_takes_the_login(world: World, run: Callable[..., Done]) -> None:
     refused = run("list", world.server)
     assert refused.status == 3
@@ -571,6 +581,7 @@ def test_a_contract_holds_no_token(world: World, run: Callable[..., Done], monke
         (["call", "https://example.com/mcp", "a", "--client-id", "x"], "--client-id is for --login"),
         (["call", "https://example.com/mcp", "a", "--client-credentials", "--client-id", "x"], "STUBWRIGHT_CLIENT_ID"),
         (["call", "a", "--login", "--", "server"], "a command has no access token"),
+        (["list", "desk.yaml", "--logout"], "--logout is for a URL"),
         (["list", "desk.yaml", "--client-credentials"], "--client-credentials is for a URL"),
         (["lock", "desk.yaml", "--login"], "here is none"),
         (["lock", "https://a.example/", "https://b.example/", "--client-credentials"], "several would get the same"),

@@ -140,7 +140,7 @@ def find_destination(
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
         found: Destination | None = _of_source(servers.parse_source(word, arguments.command, arguments))
     else:
-        _refuse(arguments, ("header", "login", "client_credentials", "client_id"), "is for a URL")
+        _refuse(arguments, ("header", "login", "logout", "client_credentials", "client_id"), "is for a URL")
         environment = dict(servers.parse_variable(text) for text in arguments.env)
         found = _of_manifest(word, arguments, environment, printer, generated)
     return _narrow(found, arguments.toolset) if found is not None and arguments.toolset else found

@@ -25,6 +25,7 @@ _OPTIONS: Final = f"""
 
 
 _WAYS: Final = f"""
+--logout              delete the tokens of an earlier login to the server of a URL, and send none
 --login               log in to the server of a URL in your browser, unless you are; later commands use the same login
 --client-credentials  get the access token for a URL with the client id and secret in {" and ".join(_CREDENTIALS)}
 """
@@ -39,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def is_requested(arguments: argparse.Namespace) -> bool:
     """Return whether the command line has an option for access tokens."""
-    return any(getattr(arguments, name, None) for name in ("login", "client_credentials", "client_id"))
+    return any(getattr(arguments, name, None) for name in ("login", "logout", "client_credentials", "client_id"))
 
 
 def check_shared(arguments: argparse.Namespace, count: int) -> None:
@@ -64,6 +65,9 @@ def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Name
     from stubwright.http import is_token_url
     from stubwright.importers.sources import Endpoint
 
+    if getattr(arguments, "logout", False):
+        _log_out(url)
+        return Endpoint(url, headers)
     is_safe, is_asked = is_token_url(url), is_requested(arguments)
     if any(name.lower() == "authorization" for name in headers):
         if is_asked:
@@ -87,6 +91,16 @@ def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Name
     from stubwright.login.authorization import KeptLogin
 
     return Endpoint(url, headers, KeptLogin(url))
+
+
+def _log_out(url: str) -> None:
+    from stubwright.login import keeping
+
+    path = keeping.locate(url)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be deleted: {error.strerror}") from None
 
 
 def is_kept(url: str) -> bool:
