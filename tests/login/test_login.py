@@ -7,7 +7,9 @@ import base64
 import hashlib
 import json
 import secrets
+import signal
 import stat
+import subprocess
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +25,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+import forked
+from processes import running
 from serving import asgi
 from stubwright import cli
 from stubwright.login import browser, keeping, requests, tokens
@@ -248,6 +252,42 @@ def test_every_command_takes_the_login(world: World, run: Callable[..., Done]) -
     assert run("verify", "desk.yaml").status == 3
     assert run("verify", "desk.yaml", "--login").status == 0
     assert len(world.list_heard("/authorize")) == 2
+
+
+def test_a_proxy_that_records_sends_the_token_and_masks_it(
+    world: World, run: Callable[..., Done], tmp_path: Path
+) -> None:
+    assert run("list", world.server, "--login").status == 0
+    [old] = world.tokens
+    del world.tokens[old]  # it has ended, and is refreshed in the first request
+    recording = tmp_path / "desk.jsonl"
+    command = [*forked.interpreter(), "-m", "stubwright", "record", world.server, "-o", str(recording)]
+    with running([*command, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        proxy = process.stderr.readline().split()[-1]
+        assert httpx2.post(proxy, json="x" * (1 << 21)).status_code == 502  # it is not held, so not repeated
+        assert process.stderr.readline() == (
+            "stubwright: the endpoint requires another access token; repeat the request\n"
+        )
+        for _ in range(2):
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}
+            answer = httpx2.post(proxy, json=message, headers={"authorization": "Bearer my-own-old-one"}).json()
+            [new] = world.tokens
+            world.tokens[new] = new  # which the server repeats in its next answer
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    assert answer["result"]["content"][0]["text"] == new
+    assert '"text":"[redacted]"' in recording.read_text()
+    assert not [secret for secret in (new, old, "my-own-old-one") if secret in recording.read_text()]
+
+
+def test_nothing_is_recorded_without_a_login(world: World, run: Callable[..., Done], tmp_path: Path) -> None:
+    world.issuer = {"code_challenge_methods_supported": None}
+    done = run("record", world.server, "--http", "127.0.0.1:0", "--login", "-o", str(tmp_path / "desk.jsonl"))
+    assert done.status == 3
+    assert done.err.startswith("stubwright: ")
+    assert done.err.endswith("does not list S256 among its PKCE methods\n")
+    assert not (tmp_path / "desk.jsonl").exists()
 
 
 def test_a_contract_of_a_server_with_a_token_takes_the_login(world: World, run: Callable[..., Done]) -> None:

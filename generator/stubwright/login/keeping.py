@@ -57,3 +57,12 @@ def write(server: str, grant: Grant) -> None:
         raise LoginError(str(error)) from None
     except OSError as error:
         raise LoginError(f"`{path}` cannot be written: {error.strerror}") from None
+
+
+def delete(server: str) -> None:
+    """Delete the grant for a server. Raises LoginError if its file cannot be deleted."""
+    path = locate(server)
+    try:
+        user_secrets.delete(path)
+    except OSError as error:
+        raise LoginError(f"`{path}` cannot be deleted: {error.strerror}") from None

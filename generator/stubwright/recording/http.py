@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
+from stubwright.login.errors import LoginError
 from stubwright.recording.copies import LARGEST, Copies, Copy
 from stubwright.recording.encodings import Decoder, EncodingError, decode
 from stubwright.recording.redaction import list_parts
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 
+    from stubwright.login.authorization import Authorization
     from stubwright.recording.writing import Recorder, Sender
 
     Scope: TypeAlias = MutableMapping[str, Any]
@@ -76,7 +78,12 @@ def reserve(address: tuple[str, int]) -> socket.socket:
 
 
 def run(
-    url: str, headers: Mapping[str, str], listener: socket.socket, recorder: Recorder, say: Callable[[str], None]
+    url: str,
+    headers: Mapping[str, str],
+    listener: socket.socket,
+    recorder: Recorder,
+    say: Callable[[str], None],
+    auth: Authorization | None = None,
 ) -> None:
     """Serve until a signal asks for an end.
 
@@ -86,6 +93,7 @@ def run(
         listener: From `reserve`.
         recorder: Records each message.
         say: Prints the address for clients, and errors of the endpoint.
+        auth: Gets the access token of each request.
     """
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
@@ -94,7 +102,7 @@ def run(
     # Cookies belong to one client and must not be sent for another.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     client = httpx2.AsyncClient(timeout=timeout, verify=share_tls_context(), follow_redirects=False, cookies=cookies)
-    proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say)
+    proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say, auth)
     server = GracefulServer(proxy, _GRACE, proxy.end_streams)
     for number in stop_signals():  # uvicorn sends them once more at its end
         signal.signal(number, server.stop_when_started)
@@ -113,8 +121,10 @@ class _Proxy:
         recorder: Recorder,
         hosts: Iterable[str],
         say: Callable[[str], None],
+        auth: Authorization | None = None,
     ) -> None:
         self._url = url
+        self._auth = auth
         self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         self._recorder = recorder
         self._say = say
@@ -188,7 +198,8 @@ class _Proxy:
             self._record("client", body.copy, encoding, exchange, known)
         else:
             content = body.stream(lambda: self._record("client", body.copy, encoding, exchange, known))
-        left_out = _REPLACED | _list_hop_headers(scope["headers"]) | {name for name, _ in self._headers}
+        own = {name for name, _ in self._headers} | (set() if self._auth is None else {b"authorization"})
+        left_out = _REPLACED | _list_hop_headers(scope["headers"]) | own
         headers = [(name, value) for name, value in scope["headers"] if name not in left_out]
         # Not every compression can be read for the recording.
         headers += [*self._headers, (b"accept-encoding", b"identity")]
@@ -198,18 +209,29 @@ class _Proxy:
         async with AsyncExitStack() as stack:
             stack.callback(self._record_unread, body, exchange, known)
             try:
-                response = await self._client.send(request, stream=True)
+                response = await self._client.send(request, stream=True, auth=self._auth)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                self._say(f"the endpoint cannot be reached: {describe(error, url=self._url)}")
-                self._recorder.note("server", exchange, status=502)
-                await _refuse(send, 502, "The endpoint cannot be reached.")
+                await self._fail(f"the endpoint cannot be reached: {describe(error, url=self._url)}", exchange, send)
                 return
+            except LoginError as error:
+                await self._fail(str(error), exchange, send)
+                return
+            except httpx2.StreamConsumed:  # a large request is not held, so it cannot be repeated with another token
+                await self._fail("the endpoint requires another access token; repeat the request", exchange, send)
+                return
+            if self._auth is not None:
+                self._recorder.add_secrets(self._auth.secrets)
             stack.push_async_callback(response.aclose)
             self._recorder.add_secrets(response.headers.get_list("mcp-session-id"))
             if response.headers.get("content-type", "").partition(";")[0].strip().lower() == _EVENTS:
                 await self._give_events(response, exchange, send)
             else:
                 await self._give(response, exchange, send)
+
+    async def _fail(self, why: str, exchange: int, send: Send) -> None:
+        self._say(why)
+        self._recorder.note("server", exchange, status=502)
+        await _refuse(send, 502, "The endpoint cannot be reached.")
 
     async def _give(self, response: httpx2.Response, exchange: int, send: Send) -> None:
         start, known = _begin(response)

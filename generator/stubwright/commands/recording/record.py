@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
-from stubwright.commands.shared import servers
+from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError, explain, write_err, write_note
 from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.commands.shared.serving import parse_address, read_manifest
@@ -28,7 +28,7 @@ _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
   the status of the command; 1 if a file is wrong or cannot be written, 2 if the command line is wrong, 3 if the command
-  cannot be started
+  cannot be started, or the login fails
 
 examples:
   stubwright record --env API_KEY -- npx -y desk-server
@@ -57,6 +57,7 @@ def add(verbs: Any) -> None:
     )
     declare(record, _OPTIONS, output=(paths.use_slashes, _DEFAULT), manifest=paths.normalize)
     servers.add_reaching(record)
+    logins.add_options(record)
 
 
 def _record(arguments: argparse.Namespace) -> int:
@@ -89,6 +90,9 @@ def _record(arguments: argparse.Namespace) -> int:
 
 def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], arguments: argparse.Namespace) -> int:
     """Record an endpoint; do not touch the file if clients cannot connect."""
+    import anyio
+
+    from stubwright.login.errors import LoginError
     from stubwright.recording import http
     from stubwright_runtime.server.app.loading import StartError
 
@@ -101,10 +105,16 @@ def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], a
         say(str(error))
         return _WRONG
     with listener:
+        if endpoint.auth is not None:
+            try:
+                anyio.run(endpoint.auth.prepare)
+            except LoginError as error:
+                say(str(error))
+                return _NO_ANSWER
         recorder = begin()
         if recorder is None:
             return _WRONG
-        http.run(endpoint.url, endpoint.headers, listener, recorder, say)
+        http.run(endpoint.url, endpoint.headers, listener, recorder, say, endpoint.auth)
     return _judge(recorder, 0, arguments.output)
 
 

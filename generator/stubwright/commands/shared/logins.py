@@ -95,12 +95,12 @@ def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Name
 
 def _log_out(url: str) -> None:
     from stubwright.login import keeping
+    from stubwright.login.errors import LoginError
 
-    path = keeping.locate(url)
     try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"`{path}` cannot be deleted: {error.strerror}") from None
+        keeping.delete(url)
+    except LoginError as error:
+        raise UsageError(str(error)) from None
 
 
 def is_kept(url: str) -> bool:

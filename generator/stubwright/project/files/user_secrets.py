@@ -55,3 +55,8 @@ def write(path: Path, data: bytes) -> None:
     if not is_ours(path.parent, stat.S_ISDIR, others=_OTHERS):
         raise ExposedError(f"other users can read or change `{path.parent}`; run chmod 700 on it")
     disk.write(path, data, mode=0o600)
+
+
+def delete(path: Path) -> None:
+    """Delete a file, which may not exist. Raises OSError if it cannot be deleted."""
+    path.unlink(missing_ok=True)
