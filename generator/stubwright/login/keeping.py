@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from stubwright.login.errors import LoginError
-from stubwright.login.tokens import Grant, Program
 from stubwright.project.files import user_secrets
 from stubwright_runtime.http.servers import find_origin
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from stubwright.login.tokens import Grant
 
 
 def locate(server: str) -> Path:
@@ -39,6 +40,8 @@ def read(server: str) -> Grant | None:
         raise LoginError(f"`{path}` cannot be read: {error.strerror}") from None
     if data is None:
         return None
+    from stubwright.login.tokens import Grant, Program
+
     try:
         value: dict[str, Any] = json.loads(data)
         known = value.pop("program")
