@@ -19,7 +19,7 @@ Json: TypeAlias = Any
 
 _CONTENT = frozenset({"file", "messages", "text"})
 
-Emit: TypeAlias = Literal["server", "client"]
+Emit: TypeAlias = Literal["server", "client", "typescript"]
 Formats: TypeAlias = Literal["annotate", "assert", "exact", "assert and exact"]
 """The meaning of `format`. With `exact`, formats with types only accept values that the types represent exactly."""
 
@@ -307,6 +307,16 @@ class Manifest:
             for entry in self.document.get("resources") or ()
             if entry["uri"] in files
         ]
+
+    @property
+    def has_package(self) -> bool:
+        """True if a Python package is generated."""
+        return not self.emit <= {"typescript"}
+
+    @property
+    def output(self) -> str:
+        """The folder of the Python package, or the module in TypeScript if there is no package."""
+        return self.package if self.has_package else f"typescript/{self.package}.ts"
 
     @property
     def calls(self) -> bool:

@@ -205,6 +205,24 @@ def name_arguments(names: Names, kind: str) -> Name:
     return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
+TYPESCRIPT_MEMBERS = frozenset({"close", "constructor", "pages", "raw", "then", "toJSON", "toString", "valueOf"})
+"""Members of a client in TypeScript other than its tools, and names with a meaning for every object."""
+
+TYPESCRIPT_TYPES = frozenset({"AsyncGenerator", "Omit", "Promise", "Record", "Required"})
+"""Types of the language in modules of TypeScript: a type with such a name would hide it."""
+
+
+def name_member(names: Names) -> Name:
+    """Return the method of a client in TypeScript: `get_weather` gives `getWeather`."""
+    name = names.stem[:1].lower() + names.stem[1:]
+    return Name(f"{name}_" if name in TYPESCRIPT_MEMBERS else name)
+
+
+def name_type(name: Name) -> Name:
+    """Return the type in TypeScript with the name of a class."""
+    return name + "_" if name in TYPESCRIPT_TYPES else name
+
+
 def name_examples_module(package: Name) -> Name:
     """Return the module of a package's examples as tests, which is next to it."""
     return Name(f"test_{package}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared.console import Printer, UsageError, explain, report, write_err
 from stubwright.commands.shared.options import declare
+from stubwright.ir import Emit
 
 if TYPE_CHECKING:
     from stubwright.project.build import BuildResult
@@ -22,6 +24,7 @@ _OPTIONS: Final = """
 -o, --output DIR  where packages go (default: as the project says, otherwise generated)
 --check           write nothing; exit 1 and show the difference where the tree is stale
 --force           overwrite generated files that were edited by hand
+--emit PART…      what to generate instead of the manifest's `emit`: server, client, typescript; may be repeated
 --stubs           append missing methods to the handwritten class
 --watch           generate again on each save, until interrupted
 """
@@ -47,7 +50,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     from stubwright.commands.shared import watching
 
     printer = Printer(arguments.format, strict=False)
-    work = works.find_run(arguments, printer, arguments.output)
+    work = _find_run(arguments, printer)
     if work is None:
         return printer.close()
     if not all(Path(path).parent.is_dir() for path in work.manifests):
@@ -56,7 +59,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 
     def read() -> watching.Inputs | None:
         with suppress(UsageError):
-            next_run = works.find_run(arguments, Printer(arguments.format, strict=False), arguments.output)
+            next_run = _find_run(arguments, Printer(arguments.format, strict=False))
             return watching.find_inputs(next_run) if next_run is not None else None
         return None
 
@@ -73,10 +76,20 @@ def _watch(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _find_run(arguments: argparse.Namespace, printer: Printer) -> works.Run | None:
+    """Return the run, with the parts that `--emit` names."""
+    run = works.find_run(arguments, printer, arguments.output)
+    for part in arguments.emit:
+        if part not in get_args(Emit):
+            raise UsageError(f"--emit takes {', '.join(get_args(Emit))}, not `{part}`")
+    emit = tuple(part for part in get_args(Emit) if part in arguments.emit)
+    return None if run is None else replace(run, target=replace(run.target, emit=emit))
+
+
 def generate_quietly(arguments: argparse.Namespace) -> int:
     """Generate for another command, which has only `manifests` and `output`; the exit status."""
     flags = dict.fromkeys(("check", "force", "stubs", "watch", "strict"), False)
-    return generate_once(argparse.Namespace(**{**vars(arguments), **flags, "format": "text"}), is_quiet=True)
+    return generate_once(argparse.Namespace(**{**vars(arguments), **flags, "emit": [], "format": "text"}), is_quiet=True)
 
 
 def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> int:
@@ -85,7 +98,7 @@ def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> i
     from stubwright.project.files import journal, layout, lock
 
     printer = Printer(arguments.format, strict=arguments.strict, quiet=is_quiet)
-    run = works.find_run(arguments, printer, arguments.output)
+    run = _find_run(arguments, printer)
     if run is None:
         return printer.close()
     folder = run.target.folder
@@ -189,8 +202,6 @@ def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer,
 
 def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
     """Append missing methods to the handwritten class, and report the other faults in it."""
-    from dataclasses import replace
-
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
     from stubwright.project.handwritten import handlers

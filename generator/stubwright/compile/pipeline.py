@@ -120,8 +120,14 @@ def compile_manifest(
     return manifest.check(manifest.resolved, shown or entry, command, forgiven, targets, errors_only=errors_only)
 
 
-def read(entry: str, reader: Reader) -> UncheckedManifest | Result:
-    """Read the manifest at `entry` and resolve it; if that fails, return a result without a manifest."""
+def read(entry: str, reader: Reader, emit: Sequence[str] = ()) -> UncheckedManifest | Result:
+    """Read the manifest at `entry` and resolve it; if that fails, return a result without a manifest.
+
+    Args:
+        entry: Its path, as diagnostics show it.
+        reader: Reads the manifest and its includes.
+        emit: The parts to generate, instead of the manifest's own.
+    """
     bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
         return Result(None, tuple(diagnostics), {})
@@ -136,6 +142,10 @@ def read(entry: str, reader: Reader) -> UncheckedManifest | Result:
     if has_errors(wrong):
         wrong += validate.validate_schemas(bundle)
         return Result(None, (*diagnostics, *validate.sort_diagnostics(bundle, wrong)), bundle.shown)
+    if emit:
+        own = bundle.documents[bundle.entry]
+        chosen = replace(own, value={**own.value, "emit": [*emit]})
+        bundle = replace(bundle, documents={**bundle.documents, bundle.entry: chosen})
     return UncheckedManifest(bundle, resolve(bundle), diagnostics, wrong)
 
 

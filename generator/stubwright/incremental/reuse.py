@@ -46,6 +46,8 @@ class Models:
     def prove(self, artifacts: Sequence[Artifact]) -> Proof:
         """Build the models that are not known to work, in other processes, from the files of the package."""
         before = self.reuse.before.proven
+        if not self.manifest.has_package:
+            return Proof((), before)
         modules = proofs.list_modules(self.manifest, self.made, self.digests)
         todo = [module for module in modules if module.digest not in before]
         diagnostics = proofs.prove(self.manifest, todo, artifacts, self.reuse.workers)

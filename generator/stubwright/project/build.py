@@ -36,19 +36,21 @@ class Target:
     """The folder of packages, and the folders of their handlers' modules.
 
     `told` is true if the project names the folder, so that commands omit it. `is_vendored` is true if packages have
-    their runtime next to them.
+    their runtime next to them. `emit` are the parts to generate instead of the manifest's own, if any.
     """
 
     folder: Path
     told: bool = False
     handlers: tuple[str, ...] = ()
     is_vendored: bool = False
+    emit: tuple[str, ...] = ()
 
     @property
     def option(self) -> str:
-        """The option that selects this folder in a command; empty for the default folder."""
+        """The options that select this folder and these parts in a command; empty for the defaults."""
         name = layout.name(self.folder)
-        return "" if self.told or name == OUTPUT else f" -o {shlex.quote(name)}"
+        folder = "" if self.told or name == OUTPUT else f" -o {shlex.quote(name)}"
+        return folder + "".join(f" --emit {part}" for part in self.emit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def _built(
     command = f"stubwright generate {shlex.quote(shown)}{target.option}"
     cache_name = user_cache.name(target.folder, name, "units")
     before = cache.load(user_cache.read(cache_name)) if trust else cache.Cache()
-    manifest = pipeline.read(path, reader)
+    manifest = pipeline.read(path, reader, target.emit)
     if isinstance(manifest, pipeline.Result):
         return BuildResult(diagnostics=manifest.diagnostics, documents=manifest.documents, failed=True)
     reusable = reuse.Reuse.compare(
@@ -154,6 +156,7 @@ def _built(
     package = tree.find_generated(there, known, name, compiled.manifest.package)
     # A package of 0.1 had the runtime in it, so that its project does not require the runtime yet.
     is_new = package.read_text("manifest.json") is None or package.read_text("_runtime/__init__.py") is not None
+    is_new = is_new and compiled.manifest.has_package
     at = locate_package(path, compiled)
     artifacts = pipeline.generate(compiled.manifest, lambda: begun().made)
     changes = tree.compare(there, known, name, entry, artifacts, force=force, at=at, project=project)
@@ -175,7 +178,7 @@ def _built(
         result,
         handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
         fit=fit(compiled.manifest, target.handlers, path, package.read_text("manifest.json")),
-        package=layout.show_path(target.folder, compiled.manifest.package),
+        package=layout.show_path(target.folder, compiled.manifest.output),
         changes=changes,
         requirements=list_needed(is_vendored=target.is_vendored) if is_new else (),
         keep=keep,

@@ -58,7 +58,7 @@ class FieldPlan:
 
     `default` is its default value, `source` the schema's own default, both as Python source. If it `is_made`, each
     instance makes a new default; if it `is_copied`, pydantic copies a list or a mapping for each; and if it `is_cast`,
-    type checkers need a cast to the field's type.
+    type checkers need a cast to the field's type. `given` has the schema's own default as JSON, if any.
     """
 
     wire: str
@@ -73,6 +73,7 @@ class FieldPlan:
     is_made: bool = False
     is_copied: bool = False
     is_cast: bool = False
+    given: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ class ClassPlan:
     `roles` are the roles of its documents; `is_root` is true if it represents the whole of one. `redacted` are the wire
     names of properties that are never shown. `shared` is the class of a shared schema: if it `is_alias`, the class that
     it is another name for, otherwise its base class, which leaves only the new `fields`. `needed` are the inherited
-    properties that it requires. `values` is the type, as a schema, of the values of other keys if it is a mapping.
+    properties that it requires. `values` is the type, as a schema, of the values of other keys if it is a mapping; it
+    `is_open` if the schema itself allows any other keys.
     """
 
     name: Name
@@ -97,6 +99,7 @@ class ClassPlan:
     is_alias: bool = False
     needed: frozenset[str] = frozenset()
     values: Json = None
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,12 +408,14 @@ class _Planner:
             redacted=redacted,
             shared=base,
             needed=key.required & {each.name for each in inherited},
+            is_open=_is_open(document, key),
         )
 
     def _field(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> FieldPlan:
         shape = document.shape(expression)
         nullable = ANY in shape or _NULL in shape
         doc = descriptions.describe(document, expression, lambda each: self._is_scalar(document, each))
+        given: list[Json] = []
         default_value: _Value | None = None
         default: Code | None = None
         form: Form = "plain"
@@ -441,7 +446,19 @@ class _Planner:
             whole = self._spell_out(schema)
             is_cast = decide(source, whole, given[0]) or (document.is_exact and _is_read(whole, given[0]))
         return FieldPlan(
-            wire, name, form, schema, default or source, source, required, nullable, doc, is_made, is_copied, is_cast
+            wire,
+            name,
+            form,
+            schema,
+            default or source,
+            source,
+            required,
+            nullable,
+            doc,
+            is_made,
+            is_copied,
+            is_cast,
+            tuple(given[:1]),
         )
 
     def _type(self, document: Document, expression: Expression) -> Json:
@@ -645,6 +662,13 @@ class _Planner:
     def _entry(self, document: Document, key: str, value: Json, expression: Expression) -> _Value | None:
         entry = self._default(document, value, expression)
         return _Value(fill("{}: {}", format_literal(key), entry.source), entry.builds) if entry is not None else None
+
+
+def _is_open(document: Document, thing: Object) -> bool:
+    """Return whether the schema of an object explicitly allows any other keys."""
+    leaves = document.find_leaves(Leaf(document.name, thing.pointer)) if thing.pointer is not None else ()
+    values = [document.get_value(leaf) for leaf in leaves]
+    return any(isinstance(each, dict) and each.get("additionalProperties") in (True, {}) for each in values)
 
 
 def _is_among(value: Json, members: Iterable[Json]) -> bool:

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 Use: TypeAlias = Literal["input", "output", "both"]
 """The use of a class: handlers read its instances, make them, or may do both."""
 
+_HALVES = {"server": "server", "client": "client", "typescript": "client in TypeScript"}
+
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
     """Yield all changes of the Python side."""
     yield from _compare_packages(pair.old, pair.new)
-    if not pair.old.emit & pair.new.emit:
+    if not pair.old.emit & pair.new.emit - {"typescript"}:
         return
     from stubwright.codegen.models import datamodel
 
@@ -55,9 +57,9 @@ def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
         if was != now:
             yield package.at("server").change("SW580", "breaking", f"the {what} was `{was}`, and is `{now}`")
     for half in sorted(old.emit - new.emit):
-        yield package.at("emit").change("SW580", "breaking", f"the {half} is no longer generated")
+        yield package.at("emit").change("SW580", "breaking", f"the {_HALVES[half]} is no longer generated")
     for half in sorted(new.emit - old.emit):
-        yield package.at("emit").change("SW580", "compatible", f"the {half} is generated now")
+        yield package.at("emit").change("SW580", "compatible", f"the {_HALVES[half]} is generated now")
 
 
 def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:

@@ -62,6 +62,10 @@ class Lock:
         """Return the manifest whose entry lists `path`."""
         return next((name for name, entry in self.manifests.items() if path in entry.files), None)
 
+    def find_digests(self, path: str) -> frozenset[str]:
+        """Return the digests that a file may have; several manifests may list it."""
+        return frozenset[str]().union(*(entry.files.get(path, ()) for entry in self.manifests.values()))
+
 
 def load(text: str) -> Lock:
     """Read a lock.

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from stubwright import __version__
-from stubwright.codegen.pages.artifacts import MARK, Artifact
+from stubwright.codegen.pages.artifacts import MARK, TYPESCRIPT_MARK, Artifact
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.incremental import digests
 from stubwright.project.files import inside, lock
@@ -129,7 +129,7 @@ def compare(
     unchanged = 0
     for artifact in artifacts:
         owner = known.find_owner(artifact.path)
-        if owner not in (None, manifest):
+        if owner not in (None, manifest) and not artifact.is_shared:
             message = f"`{show_path(output, artifact.path)}` is already made from `{owner}`"
             return _refused(known, [Diagnostic("SW401", message, at, _TWO_SERVERS)])
         disk = tree.read(artifact.path)
@@ -145,7 +145,7 @@ def compare(
         # After a lock was lost, every generated file would be foreign, and `--force` could not replace one. Its first
         # line states that it is ours.
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
-        untouched = disk is None or digests.is_in(before.files.get(artifact.path, ()), disk)
+        untouched = disk is None or digests.is_in(known.find_digests(artifact.path), disk)
         if untouched or (force and ours):
             changes.append(Change(artifact.path, disk, artifact.data))
         elif ours:
@@ -160,7 +160,8 @@ def compare(
         else:
             foreign.append(_in_the_way(output, artifact.path))
     planned = {artifact.path for artifact in artifacts}
-    gone = {path: seen for path, seen in before.files.items() if path not in planned}
+    others = {path for name, each in known.manifests.items() if name != manifest for path in each.files}
+    gone = {path: seen for path, seen in before.files.items() if path not in planned | others}
     # A file that is no longer made is deleted; if it lies behind a link, that would reach a file elsewhere.
     foreign += [
         _in_the_way(output, path, barred)
@@ -186,8 +187,7 @@ def compare(
             )
     if edited:  # the changes are shown, but a part of a package would fit neither the old manifest nor the new one
         return Changes(tuple(changes), unchanged, known, (*edited, *problems), refused=True)
-    others = {path for each in known.manifests.values() for path in each.files} - gone.keys()
-    left = list_folders_above(gone) - list_folders_above({*planned, *others})
+    left = list_folders_above(gone) - list_folders_above(planned | others)
     problems += [
         Diagnostic(
             "SW404",
@@ -236,7 +236,7 @@ def _inherited(
     known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
 ) -> lock.Lock:
     """Return the lock, with files of removed manifests that made one of `artifacts` moved to `manifest`."""
-    planned = {artifact.path for artifact in artifacts}
+    planned = {artifact.path for artifact in artifacts if not artifact.is_shared}
     heirless = {
         name: entry
         for name, entry in known.manifests.items()
@@ -268,7 +268,7 @@ _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "p
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     """Return whether a file says itself that stubwright wrote it, or if it cannot, that its package does."""
-    if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK)):
+    if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK, TYPESCRIPT_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
     beside = tree.read(f"{package}/__init__.py") or b""
@@ -328,6 +328,7 @@ def _of_package(tree: Tree, name: str) -> Iterator[str]:
             yield from (f"{relative}/{file}" for file in files if file.endswith(".py") or file in _SILENT_NAMES)
     elif name.endswith(".py"):
         yield name
+    yield from (f"{name}/{path.name}" for path in sorted((tree.folder / name).glob("*.ts")))
 
 
 _SILENT_NAMES = frozenset(posixpath.basename(path) for path in _SILENT)

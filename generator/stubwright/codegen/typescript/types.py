@@ -1,0 +1,185 @@
+"""Writes the types of a server: of shared schemas, and of the arguments and results of tools.
+
+The classes of the Python package are planned by the same code, so types have their names. A type accepts every valid
+instance of its schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stubwright import ir, naming
+from stubwright.codegen.models import datamodel, descriptions, reserved
+from stubwright.codegen.models.classes import ClassPlan, FieldPlan, ImportedType, ModelDocument, plan_classes
+from stubwright.codegen.models.types import Document
+from stubwright.codegen.typescript.source import format_doc, format_key, format_member, format_value
+from stubwright.pycode import Code, Name, fill, join
+
+if TYPE_CHECKING:
+    from stubwright.codegen.models.reserved import ReservedNames
+    from stubwright.ir import Json
+
+_UNKNOWN = fill("unknown")
+_SCALARS = {
+    "string": fill("string"),
+    "number": fill("number"),
+    "integer": fill("number"),
+    "boolean": fill("boolean"),
+    "null": fill("null"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTypes:
+    """The types of a tool. `is_optional` is true if an empty object is valid as its arguments."""
+
+    source: Code
+    names: tuple[Name, ...]
+    is_optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTypes:
+    """The types of a server: of its shared schemas, and of each tool by its name."""
+
+    shared: Sequence[tuple[Name, Code]]
+    tools: Mapping[str, ToolTypes]
+
+    def list_names(self) -> Iterator[Name]:
+        """Yield all names, those of several tools more than once."""
+        yield from (name for name, _ in self.shared)
+        yield from (name for tool in self.tools.values() for name in tool.names)
+
+
+def make_types(manifest: ir.Manifest) -> ServerTypes:
+    """Return the types of a manifest's server."""
+    shared = [replace(each, schema=_plain(each.schema)) for each in manifest.shared]
+    homes = datamodel.find_homes(shared)
+
+    def make(taken: ReservedNames) -> ServerTypes:
+        return ServerTypes(
+            [each for schema in shared if schema.name in homes for each in _make_shared(schema, homes, taken)],
+            {tool.name: _make_tool(tool, homes, taken) for tool in manifest.tools},
+        )
+
+    return reserved.settle(reserved.reserve(manifest), make, ServerTypes.list_names)[0]
+
+
+def _plain(schema: ir.Schema) -> ir.Schema:
+    """Return a schema whose strings have no formats, as JSON has them."""
+    return replace(schema, rich=False, exact=False)
+
+
+def _make_shared(
+    shared: ir.SharedSchema, homes: Mapping[str, ImportedType], taken: ReservedNames
+) -> Iterator[tuple[Name, Code]]:
+    home, title = homes[shared.name], f"The shared schema ``{shared.name}``."
+    document = Document("shared", shared.schema)
+    if home.is_type:
+        members = [format_member(each) for each in home.members] or [_SCALARS[each.type] for each in home.scalars]
+        doc = descriptions.describe(document, document.root) or title
+        yield home.name, _write_alias(home.name, doc, _unite(members))
+        return
+    part = ModelDocument(document, home.name, "shared", title)
+    met = taken.list_under(shared.names.stem, [home.name])
+    plans, _ = plan_classes(shared.names.stem, [part], homes, met)
+    yield from ((plan.name, _write_type(plan)) for plan in plans)
+
+
+def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], taken: ReservedNames) -> ToolTypes:
+    sent = Document("input", _plain(tool.sent))
+    title = f"Arguments of the tool ``{tool.name}``."
+    parts = [ModelDocument(sent, naming.name_input_class(tool.names), "input", title)]
+    if tool.output is not None:
+        title = f"Result of the tool ``{tool.name}``."
+        received = Document("output", _plain(tool.output))
+        parts.append(ModelDocument(received, naming.name_output_class(tool.names), "output", title))
+    stem = tool.names.stem
+    plans, _ = plan_classes(stem, parts, homes, taken.list_under(stem, reserved.reserve_of_tool(tool)))
+    first = next(plan for plan in plans if plan.name == parts[0].name)
+    needs_nothing = first.root is None and first.shared is None and not any(each.required for each in first.fields)
+    return ToolTypes(
+        join("\n", map(_write_type, plans)),
+        tuple(plan.name for plan in plans),
+        needs_nothing and not sent.get_keywords(sent.root).get("required"),
+    )
+
+
+def _write_type(plan: ClassPlan) -> Code:
+    """Return the declaration of a planned class."""
+    if plan.shared is not None and plan.is_alias:
+        return _write_alias(plan.name, plan.doc, naming.name_type(plan.shared.name))
+    if plan.fields or plan.shared is not None:
+        return _write_interface(plan)
+    if plan.values is not None:
+        return _write_alias(plan.name, plan.doc, _write_map(write_type(plan.values, is_alias=True), is_alias=True))
+    if plan.root is not None:
+        return _write_alias(plan.name, plan.doc, write_type(plan.root, is_alias=True))
+    values = fill("never") if plan.closed else _UNKNOWN
+    return _write_alias(plan.name, plan.doc, _write_map(values, is_alias=False))
+
+
+def _write_alias(name: Name, doc: str, kind: Code) -> Code:
+    return fill("{}export type {} = {};\n", format_doc(doc), naming.name_type(name), kind)
+
+
+def _write_interface(plan: ClassPlan) -> Code:
+    lines = [_write_field(each) for each in plan.fields]
+    base = fill("")
+    if plan.shared is not None:
+        shared = naming.name_type(plan.shared.name)
+        base = fill(" extends {}", shared)
+        needed = [(format_key(name), format_value(name)) for name in sorted(plan.needed)]
+        lines += [fill("  {}: Required<{}>[{}];\n", key, shared, name) for key, name in needed]
+    if plan.is_open or plan.values is not None:
+        lines.append(fill("  [key: string]: unknown;\n"))
+    head = fill("{}export interface {}{}", format_doc(plan.doc), naming.name_type(plan.name), base)
+    return fill("{} {{\n{}}}\n", head, join("", lines))
+
+
+def _write_field(field: FieldPlan) -> Code:
+    tags = [f"@defaultValue `{descriptions.format_value(each)}`" for each in field.given]
+    kind = write_type(field.schema)
+    if field.nullable:
+        kind = kind if f" | {kind}".endswith(" | null") else _unite([kind, fill("null")])
+    mark = fill("" if field.required else "?")
+    return fill("{}  {}{}: {};\n", format_doc(field.doc, 2, tags), format_key(field.wire), mark, kind)
+
+
+def write_type(schema: Json, *, is_alias: bool = False) -> Code:
+    """Return a schema of types as TypeScript.
+
+    In an `is_alias`, maps are written without `Record`, which could not contain the alias itself.
+    """
+    match schema:
+        case {"$ref": str(reference)}:
+            return naming.name_type(Name(reference.rpartition("/")[2]))
+        case {"anyOf": [*choices]}:
+            return _unite([write_type(each, is_alias=is_alias) for each in choices])
+        case {"enum": [*members]}:
+            return _unite(map(format_member, members))
+        case {"prefixItems": [*places]}:
+            return fill("[{}]", join(", ", [write_type(each, is_alias=is_alias) for each in places]))
+        case {"type": "array", "items": items}:
+            item = write_type(items, is_alias=is_alias)
+            return fill("({})[]" if " | " in item else "{}[]", item)
+        case {"type": "object", "additionalProperties": values}:
+            return _write_map(
+                _UNKNOWN if values is True else write_type(values, is_alias=is_alias), is_alias=is_alias
+            )
+        case {"type": str(name)}:
+            return _SCALARS[name]
+        case _:
+            return _UNKNOWN
+
+
+def _write_map(values: Code, *, is_alias: bool) -> Code:
+    return fill("{{ [key: string]: {} }}" if is_alias else "Record<string, {}>", values)
+
+
+def _unite(choices: Iterable[Code]) -> Code:
+    """Return a union, without repetition."""
+    unique = list(dict.fromkeys(choices))
+    return _UNKNOWN if _UNKNOWN in unique else join(" | ", unique)
