@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from stubwright.codegen.source.render import make_environment
 from stubwright.codegen.typescript.source import format_comment, format_doc, format_key, format_value
 from stubwright.codegen.typescript.types import ToolTypes, make_types
 from stubwright.pycode import Code, fill, join
-from stubwright_runtime.mcp.vocabulary import CURSOR
+from stubwright_runtime.mcp.vocabulary import CURSOR, HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 FOLDER = "typescript"
 """The folder of all modules, next to the Python packages."""
 
-_DEFINED = ("name", "inputSchema", "outputSchema", "annotations")
+_DEFINED = ("name", "inputSchema", "outputSchema")
 
 
 def make_artifacts(manifest: ir.Manifest) -> tuple[Artifact, ...]:
@@ -60,6 +61,8 @@ def render_module(manifest: ir.Manifest) -> Code:
 
 def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
     definition = {key: tool.listed[key] for key in _DEFINED if key in tool.listed}
+    if HEADER not in json.dumps(definition["inputSchema"]):  # the SDK reads nothing else in it
+        definition["inputSchema"] = {"type": "object"}
     layout = "const {} = /* @__PURE__ */ mcp.defineTool({}, {});\n"
     return fill(layout, _name_constant(tool), format_value(definition), format_value(_is_dangerous(tool, manifest)))
 
@@ -101,7 +104,7 @@ def _write_arguments(tool: ir.Tool, types: ToolTypes) -> Code:
 
 def _tag_deprecated(primitive: ir.Tool | ir.Primitive) -> list[str]:
     text = describe_deprecation(primitive.deprecated)
-    return [f"@deprecated {text}"] if text else []
+    return [f"@{text[:1].lower()}{text[1:]}"] if text else []
 
 
 def _write_pages(tool: ir.Tool, types: ToolTypes) -> Code:
