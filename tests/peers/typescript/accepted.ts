@@ -1,0 +1,26 @@
+// What the types of the golden case accept, and what they reject: an expectation that nothing fails is an error of tsc.
+import type { DrawingsClient, DrawShapeInput, FindShapesInput, Node } from "./generated/typescript/drawings_mcp.ts";
+
+export const drawn: DrawShapeInput[] = [
+  { shape: { kind: "circle", radius: 1 }, colour: null, "line-width": null, extra: { anything: [] } },
+  { shape: { kind: "polygon", points: [[1, 2]] }, labels: { a: ["b", 3] }, scale: 2.5 },
+  // @ts-expect-error: a circle has no points
+  { shape: { kind: "circle", points: [] } },
+  // @ts-expect-error: a point has two coordinates
+  { shape: { kind: "polygon", points: [[1, 2, 3]] } },
+  // @ts-expect-error: there is no such colour
+  { shape: { kind: "circle", radius: 1 }, colour: "pink" },
+  // @ts-expect-error: the shape is missing
+  {},
+];
+export const found: FindShapesInput[] = [{ name: "a" }, { id: 1 }];
+export const nested: Node = { name: "a", children: [{ name: "b", children: [] }] };
+
+export function measure(input: DrawShapeInput): number {
+  return input.shape.kind === "circle" ? input.shape.radius : input.shape.points.length;
+}
+
+export async function use(client: DrawingsClient): Promise<number> {
+  for await (const shape of client.pages.listShapes({ colour: "red" })) return shape.id;
+  return (await client.drawShape({ shape: { kind: "circle", radius: 1 } }, { timeout: 1000 })).id;
+}
