@@ -89,7 +89,9 @@ def _find_run(arguments: argparse.Namespace, printer: Printer) -> works.Run | No
 def generate_quietly(arguments: argparse.Namespace) -> int:
     """Generate for another command, which has only `manifests` and `output`; the exit status."""
     flags = dict.fromkeys(("check", "force", "stubs", "watch", "strict"), False)
-    return generate_once(argparse.Namespace(**{**vars(arguments), **flags, "emit": [], "format": "text"}), is_quiet=True)
+    return generate_once(
+        argparse.Namespace(**{**vars(arguments), **flags, "emit": [], "format": "text"}), is_quiet=True
+    )
 
 
 def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> int:

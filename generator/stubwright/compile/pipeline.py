@@ -150,12 +150,19 @@ def read(entry: str, reader: Reader, emit: Sequence[str] = ()) -> UncheckedManif
 
 
 def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = None) -> tuple[Artifact, ...]:
-    """Return all files of the package of a checked manifest, in a fixed order.
+    """Return all files of a checked manifest, in a fixed order.
 
     Args:
         manifest: The manifest.
         models: Waits for models that were started earlier; by default they are generated now.
     """
-    from stubwright.codegen.pages import artifacts, modules
+    made: tuple[Artifact, ...] = ()
+    if manifest.has_package:
+        from stubwright.codegen.pages import artifacts, modules
 
-    return artifacts.make_artifacts(manifest, models or (lambda: modules.make_all(manifest)))
+        made = artifacts.make_artifacts(manifest, models or (lambda: modules.make_all(manifest)))
+    if "typescript" in manifest.emit:
+        from stubwright.codegen.typescript import module
+
+        made += module.make_artifacts(manifest)
+    return made

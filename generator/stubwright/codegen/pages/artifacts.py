@@ -43,21 +43,12 @@ class Artifact:
 
 
 def make_artifacts(manifest: ir.Manifest, models: Callable[[], PackageCode]) -> tuple[Artifact, ...]:
-    """Return all files of a manifest, in a fixed order.
+    """Return all files of a manifest's package, in a fixed order.
 
     Args:
         manifest: The lowered manifest.
         models: Returns the code of its primitives; called after all files without models are made.
     """
-    package = _make_package(manifest, models) if manifest.has_package else ()
-    if "typescript" not in manifest.emit:
-        return package
-    from stubwright.codegen.typescript import module
-
-    return (*package, *module.make_artifacts(manifest))
-
-
-def _make_package(manifest: ir.Manifest, models: Callable[[], PackageCode]) -> tuple[Artifact, ...]:
     from stubwright.codegen.pages import package
     from stubwright.codegen.source import render
 

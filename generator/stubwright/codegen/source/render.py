@@ -72,6 +72,11 @@ def render_page(head: Code, planned: Page) -> Code:
     return join("", [head, *map(format_python, map(trust, parts)), *(fill("\n{}", part) for part in planned.tail)])
 
 
+def render_typescript(template: str, values: Mapping[str, Any]) -> Code:
+    """Return a file in TypeScript."""
+    return trust(_typescript().get_template(f"{template}.ts.jinja").render(values))
+
+
 def render_method(planned: ClientMethod) -> Code:
     """Format a method of a client, indented for its class."""
     return format_python(trust(_environment().get_template("method.py.jinja").render({"method": planned})))
@@ -210,3 +215,8 @@ def _environment() -> jinja2.Environment:
     jinja = make_environment("package")
     jinja.filters |= {"laid_out": _laid_out, "entry": _entry}
     return jinja
+
+
+@cache
+def _typescript() -> jinja2.Environment:
+    return make_environment("typescript")

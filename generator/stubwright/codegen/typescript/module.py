@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import TYPE_CHECKING
 
 from stubwright import ir, naming
 from stubwright.codegen.pages.artifacts import ATTRIBUTES, Artifact
 from stubwright.codegen.source.docstrings import describe_deprecation, describe_primitive, describe_tool
-from stubwright.codegen.source.render import make_environment
+from stubwright.codegen.source.render import render_typescript
 from stubwright.codegen.typescript.source import format_comment, format_doc, format_key, format_value
 from stubwright.codegen.typescript.types import ToolTypes, make_types
 from stubwright.pycode import Code, fill, join
@@ -17,8 +16,6 @@ from stubwright_runtime.mcp.vocabulary import CURSOR, HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import jinja2
 
     from stubwright.pycode import Name
 
@@ -30,7 +27,7 @@ _DEFINED = ("name", "inputSchema", "outputSchema")
 
 def make_artifacts(manifest: ir.Manifest) -> tuple[Artifact, ...]:
     """Return the module of a manifest's server, and the files that all servers share."""
-    runtime = _environment().get_template("stubwright.ts.jinja").render()
+    runtime = render_typescript("stubwright", {})
     return (
         Artifact(f"{FOLDER}/{manifest.package}.ts", render_module(manifest).encode()),
         Artifact(f"{FOLDER}/stubwright.ts", runtime.encode(), is_shared=True),
@@ -56,12 +53,12 @@ def render_module(manifest: ir.Manifest) -> Code:
         "methods": [*(_write_method(*each) for each in tools), *map(_write_primitive_method, primitives)],
         "pages": [_write_pages(tool, each) for tool, each in tools if tool.paginate],
     }
-    return Code(_environment().get_template("client.ts.jinja").render(values))
+    return render_typescript("client", values)
 
 
 def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
     definition = {key: tool.listed[key] for key in _DEFINED if key in tool.listed}
-    if HEADER not in json.dumps(definition["inputSchema"]):  # the SDK reads nothing else in it
+    if HEADER not in json.dumps(definition["inputSchema"]):  # the only keyword that the SDK reads
         definition["inputSchema"] = {"type": "object"}
     layout = "const {} = /* @__PURE__ */ mcp.defineTool({}, {});\n"
     return fill(layout, _name_constant(tool), format_value(definition), format_value(_is_dangerous(tool, manifest)))
@@ -146,8 +143,3 @@ def _list_fields(arguments: tuple[ir.Argument, ...]) -> Iterator[Code]:
     for each in arguments:
         kind = fill("string[]" if each.many else "string")
         yield fill("{}{}: {}", format_key(each.name), fill("" if each.required else "?"), kind)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return make_environment("typescript")

@@ -46,7 +46,7 @@ def format_key(name: str) -> Code:
 
 
 def format_doc(text: str, indent: int = 0, tags: Sequence[str] = ()) -> Code:
-    """Return a TSDoc comment with its line end, indented by `indent` spaces; empty if there is nothing to say."""
+    """Return a TSDoc comment with its line end, indented by `indent` spaces; empty without text and tags."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("``", "`").expandtabs(4).strip()
     lines = [*plain.split("\n")] if plain else []
     lines += [*([""] if lines and tags else []), *(" ".join(tag.split()) for tag in tags)]

@@ -48,7 +48,7 @@ class ServerTypes:
     tools: Mapping[str, ToolTypes]
 
     def list_names(self) -> Iterator[Name]:
-        """Yield all names, those of several tools more than once."""
+        """Yield all names, once for each schema that defines them."""
         yield from (name for name, _ in self.shared)
         yield from (name for tool in self.tools.values() for name in tool.names)
 
@@ -166,9 +166,7 @@ def write_type(schema: Json, *, is_alias: bool = False) -> Code:
             item = write_type(items, is_alias=is_alias)
             return fill("({})[]" if " | " in item else "{}[]", item)
         case {"type": "object", "additionalProperties": values}:
-            return _write_map(
-                _UNKNOWN if values is True else write_type(values, is_alias=is_alias), is_alias=is_alias
-            )
+            return _write_map(_UNKNOWN if values is True else write_type(values, is_alias=is_alias), is_alias=is_alias)
         case {"type": str(name)}:
             return _SCALARS[name]
         case _:

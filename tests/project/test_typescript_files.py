@@ -1,0 +1,97 @@
+"""The files of clients in TypeScript: each server has its own module, and all share a runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stubwright import cli
+
+MANIFEST = """
+stubwright: 1
+server: {{name: {name}, version: 1.0.0}}
+emit: [{emit}]
+tools:
+  - {{name: ping, description: Ping., inputSchema: {{type: object, properties: {{{argument}: {{type: string}}}}}}}}
+"""
+FOLDER = Path("generated/typescript")
+
+
+def write(name: str, *, emit: str = "typescript", argument: str = "text") -> None:
+    Path(f"{name}.yaml").write_text(MANIFEST.format(name=name, emit=emit, argument=argument))
+
+
+def generate(*words: str) -> int:
+    return cli.run(["generate", *(words or ("a.yaml", "b.yaml"))])
+
+
+def modules() -> set[str]:
+    return {path.name for path in FOLDER.glob("*.ts")}
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["*.yaml"]\n')
+    for name in ("a", "b"):
+        write(name)
+    assert generate() == 0
+    assert modules() == {"a_mcp.ts", "b_mcp.ts", "stubwright.ts"}
+
+
+def test_a_package_in_python_is_made_only_where_it_is_wanted() -> None:
+    assert {path.name for path in Path("generated").iterdir()} == {"stubwright.lock.json", "typescript"}
+    write("a", emit="client, typescript")
+    assert generate("a.yaml") == 0
+    assert Path("generated/a_mcp/client.py").exists()
+
+
+def test_check_finds_modules_that_are_stale_or_edited(capsys: pytest.CaptureFixture[str]) -> None:
+    assert generate("--check") == 0
+    write("a", argument="words")
+    assert generate("--check") == 1
+    assert "+  words?: string;" in capsys.readouterr().out
+    assert generate() == 0
+    for name in ("a_mcp.ts", "stubwright.ts"):
+        module = FOLDER / name
+        before = module.read_bytes()
+        module.write_bytes(before.replace(b"\n", b"\r\n"))  # as git may write it
+        assert generate("--check") == 0
+        module.write_bytes(before + b"// mine\n")
+        assert generate() == 1
+        assert "SW402" in capsys.readouterr().err
+        assert generate("--force") == 0
+        assert module.read_bytes() == before
+
+
+def test_the_runtime_goes_with_the_last_module() -> None:
+    Path("a.yaml").unlink()
+    assert cli.run(["generate"]) == 0
+    assert modules() == {"b_mcp.ts", "stubwright.ts"}
+    write("b", emit="client")
+    assert cli.run(["generate"]) == 0
+    assert not FOLDER.exists()
+
+
+def test_modules_of_a_lost_lock_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("generated/stubwright.lock.json").unlink()
+    Path("a.yaml").unlink()
+    (FOLDER / "mine.ts").write_text("export {};\n")
+    assert cli.run(["generate"]) == 0
+    assert "a_mcp.ts" in capsys.readouterr().err
+    assert cli.run(["generate", "--force"]) == 0
+    assert modules() == {"b_mcp.ts", "mine.ts", "stubwright.ts"}
+
+
+def test_the_command_line_replaces_what_a_manifest_emits(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a", emit="client")
+    chosen = ("a.yaml", "--emit", "typescript")
+    assert generate(*chosen) == 0
+    assert not Path("generated/a_mcp").exists()
+    head = (FOLDER / "a_mcp.ts").read_text().splitlines()[1]
+    assert head == "// Regenerate with: stubwright generate a.yaml --emit typescript"
+    assert generate(*chosen, "--check") == 0
+    assert generate("a.yaml", "--check") == 1
+    assert generate("a.yaml", "--emit", "cobol") == 2
+    assert "--emit takes server, client, typescript, not `cobol`" in capsys.readouterr().err
