@@ -219,7 +219,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:
         + "pageSize: 0\n"
     )
     assert [(one.code, one.message) for one in found] == [
-        ("SW104", "expected `server` or `client`, found the string `x`"),
+        ("SW104", "expected `server`, `client` or `typescript`, found the string `x`"),
         ("SW203", "`strng` is not a JSON Schema type"),
         ("SW205", "`minlength` is not a keyword of JSON Schema"),
         ("SW101", "a tool needs `inputSchema`"),

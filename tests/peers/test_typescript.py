@@ -28,6 +28,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("npm is not installed")
     folder = tmp_path_factory.mktemp("typescript")
     shutil.copytree(HERE, folder, dirs_exist_ok=True)
+    (folder / "handlers.txt").rename(folder / "desk.py")
     made = ["-q", "-o", str(folder / "generated")]
     assert cli.run(["generate", *map(str, SPECS), str(GOLDEN), "--emit", "typescript", *made]) == 0
     assert cli.run(["generate", str(folder / "desk.yaml"), *made]) == 0

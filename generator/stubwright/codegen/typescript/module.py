@@ -60,8 +60,12 @@ def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
     definition = {key: tool.listed[key] for key in _DEFINED if key in tool.listed}
     if HEADER not in json.dumps(definition["inputSchema"]):  # the only keyword that the SDK reads
         definition["inputSchema"] = {"type": "object"}
-    layout = "const {} = /* @__PURE__ */ mcp.defineTool({}, {});\n"
-    return fill(layout, _name_constant(tool), format_value(definition), format_value(_is_dangerous(tool, manifest)))
+    return fill(
+        "const {} = /* @__PURE__ */ mcp.defineTool({}, {});\n",
+        _name_constant(tool),
+        format_value(definition),
+        format_value(_is_dangerous(tool, manifest)),
+    )
 
 
 def _name_constant(tool: ir.Tool) -> Name:
@@ -124,8 +128,9 @@ def _write_primitive_method(primitive: ir.Primitive) -> Code:
     parameters, args = fill(""), fill("{{}}")
     if primitive.arguments:
         is_optional = not any(each.required for each in primitive.arguments)
-        layout = "args: {{ {} }} = {{}}, " if is_optional else "args: {{ {} }}, "
-        parameters, args = fill(layout, join("; ", _list_fields(primitive.arguments))), fill("args")
+        fields = join("; ", _list_fields(primitive.arguments))
+        parameters = fill("args: {{ {} }} = {{}}, " if is_optional else "args: {{ {} }}, ", fields)
+        args = fill("args")
     verb = fill("_prompt" if is_prompt else "_read" if primitive.arguments is None else "_readFrom")
     sent = [key, fill("options")] if primitive.arguments is None else [key, args, fill("options")]
     call = fill("this.{}({})", verb, join(", ", sent))
