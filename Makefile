@@ -45,7 +45,7 @@ long: .venv/ready
 verify:
 	@$(MAKE) --no-print-directory test MANY=1 SEED=0
 
-# The table in docs/performance.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
+# The table in docs/overview.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
 bench: .venv/ready
 	$(BIN)/python bench/direct.py
 
