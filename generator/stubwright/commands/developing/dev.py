@@ -52,7 +52,7 @@ def add(verbs: Any) -> None:
     identities.add_options(dev)
     declare(dev, _DEBUGGING)
     # It generates as `generate --watch` does, with no other options of `generate`.
-    dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False)
+    dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False, emit=[])
     dev.set_defaults(format="text")
 
 
