@@ -94,6 +94,9 @@ class Reuse:
 
     def begin(self, manifest: ir.Manifest) -> Callable[[], Models]:
         """Begin to make the units that are not in the cache, and return a function that waits for them."""
+        if not manifest.has_package:
+            nothing = Models(self, manifest, PackageCode({}, (), {}, {}), {}, {})
+            return lambda: nothing
         from stubwright.codegen.models import reserved
 
         first = reserved.reserve(manifest)

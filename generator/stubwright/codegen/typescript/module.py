@@ -12,6 +12,7 @@ from stubwright.codegen.source.render import render_typescript
 from stubwright.codegen.typescript.source import format_comment, format_doc, format_key, format_value
 from stubwright.codegen.typescript.types import ToolTypes, make_types
 from stubwright.pycode import Code, fill, join
+from stubwright_runtime.client.core.confirmation import requires_confirmation
 from stubwright_runtime.mcp.vocabulary import CURSOR, HEADER
 
 if TYPE_CHECKING:
@@ -64,23 +65,12 @@ def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
         "const {} = /* @__PURE__ */ mcp.defineTool({}, {});\n",
         _name_constant(tool),
         format_value(definition),
-        format_value(_is_dangerous(tool, manifest)),
+        format_value(requires_confirmation(tool.policy, tool.annotations, manifest.document.get("client"))),
     )
 
 
 def _name_constant(tool: ir.Tool) -> Name:
     return naming.name_member(tool.names) + "Tool"
-
-
-def _is_dangerous(tool: ir.Tool, manifest: ir.Manifest) -> bool:
-    """Return whether the manifest wants each call to be confirmed, by the rule of the Python client."""
-    wanted = tool.policy.get("confirm")
-    if wanted is not None:
-        return wanted is not False
-    ours = manifest.document.get("client") or {}
-    if ours.get("hints") == "untrusted" and tool.policy.get("trusted") is not True:
-        return True
-    return tool.annotations.get("readOnlyHint") is not True and tool.annotations.get("destructiveHint") is not False
 
 
 def _write_method(tool: ir.Tool, types: ToolTypes) -> Code:

@@ -34,18 +34,24 @@ async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Option
 
 
 def is_dangerous(tool: Tool) -> bool:
-    """Return whether the manifest wants each call to be confirmed.
+    """Return whether the manifest requires confirmation of each call."""
+    return requires_confirmation(tool.policy, tool.definition.get("annotations"), tool.package.manifest.get("client"))
 
-    It does by `policy.confirm`. Where that is not written, the annotations decide: a tool changes things unless it has
-    `readOnlyHint: true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema,
-    `ToolAnnotations`, defaults). With `client: {hints: untrusted}` those count only of a tool with `policy.trusted`
-    (MCP 2025-11-25, server/tools: annotations are untrusted unless they come from trusted servers).
+
+def requires_confirmation(
+    policy: Mapping[str, Any], annotations: Mapping[str, Any] | None, client: Mapping[str, Any] | None
+) -> bool:
+    """Return whether each call of a tool is confirmed, by its policy, its annotations, and the manifest's `client`.
+
+    `policy.confirm` decides. Without it, the annotations decide: a tool changes things unless it has `readOnlyHint:
+    true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema, `ToolAnnotations`,
+    defaults). With `client: {hints: untrusted}`, they count only for a tool with `policy.trusted` (MCP 2025-11-25,
+    server/tools: annotations are untrusted unless they come from trusted servers).
     """
-    wanted = tool.policy.get("confirm")
+    wanted = policy.get("confirm")
     if wanted is not None:
         return wanted is not False
-    ours: Mapping[str, Any] = tool.package.manifest.get("client") or {}
-    if ours.get("hints") == "untrusted" and tool.policy.get("trusted") is not True:
+    if (client or {}).get("hints") == "untrusted" and policy.get("trusted") is not True:
         return True
-    hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
+    hints = annotations or {}
     return hints.get("readOnlyHint") is not True and hints.get("destructiveHint") is not False
