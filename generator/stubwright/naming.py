@@ -208,7 +208,7 @@ def name_arguments(names: Names, kind: str) -> Name:
 TYPESCRIPT_MEMBERS = frozenset({"close", "constructor", "pages", "raw", "then", "toJSON", "toString", "valueOf"})
 """Members of a client in TypeScript other than its tools, and names with a meaning for every object."""
 
-TYPESCRIPT_TYPES = frozenset({"AsyncGenerator", "Omit", "Promise", "Record", "Required"})
+TYPESCRIPT_TYPES = frozenset({"Promise", "Record", "Required"})
 """Types of the language in modules of TypeScript: a type with such a name would hide it."""
 
 

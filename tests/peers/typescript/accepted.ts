@@ -1,5 +1,5 @@
 // What the types of the golden case accept, and what they reject: an expectation that nothing fails is an error of tsc.
-import type { DrawingsClient, DrawShapeInput, FindShapesInput, Node } from "./generated/typescript/drawings_mcp.ts";
+import type { DrawingsClient, DrawShapeInput, FindShapesInput, FindShapesOutput, Layers, Node } from "./generated/typescript/drawings_mcp.ts";
 
 export const drawn: DrawShapeInput[] = [
   { shape: { kind: "circle", radius: 1 }, colour: null, "line-width": null, extra: { anything: [] } },
@@ -14,7 +14,12 @@ export const drawn: DrawShapeInput[] = [
   {},
 ];
 export const found: FindShapesInput[] = [{ name: "a" }, { id: 1 }];
+export const layers: Layers = { front: { text: {} }, back: {} };
 export const nested: Node = { name: "a", children: [{ name: "b", children: [] }] };
+
+export function count(page: FindShapesOutput): number {
+  return page.total + page.nodes.length + Object.keys(page.layers?.["front"] ?? {}).length;
+}
 
 export function measure(input: DrawShapeInput): number {
   return input.shape.kind === "circle" ? input.shape.radius : input.shape.points.length;

@@ -22,6 +22,14 @@ export interface Record_ {
   id: number;
 }
 
+/** The shared schema `Layers`. */
+export type Layers = { [key: string]: Layers };
+
+/** The shared schema `Page`. */
+export interface Page {
+  total?: number;
+}
+
 /** Arguments of the tool `draw_shape`. */
 export interface DrawShapeInput {
   shape: DrawShapeInputShapeCircle | DrawShapeInputShapePolygon;
@@ -73,11 +81,20 @@ export interface FindShapesInputWithId {
   id: number;
 }
 
-/** Result of the tool `find_shapes`. */
-export interface FindShapesOutput {
+/**
+ * Result of the tool `find_shapes`.
+ *
+ * Requires `total`.
+ */
+export interface FindShapesOutput extends Page {
+  layers?: FindShapesLayers;
   nodes: Node[];
   counts?: Record<string, number>;
+  total: Required<Page>["total"];
 }
+
+/** `Layers` among the schema's definitions. */
+export type FindShapesLayers = { [key: string]: FindShapesLayers };
 
 /** Arguments of the tool `list_shapes`. */
 export interface ListShapesInput {
@@ -173,6 +190,6 @@ export class DrawingsClient extends mcp.TypedClient {
 }
 
 const drawShapeTool = /* @__PURE__ */ mcp.defineTool({ "name": "draw_shape", "inputSchema": { "type": "object" }, "outputSchema": { "$ref": "#/$defs/Record", "$defs": { "Record": { "type": "object", "properties": { "id": { "type": "integer", "minimum": 1 } }, "required": ["id"], "additionalProperties": false } } } }, false);
-const findShapesTool = /* @__PURE__ */ mcp.defineTool({ "name": "find_shapes", "inputSchema": { "type": "object" }, "outputSchema": { "type": "object", "properties": { "nodes": { "type": "array", "items": { "$ref": "#/$defs/Node" } }, "counts": { "type": "object", "additionalProperties": { "type": "integer" } } }, "required": ["nodes"], "$defs": { "Node": { "description": "A group of shapes; groups nest", "type": "object", "properties": { "name": { "type": "string", "pattern": "^[a-z]+$" }, "children": { "type": "array", "items": { "$ref": "#/$defs/Node" } } }, "required": ["name"] } } } }, false);
+const findShapesTool = /* @__PURE__ */ mcp.defineTool({ "name": "find_shapes", "inputSchema": { "type": "object" }, "outputSchema": { "type": "object", "allOf": [{ "$ref": "#/$defs/Page" }], "properties": { "layers": { "$ref": "#/$defs/Layers" }, "nodes": { "type": "array", "items": { "$ref": "#/$defs/Node" } }, "counts": { "type": "object", "additionalProperties": { "type": "integer" } } }, "required": ["nodes", "total"], "$defs": { "Page": { "type": "object", "properties": { "total": { "type": "integer" } } }, "Layers": { "type": "object", "additionalProperties": { "$ref": "#/$defs/Layers" } }, "Node": { "description": "A group of shapes; groups nest", "type": "object", "properties": { "name": { "type": "string", "pattern": "^[a-z]+$" }, "children": { "type": "array", "items": { "$ref": "#/$defs/Node" } } }, "required": ["name"] } } } }, false);
 const listShapesTool = /* @__PURE__ */ mcp.defineTool({ "name": "list_shapes", "inputSchema": { "type": "object" }, "outputSchema": { "type": "object", "properties": { "shapes": { "type": "array", "items": { "allOf": [{ "$ref": "#/$defs/Record" }] } }, "nextCursor": { "type": "string", "description": "Pass it as `cursor` to get the next page; missing on the last page." } }, "required": ["shapes"], "$defs": { "Record": { "type": "object", "properties": { "id": { "type": "integer", "minimum": 1 } }, "required": ["id"], "additionalProperties": false } } } }, false);
 const close_Tool = /* @__PURE__ */ mcp.defineTool({ "name": "close", "inputSchema": { "type": "object" } }, true);
