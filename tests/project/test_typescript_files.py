@@ -76,6 +76,8 @@ def test_the_runtime_goes_with_the_last_module() -> None:
 
 def test_modules_of_a_lost_lock_are_found(capsys: pytest.CaptureFixture[str]) -> None:
     Path("generated/stubwright.lock.json").unlink()
+    assert generate("b.yaml", "--force") == 0  # which knows no other manifest
+    assert modules() == {"a_mcp.ts", "b_mcp.ts", "stubwright.ts"}
     Path("a.yaml").unlink()
     (FOLDER / "mine.ts").write_text("export {};\n")
     assert cli.run(["generate"]) == 0

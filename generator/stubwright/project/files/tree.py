@@ -313,7 +313,11 @@ def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Col
     tree = Tree(output)
     names = sorted(path.name for path in output.iterdir()) if packages is None and output.is_dir() else packages or ()
     strays_found = []
-    for path in sorted({path for name in names for path in _of_package(tree, name)} - listed):
+    # The folder has the modules of all manifests.
+    modules = (output / "typescript").glob("*.ts") if packages is None else ()
+    possible = {path for name in names for path in _of_package(tree, name)}
+    possible |= {path.relative_to(output).as_posix() for path in modules}
+    for path in sorted(possible - listed):
         data = tree.read(path)
         if data is not None and _marked(tree, path, data):
             strays_found.append(Change(path, data, None))
@@ -328,7 +332,6 @@ def _of_package(tree: Tree, name: str) -> Iterator[str]:
             yield from (f"{relative}/{file}" for file in files if file.endswith(".py") or file in _SILENT_NAMES)
     elif name.endswith(".py"):
         yield name
-    yield from (f"{name}/{path.name}" for path in sorted((tree.folder / name).glob("*.ts")))
 
 
 _SILENT_NAMES = frozenset(posixpath.basename(path) for path in _SILENT)
