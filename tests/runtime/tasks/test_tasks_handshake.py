@@ -46,7 +46,9 @@ def own_meta(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def client(package: ModuleType, handlers: Any = None, answer: Any = None, revision: str = HANDSHAKE) -> Any:
-    return in_memory(package.build_server(handlers or Handlers()), revision, FORMS, answer)
+    server = package.build_server(handlers or Handlers())
+    Clock(server)  # otherwise a task of `few` expires on a busy machine
+    return in_memory(server, revision, FORMS, answer)
 
 
 async def made(wire: Wire, name: str, x: int = 1, **more: Any) -> str:
