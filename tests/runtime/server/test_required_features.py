@@ -62,6 +62,7 @@ def test_all_that_the_manifest_can_say_is_known() -> None:
     """Of what a file of a manifest may hold, some is for the compiler alone."""
     schema = _schema()
     compiler = {
+        "defaults",
         "diff",
         "emit",
         "include",

@@ -209,6 +209,7 @@ async def test_an_answer_that_came_while_the_store_was_away_can_be_sent_again(
     package: ModuleType, fake: FakeRedis
 ) -> None:
     async with in_memory(server(package, fake.url), STATELESS, CAPABILITIES) as wire:
+        await _until_well(wire)
         asked = await wire("tools/call", **called(wire, "asking"))
         if asked["resultType"] == "task":
             asked = await wire.until(asked["taskId"], "input_required")

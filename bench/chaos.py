@@ -1,0 +1,274 @@
+"""Count the effects of repeated calls while replicas, Redis and connections are killed.
+
+    python bench/chaos.py [CALLS] [SERVER …]
+
+Calls `pay`, each call with a key of its own, through a proxy in front of four replicas, and repeats a call until it has
+a result, as a client does that lost the answer. Meanwhile replicas and Redis get SIGKILL and are started again, and the
+proxy cuts connections. Each effect is a line in a file. Prints for each server how many calls took effect twice, how
+many have a result without an effect, how many the server reported as unknown, and how many never got a result.
+
+Servers: `once` (a generated server with `policy: {once: …}`), `plain` (the same without it), `sdk` (the MCP SDK's), and
+`fastmcp`, for which `FASTMCP_PYTHON` names an interpreter that has FastMCP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+from over_http import answers
+
+REPLICAS: Final = 4
+CALLERS: Final = 32
+PATIENCE: Final = 180.0
+"""Seconds until a call counts as lost. A lease on a call lasts 30."""
+
+_CUT: Final = 0.03  # of all connections
+_KEY: Final = "io.modelcontextprotocol/idempotencyKey"
+_META: Final = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "chaos", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+_HEADERS: Final = {
+    "accept": "application/json, text/event-stream",
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": "tools/call",
+    "mcp-name": "pay",
+}
+
+EFFECT: Final = """
+async def charge(order):
+    await asyncio.sleep(random.uniform(0, 0.05))
+    with open("effects", "a") as effects:
+        effects.write(order + "\\n")
+    await asyncio.sleep(random.uniform(0, 0.05))
+    return "paid " + order
+"""
+HANDLERS: Final = f"""
+import asyncio, random
+{EFFECT}
+class Shop:
+    async def pay(self, args, ctx):
+        return await charge(args.order)
+"""
+_PEER: Final = """
+import asyncio, random, sys
+from {module} import {server}
+{effect}
+server = {server}("shop")
+
+@server.tool()
+async def pay(order: str) -> str:
+    return await charge(order)
+
+server.run("{transport}", host="127.0.0.1", port=int(sys.argv[1]), stateless_http=True, json_response=True)
+"""
+
+
+@dataclass
+class Replicas:
+    """Processes of one server, of which some are killed.
+
+    Attributes:
+        deaths: How many were killed.
+    """
+
+    command: Callable[[int], Sequence[str]]
+    folder: Path
+    ports: list[int] = field(default_factory=list)
+    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    deaths: int = 0
+
+    async def start(self) -> None:
+        """Start all of them, and wait until they listen."""
+        for _ in range(REPLICAS):
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                self.ports.append(free.getsockname()[1])
+        for port in self.ports:
+            self._start_one(port)
+        for port in self.ports:
+            await answers(port)
+
+    def _start_one(self, port: int) -> None:
+        with (self.folder / "log").open("ab") as log:
+            self.processes[port] = subprocess.Popen(self.command(port), cwd=self.folder, stderr=log, stdout=log)
+
+    def stop(self) -> None:
+        """End all of them."""
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+
+    async def kill_some(self) -> None:
+        """Kill one after another, and start each again at once."""
+        while True:
+            await asyncio.sleep(random.uniform(0.5, 1.5))
+            port = random.choice(self.ports)
+            self.processes[port].send_signal(signal.SIGKILL)
+            self.processes[port].wait()
+            self.deaths += 1
+            self._start_one(port)
+
+    async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connect a client to any replica; cut some connections at any time."""
+        with suppress(OSError):
+            theirs, ours = await asyncio.open_connection("127.0.0.1", random.choice(self.ports))
+            copies = [asyncio.create_task(_copy(reader, ours)), asyncio.create_task(_copy(theirs, writer))]
+            limit = random.uniform(0, 0.2) if random.random() < _CUT else None
+            await asyncio.wait(copies, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            for copy in copies:
+                copy.cancel()
+            ours.transport.abort()
+        writer.transport.abort()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+
+
+class Redis:
+    """A Redis that writes each change to its disk before it answers, and is killed twice during a run."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        options = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"]
+        self._command = ["redis-server", "--port", str(self.port), "--dir", str(folder), *options]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+
+    def stop(self) -> None:
+        """Kill it."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    async def kill_twice(self, seconds: float) -> None:
+        """Kill it and start it again after half a second, twice within `seconds`."""
+        for _ in range(2):
+            await asyncio.sleep(seconds / 3)
+            self.stop()
+            await asyncio.sleep(0.5)
+            self.start()
+
+
+async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
+    """Call `pay` until it has a result, and return its text; an empty text if it has none in time."""
+    order = f"order-{number}"
+    params = {"name": "pay", "arguments": {"order": order}, "_meta": {**_META, _KEY: order}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(httpx2.RequestError, ValueError, KeyError):
+            response = await http.post(url, json=body, headers=_HEADERS)
+            result = response.json()["result"]
+            text = str(result["content"][0]["text"])
+            # The store is away, or another attempt still runs: both are said to be worth another try.
+            if not result.get("isError") or "is unknown whether" in text:
+                return text
+        await asyncio.sleep(random.uniform(0.05, 0.3))
+    return ""
+
+
+async def run(name: str, calls: int, folder: Path) -> None:
+    """Run one server, and print what became of its calls."""
+    redis = Redis(folder)
+    redis.start()
+    await answers(redis.port)
+    replicas = Replicas(partial(_make_command, name, redis.port), folder)
+    await replicas.start()
+    proxy = await asyncio.start_server(replicas.forward, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}/mcp"
+    killing = asyncio.create_task(replicas.kill_some())
+    losing = asyncio.create_task(redis.kill_twice(calls / 200))
+    places = asyncio.Semaphore(CALLERS)
+    limits = httpx2.Limits(max_connections=CALLERS, max_keepalive_connections=0)
+    began = time.monotonic()
+    async with httpx2.AsyncClient(timeout=60, limits=limits) as http:
+
+        async def pay(number: int) -> str:
+            async with places:
+                return await call(http, url, number)
+
+        texts = await asyncio.gather(*map(pay, range(calls)))
+    seconds = time.monotonic() - began
+    await losing
+    killing.cancel()
+    replicas.stop()
+    redis.stop()
+    proxy.close()
+    effects = Counter((folder / "effects").read_text().split())
+    paid = {f"order-{number}" for number, text in enumerate(texts) if text.startswith("paid")}
+    unknown = sum("is unknown whether" in text for text in texts)
+    print(
+        f"{name}: {calls} calls in {seconds:.0f} s, {replicas.deaths} replicas killed: "
+        f"{sum(count > 1 for count in effects.values())} took effect twice, {len(paid - effects.keys())} have a result "
+        f"without an effect, {unknown} are reported as unknown, {texts.count('')} are lost"
+    )
+
+
+def _make_command(name: str, redis: int, port: int) -> list[str]:
+    """Return the command of a replica."""
+    if name in ("once", "plain"):
+        options = ["--state", f"redis://127.0.0.1:{redis}/0", "--http", f"127.0.0.1:{port}", "--log-level", "error"]
+        return [sys.executable, "-m", "shop_mcp", "--handlers", "shop:Shop", *options]
+    python = os.environ["FASTMCP_PYTHON"] if name == "fastmcp" else sys.executable
+    return [python, "peer.py", str(port)]
+
+
+def prepare(name: str, folder: Path) -> None:
+    """Write a server into a folder."""
+    if name in ("once", "plain"):
+        tool: dict[str, Any] = {
+            "name": "pay",
+            "inputSchema": {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]},
+        }
+        if name == "once":
+            tool["stubwright"] = {"policy": {"once": {"key": "request"}}}
+        manifest = {"stubwright": 1, "server": {"name": "shop", "version": "1"}, "tools": [tool]}
+        (folder / "shop.json").write_text(json.dumps(manifest))
+        (folder / "shop.py").write_text(HANDLERS)
+        command = [sys.executable, "-m", "stubwright", "generate", "-q", "shop.json", "-o", "."]
+        subprocess.run(command, cwd=folder, check=True)
+        return
+    values = {"module": "mcp.server", "server": "MCPServer", "transport": "streamable-http"}
+    if name == "fastmcp":
+        values = {"module": "fastmcp", "server": "FastMCP", "transport": "http"}
+    (folder / "peer.py").write_text(_PEER.format(effect=EFFECT, **values))
+
+
+def main(calls: int, names: Sequence[str]) -> None:
+    """Run each server."""
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            prepare(name, Path(folder))
+            asyncio.run(run(name, calls, Path(folder)))
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    main(int(given[0]) if given else 10_000, given[1:] or ["once", "plain", "sdk"])
