@@ -1,4 +1,4 @@
-"""`stubwright check`: diagnostics, and nothing written."""
+"""`stubwright check`: diagnostics; with `--fix`, corrections."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared.console import Printer
+from stubwright.commands.shared.console import Printer, UsageError, confirm, explain, is_interactive, write_err
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from stubwright.compile.pipeline import Result
     from stubwright.diagnostics import Diagnostic
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 --all  list each warning about a server that only a client is made for
+--fix  correct what a `help:` says exactly, and check again; shows the changes, and asks first on a terminal
+--yes  with --fix: write without asking
 """
 
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    check = verbs.add_parser("check", _check, help="report mistakes in manifests; write nothing")
+    check = verbs.add_parser("check", _check, help="report mistakes in manifests, and correct them with --fix")
     works.add_options(check)
     declare(check, _OPTIONS)
     works.add_target(check)
@@ -33,6 +36,8 @@ def add(verbs: Any) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
+    if arguments.yes and not arguments.fix:
+        raise UsageError("--yes goes with --fix")
     chosen = works.choose_targets(arguments)
     run = works.find_run(arguments, printer)
     if run is not None:
@@ -43,6 +48,8 @@ def _check(arguments: argparse.Namespace) -> int:
 
         packages: dict[str, str] = {}
         for path in run.manifests:
+            if arguments.fix:
+                _correct(path, chosen, printer, is_agreed=arguments.yes or not is_interactive())
             checked = pipeline.compile_manifest(path, disk.Disk(), targets=chosen)
             printer.add_compiled(path, checked.diagnostics, checked.documents, every=arguments.all)
             if checked.manifest is None:
@@ -62,6 +69,30 @@ def _check(arguments: argparse.Namespace) -> int:
                 fix = "add it to `dependencies` under `[project]`"
                 printer.add([Diagnostic("SW411", what, run.project.listed, fix)])
     return printer.close()
+
+
+def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: bool) -> None:
+    """Show the corrections of a manifest's files, and write them if a person agrees."""
+    from stubwright.compile import corrections
+    from stubwright.diagnostics import Diagnostic, printers
+    from stubwright.project.files import disk, inside
+
+    changes = corrections.correct(path, disk.Disk(), targets)
+    show = printer.say if is_agreed else write_err
+    for file, (old, new) in changes.items():
+        show(printers.unified.render(file, old, new))
+    if not changes or not (is_agreed or confirm("Write these changes?")):
+        return
+    for file, (old, new) in changes.items():
+        try:
+            if is_same := inside.read_regular(file) == old:
+                disk.write(Path(file), new)
+            problem = None if is_same else "it has changed"
+        except OSError as error:
+            problem = explain(error)
+        if problem is not None:
+            fix = "the file is unchanged; mend that, and run the command again"
+            printer.add([Diagnostic("SW406", f"cannot write `{file}`: {problem}", help=fix)])
 
 
 def _read_generated(path: str, package: str, folder: Path) -> str | None:

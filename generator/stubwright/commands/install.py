@@ -12,7 +12,7 @@ from stubwright.commands.shared import launching, servers
 from stubwright.commands.shared.console import (
     Printer,
     UsageError,
-    ask,
+    confirm,
     is_interactive,
     report,
     write_err,
@@ -157,7 +157,7 @@ def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) 
     if not is_interactive():
         write_note(missing)
         return True
-    return ask(f"{missing} Make the folder? [y/n]").casefold() in ("y", "yes")
+    return confirm(f"{missing} Make the folder?")
 
 
 def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:

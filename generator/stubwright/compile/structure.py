@@ -14,13 +14,16 @@ from stubwright import package_data
 from stubwright.compile.syntax import shorthand
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.diagnostics.suggestions import (
+    ADD_QUOTES,
     KINDS,
+    REMOVE_QUOTES,
     describe_found,
     find_misspelt,
     find_nearest,
     format_scalar,
     is_quoted,
     quote,
+    suggest,
 )
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.values.locations import locate
@@ -215,9 +218,7 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
     known = list(schema["properties"])
     title = _called(schema, title, Place(at.file, at.pointer[:-1]))
     near = find_nearest(key, known)
-    fix = (
-        f"did you mean `{near}`?" if near else f"allowed are {', '.join(f'`{name}`' for name in known)}, and any `x-…`"
-    )
+    fix = suggest(key, near) if near else f"allowed are {', '.join(f'`{name}`' for name in known)}, and any `x-…`"
     return Diagnostic("SW103", f"unknown key `{key}` in {title}", at.point_at_key(), fix)
 
 
@@ -243,11 +244,11 @@ def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], 
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
         return f"write `true` or `false`: in YAML 1.2, `{value}` is a string"
     if is_quoted(value, types):
-        return "remove the quotes"
+        return REMOVE_QUOTES
     if "pattern" in schema:
         return _note(schema)
     if types == ["string"] and not isinstance(value, (dict, list)):
-        return "put it in quotes"
+        return ADD_QUOTES
     if types == ["array"]:
         return _list(schema, grammar) if isinstance(value, dict) else f"put it in brackets: `[{format_scalar(value)}]`"
     if types == ["object"] and isinstance(value, list):
@@ -271,7 +272,7 @@ def _not_allowed(value: Json, at: Place, options: list[Json], default: Json = No
         else None
     )
     if near:
-        fix = f"did you mean `{near}`?"
+        fix: str = suggest(value, near)
     elif default is not None and not isinstance(default, list):
         fix = f"remove it for the default, `{default}`"
     else:
@@ -339,7 +340,7 @@ def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagn
     elif (long := shorthand.LONG.get(key)) in schema["properties"]:
         fix = f"write `{long}`, or {_USE_SHORTHAND}"
     else:
-        fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
+        fix = suggest(key, near) if near else _fate(key, Place(at.file, at.pointer[:-1]))
     return Diagnostic("SW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.point_at_key(), fix)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +20,50 @@ KINDS = {
     "null": "`null`",
 }
 """Plain words for a value of each type of JSON Schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A correction: the scalar `old` becomes `new`, with the same quotes."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requote:
+    """A correction: the scalar gets quotes, or loses them."""
+
+    is_quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A correction: the mapping begins with a new entry."""
+
+    key: str
+    value: str
+
+
+Correction: TypeAlias = Rename | Requote | Insert
+
+
+class Advice(str):
+    """A help so exact that a program can apply it: `correction` is a change at the place of the diagnostic."""
+
+    __slots__ = ("correction",)
+
+    correction: Correction
+
+    def __new__(cls, text: str, correction: Correction) -> Advice:
+        """Return the text with its correction."""
+        advice = super().__new__(cls, text)
+        advice.correction = correction
+        return advice
+
+
+REMOVE_QUOTES: Final = Advice("remove the quotes", Requote(is_quoted=False))
+ADD_QUOTES: Final = Advice("put it in quotes", Requote(is_quoted=True))
 
 
 def describe_found(value: Any) -> str:
@@ -97,6 +142,11 @@ def is_slip(word: str, other: str) -> bool:
             return False
 
 
+def suggest(word: str, near: str) -> Advice:
+    """Suggest to write `near` in place of `word`."""
+    return Advice(f"did you mean `{near}`?", Rename(word, near))
+
+
 def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
     """Suggest what to write in place of an unknown word: the nearest known one, otherwise a list of all.
 
@@ -108,7 +158,7 @@ def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
     names = list(known)
     near = find_nearest(word, names)
     if near:
-        return f"did you mean `{near}`?"
+        return suggest(word, near)
     listed = ", ".join(f"`{name}`" for name in names[:_LISTED])
     return f"the {what} are {listed}{', …' if len(names) > _LISTED else ''}" if names else f"there are no {what}"
 

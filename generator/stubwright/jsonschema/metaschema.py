@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.diagnostics.suggestions import (
+    ADD_QUOTES,
+    REMOVE_QUOTES,
+    Advice,
+    Insert,
     describe_found,
     find_misspelt,
     find_nearest,
@@ -18,6 +22,7 @@ from stubwright.diagnostics.suggestions import (
     is_quoted,
     quote,
     shorten,
+    suggest,
 )
 from stubwright.jsonschema import dialects, locations
 from stubwright.jsonschema.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
@@ -189,9 +194,11 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
     """Check that the root of an `inputSchema` has `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
+        meant = next((key for key in schema if schema[key] == "object" and find_nearest(key, ["type"])), None)
         where = " next to the `$ref`, which clients do not follow" if "$ref" in schema else ""
-        fix = f"add `type: object`{where}"
-        yield Diagnostic("SW201", "an `inputSchema` must say `type: object`", place.point_at_key(), fix)
+        add = Advice(f"add `type: object`{where}", Insert("type", "object"))
+        at, advice = (place, add) if meant is None else (place / meant, suggest(meant, "type"))
+        yield Diagnostic("SW201", "an `inputSchema` must say `type: object`", at.point_at_key(), advice)
     elif (kind in TYPES and kind != "object") or (
         isinstance(kind, list) and kind and all(name in TYPES for name in kind)
     ):
@@ -297,7 +304,7 @@ def _no_type(value: Json, at: Place) -> Diagnostic:
             "SW204", f"`type` must be {_VALUES['type']}, not {describe_found(value)}", at, f"types are {quote(TYPES)}"
         )
     near = _OTHER_TYPES.get(value.casefold()) or find_nearest(value, TYPES)
-    fix = f"did you mean `{near}`?" if near else f"types are {quote(TYPES)}"
+    fix = suggest(value, near) if near else f"types are {quote(TYPES)}"
     if value.casefold() == "any":
         fix = "remove `type` to allow any value"
     elif value in ("date", "date-time", "time", "uuid", "email", "uri"):
@@ -349,12 +356,12 @@ def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
     if value == []:
         return f"remove `{keyword}`, or add an entry"
     if is_quoted(value, ("boolean",) if "true" in _VALUES.get(keyword, "") else ("number",)):
-        return "remove the quotes"
+        return REMOVE_QUOTES
     if not isinstance(value, (dict, list)) and value is not None:
         if keyword in _LISTS and step == keyword:
             return f"put it in brackets: `[{format_scalar(value)}]`"
         if not isinstance(value, str) and (keyword in _TEXTS or isinstance(step, int)):
-            return "put it in quotes"
+            return ADD_QUOTES
     if keyword == "$ref" and value is None:
         return 'quote the reference, since `#` after a blank begins a comment: `$ref: "#/schemas/Name"`'
     return f"such as `{keyword}: {_EXAMPLES[keyword]}`" if keyword in _EXAMPLES else f"remove `{keyword}`"
@@ -368,7 +375,7 @@ def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
     if isinstance(value, bool):
         return f"write `{'{}' if value else '{not: {}}'}`: {dialect.name} has no boolean schemas"
     if is_quoted(value, ("boolean",)):
-        return "remove the quotes"
+        return REMOVE_QUOTES
     return "write a schema such as `{type: string}`, or `{}` for any value"
 
 
@@ -389,11 +396,12 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported:
                 yield _without_effect(key, at / key, dialect)
             continue
         near = find_misspelt(key, sorted(dialect.keywords))
-        help_ = None if near is None else f"did you mean `{near}`?"
+        help_: str | None = None if near is None else suggest(key, near)
         if schema[key] is None and " " in key:  # YAML parses `{description: First, and then more}` like this
             help_ = "a comma in braces ends a string: quote the string before it"
         if help_ is not None:
             code = "SW303" if imported else "SW205"
+            help_ = str(help_) if imported else help_  # an imported schema may mean what it says
             yield Diagnostic(
                 code, f"`{shorten(key, 80)}` is not a keyword of JSON Schema", (at / key).point_at_key(), help_
             )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import servers as sources
-from stubwright.commands.shared.console import UsageError, ask, is_interactive, write_err
+from stubwright.commands.shared.console import UsageError, confirm, is_interactive, write_err
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def agree(source: Source, *, yes: bool) -> bool:
     if not is_interactive():
         raise UsageError(f"this runs {what}: add --yes if that is what you want")
     write_err(f"This runs {what}, to ask its server what it offers.")
-    return ask("Run it? [y/n]:").casefold() in ("y", "yes")
+    return confirm("Run it?")
 
 
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:

@@ -148,6 +148,11 @@ def ask(question: str) -> str:
     return sys.stdin.readline().strip()
 
 
+def confirm(question: str) -> bool:
+    """Ask a person on standard error whether to go on."""
+    return ask(f"{question} [y/n]").casefold() in ("y", "yes")
+
+
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
     """Write the text of `make` for people, who see colours on a terminal; it has made safe what it quotes."""
     is_automatic = _has_escapes(stream) and not os.environ.get("NO_COLOR")

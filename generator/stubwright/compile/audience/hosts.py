@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import did_you_mean, find_misspelt
+from stubwright.diagnostics.suggestions import did_you_mean, find_misspelt, suggest
 from stubwright.targets import metadata
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.values.json import is_object
@@ -64,7 +64,7 @@ def _values(declared: Declaration, kind: metadata.Kind) -> Iterator[Diagnostic]:
         if key is None:
             if (near := find_misspelt(name, known)) is not None:
                 message = f"no host reads `{name}` of `{declared.name}`"
-                yield Diagnostic("SW347", message, place.point_at_key(), f"did you mean `{near}`?")
+                yield Diagnostic("SW347", message, place.point_at_key(), suggest(name, near))
         elif error := next(jsonschema_rs.iter_errors(key.schema, value), None):
             message = f"{key.host} does not read this `{name}` of `{declared.name}`, which says {key.says}"
             at = Place(place.file, (*place.pointer, *error.instance_path))

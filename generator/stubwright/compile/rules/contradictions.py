@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from stubwright.diagnostics import Diagnostic, Place, Pointer
-from stubwright.diagnostics.suggestions import find_misspelt, format_scalar
+from stubwright.diagnostics.suggestions import find_misspelt, format_scalar, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,9 +74,9 @@ def _absent(
         # A dead alternative is harmless, and users cannot change the schemas of an imported server.
         code = "SW229" if serves and _CHOOSING.isdisjoint(pointer) else code
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: no value is valid"
-        fix = f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
+        fix = suggest(name, near) if near else "add it to `properties`, or remove it from `required`"
     elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(outline, pointer, name):
-        message, fix = f"`{name}` is required, but not among the `properties`", f"did you mean `{near}`?"
+        message, fix = f"`{name}` is required, but not among the `properties`", suggest(name, near)
     else:
         return
     yield Diagnostic(code, message, _below(outline, pointer) / "required" / index, fix)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import find_nearest, format_scalar, quote
+from stubwright.diagnostics.suggestions import find_nearest, format_scalar, quote, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -84,7 +84,7 @@ def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
             known = sorted(_KEYWORDS[kind] - _NOTES)
             near = find_nearest(key, known)
             others = f"in addition to its title it can have {quote(known)}" if known else "remove it"
-            fix = f"did you mean `{near}`?" if near else others
+            fix = suggest(key, near) if near else others
             yield _problem(f"a form field of type `{kind}` cannot have `{key}`", (place / key).point_at_key(), fix)
     if kind == "string" and field.get("format", "email") not in _FORMATS:
         fix = f"the formats of a form are {quote(_FORMATS)}"
@@ -126,7 +126,7 @@ def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
 
 def _fix(name: str, known: list[str]) -> str:
     near = find_nearest(name, known)
-    return f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
+    return suggest(name, near) if near else "add it to `properties`, or remove it from `required`"
 
 
 def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import find_nearest, quote
+from stubwright.diagnostics.suggestions import find_nearest, quote, suggest
 from stubwright.http import CONTROL, TOKEN, is_ours, is_token_url, split, steers
 from stubwright.jsonschema.references import Local, SharedSchema
 from stubwright_runtime.http.requests import BODIED, HOLE, find_holes, list_texts, list_used
@@ -118,7 +118,7 @@ def check_declared(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 "SW261",
                 f"there is no API `{http['api']}`",
                 tool.place_of("http", "api"),
-                f"did you mean `{near}`?" if near else "declare it under `apis`",
+                suggest(http["api"], near) if near else "declare it under `apis`",
             )
 
 
@@ -427,4 +427,4 @@ def _is_in_place(pointer: Pointer) -> bool:
 
 def _near(name: str, known: Iterable[str]) -> str | None:
     near = find_nearest(name, known)
-    return f"did you mean `{near}`?" if near else None
+    return suggest(name, near) if near else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright.compile import completions as offers
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import did_you_mean, find_nearest, quote
+from stubwright.diagnostics.suggestions import did_you_mean, find_nearest, quote, suggest
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.mcp.uri_templates import TemplateError, UriTemplate
 from stubwright_runtime.values.text import PLACEHOLDER
@@ -176,7 +176,7 @@ def _variable_names(template: Declaration) -> tuple[str, ...] | None:
 def _fix(name: str, known: tuple[str, ...]) -> str:
     near = find_nearest(name, known)
     if near:
-        return f"did you mean `{near}`?"
+        return suggest(name, near)
     return (
         f"its arguments are {', '.join(f'`{name}`' for name in known)}"
         if known

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright.compile.rules.http import find_argument_names, list_bound
 from stubwright.diagnostics import Diagnostic
-from stubwright.diagnostics.suggestions import find_nearest, quote
+from stubwright.diagnostics.suggestions import find_nearest, quote, suggest
 from stubwright.http import TOKEN
 from stubwright.jsonschema.selecting import SchemaSelector
 from stubwright_runtime.http.selections import make_tree, parse_steps
@@ -52,10 +52,8 @@ def _led(making: SchemaSelector, tool: Declaration, place: Place, pointer: str) 
         if not following:
             known = [] if step is None else making.list_known(schemas)
             near = None if step is None else find_nearest(step, known)
-            if near:
-                fix = f"did you mean `{near}`?"
-            else:
-                fix = f"it can have {quote(known[:8])}" if known else "remove this step"
+            others = f"it can have {quote(known[:8])}" if known else "remove this step"
+            fix = suggest(step, near) if step and near else others
             yield Diagnostic("SW266", f"no response of `{tool.name}` has `{reached}`", place, fix)
             return
         schemas = following
@@ -108,7 +106,7 @@ def _wrong(http: Mapping[str, Json], known: set[str]) -> Iterator[tuple[str, str
     for key in ("argument", "limit"):
         if key in page and page[key] not in known:
             near = find_nearest(page[key], known)
-            fix = f"did you mean `{near}`?" if near else "add it to the `properties` of its `inputSchema`"
+            fix = suggest(page[key], near) if near else "add it to the `properties` of its `inputSchema`"
             yield key, f"the tool has no argument `{page[key]}`", fix
     if vocabulary.CURSOR in known and page.get("argument") != vocabulary.CURSOR:
         fix = "set it as `argument`, or rename it"

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from stubwright.compile.skills import folders
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import did_you_mean
+from stubwright.diagnostics.suggestions import ADD_QUOTES, did_you_mean
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
     for key in _TEXTS:
         value = "" if fields.get(key) is None else fields[key]
         if not isinstance(value, str):
-            yield Diagnostic("SW276", f"`{key}` is no text", place / key, "write it in quotes")
+            yield Diagnostic("SW276", f"`{key}` is no text", place / key, ADD_QUOTES)
         elif key in fields and not value.strip():
             fix = "write a text" if key in _REQUIRED else "write a text, or remove it"
             yield Diagnostic("SW276", f"`{key}` is empty", place / key, fix)
@@ -86,7 +86,7 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
         for key, value in metadata.items():
             if not isinstance(value, str):
                 at = place / "metadata" / key
-                yield Diagnostic("SW276", f"`{key}` of `metadata` is no text", at, "write it in quotes")
+                yield Diagnostic("SW276", f"`{key}` of `metadata` is no text", at, ADD_QUOTES)
             if key.startswith(_RESERVED):
                 at = (place / "metadata" / key).point_at_key()
                 yield Diagnostic("SW276", f"`{key}` is reserved for MCP", at, "use your own prefix")

@@ -60,6 +60,10 @@ class Lines:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    def find_offset(self, line: int, column: int) -> int:
+        """Return the offset of a line and a column that exist."""
+        return self._starts[line - 1] + column - 1
+
     def get_line(self, number: int) -> str | None:
         """Return a line without its line break; None if the text has no such line."""
         return self.get_part(number, 1, self.measure_width(number) + 1)

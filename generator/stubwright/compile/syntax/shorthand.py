@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright.compile.syntax import foreign_types
 from stubwright.diagnostics import Diagnostic, Place, Pointer
-from stubwright.diagnostics.suggestions import KINDS, describe_found, find_misspelt, find_nearest
+from stubwright.diagnostics.suggestions import KINDS, describe_found, find_misspelt, find_nearest, suggest
 from stubwright.jsonschema import dialects, locations
 from stubwright.jsonschema.formats import FORMATS
 
@@ -171,7 +171,7 @@ def _explain_format(word: str) -> str | None:
         advice = foreign_types.suggest(word, frozenset())
         return None if advice is None else advice.replace("`", "`type: ", 1)
     near = find_misspelt(word, FORMATS)
-    return f"did you mean `{near}`?" if near else None
+    return suggest(word, near) if near else None
 
 
 def _quote_text(value: Json) -> Json:
@@ -381,7 +381,7 @@ class _Writer:
         if known is not None and known not in schema and self._fits(schema[key], known, dialect):
             if known == "examples" and not isinstance(schema[key], list):
                 return f"write `examples: [{_show_flow(schema[key])}]`"
-            return f"did you mean `{known}`?"
+            return suggest(key, known)
         fields = {
             name: child
             for name, child in schema.items()
@@ -399,9 +399,9 @@ class _Writer:
             return f"if the keys are fields, write `{shown}`"
         if key in ("min", "max"):
             suffix = _BOUNDED.get(re.split(r"\W", str(schema.get("type")))[0], "imum")
-            return f"did you mean `{key}{suffix}`?"
+            return suggest(key, f"{key}{suffix}")
         near = find_nearest(key, sorted(dialect.keywords))
-        return f"did you mean `{near}`?" if near else "remove it, or begin its name with `x-`"
+        return suggest(key, near) if near else "remove it, or begin its name with `x-`"
 
     def _expand_keyword(self, key: str, value: Json, at: Pointer, dialect: Dialect) -> Json:
         if key in dialect.named and isinstance(value, dict):
@@ -541,4 +541,4 @@ class _TypeReader:
             return _NoTypeError(part, _FIX)
         near = find_nearest(token[1], sorted(self._names | _BUILT_IN))
         fix = f"declare `{token[1]}` under `schemas` of this file" if token[1][:1].isupper() else _FIX
-        return _NoTypeError(part, f"did you mean `{near}`?" if near else fix)
+        return _NoTypeError(part, suggest(token[1], near) if near else fix)

@@ -1,0 +1,175 @@
+"""Applies to the files of a manifest what the help of its diagnostics says exactly. Writes nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile import pipeline
+from stubwright.diagnostics import Place
+from stubwright.diagnostics.printers.findings import locate
+from stubwright.diagnostics.suggestions import Advice, Correction, Insert, Rename, Requote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stubwright.compile.source import Document, Reader
+    from stubwright.ir import Json
+
+_PASSES: Final = 20
+"""The most times that the manifest is corrected: a mended mistake can reveal others."""
+
+_PLAIN: Final = re.compile(r"(?!(?:true|false|null)$)[A-Za-z_$][\w.$?/-]*", re.IGNORECASE)
+"""A scalar that is the same string in quotes and without, in YAML."""
+
+_FLOW: Final = re.compile(r"\s*:\s*\{")
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """New text for a stretch of a file, which mends a finding."""
+
+    file: str
+    start: int
+    end: int
+    text: str
+    mends: tuple[str, str, str]
+
+
+class _Overlay:
+    """A reader that returns corrected files, and reads each file only once."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.old: dict[str, bytes] = {}
+        self.new: dict[str, bytes] = {}
+        self.glob = reader.glob
+        self.is_within = reader.is_within
+        self._reader = reader
+
+    def read(self, path: str) -> bytes:
+        if path not in self.new:
+            self.old[path] = self.new[path] = self._reader.read(path)
+        return self.new[path]
+
+
+def correct(entry: str, reader: Reader, targets: Sequence[str] = ()) -> Mapping[str, tuple[bytes, bytes]]:
+    """Return the files of a manifest that change, each before and after, where a help says exactly how.
+
+    A correction is taken back if its diagnostic stays, or if it causes one of an earlier stage: a warning never
+    becomes an error.
+    """
+    files = _Overlay(reader)
+
+    def check() -> pipeline.Result:
+        return pipeline.compile_manifest(entry, files, targets=targets)
+
+    def mends(edits: Sequence[_Edit]) -> bool:
+        unchanged = {**files.new}
+        files.new |= _apply(edits, files.new)
+        is_better = _is_better(_count(result), _count(check()), edits)
+        files.new = unchanged
+        return is_better
+
+    for _ in range(_PASSES):
+        result = check()
+        edits = [*_find_edits(result, files.new)]
+        if edits and not mends(edits):
+            edits = [edit for edit in edits if mends([edit])]
+            edits = edits if mends(edits) else edits[:1]
+        if not edits:
+            break
+        files.new |= _apply(edits, files.new)
+    return {path: (files.old[path], new) for path, new in files.new.items() if new != files.old[path]}
+
+
+def _count(result: pipeline.Result) -> Counter[tuple[str, str, str]]:
+    findings = locate(result.diagnostics, result.documents)
+    return Counter(
+        (finding.span.file if finding.span else "", finding.diagnostic.code, finding.diagnostic.message)
+        for finding in findings
+    )
+
+
+def _is_better(
+    before: Counter[tuple[str, str, str]], after: Counter[tuple[str, str, str]], edits: Sequence[_Edit]
+) -> bool:
+    mended = Counter(edit.mends for edit in edits)
+    # The third character of a code is the stage that reports it.
+    stage = min((code[2] for _, code, _ in mended), default="0")
+    return mended <= before - after and all(code[2] >= stage for _, code, _ in after - before)
+
+
+def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator[_Edit]:
+    """Yield the edits of a manifest, which do not overlap."""
+    end: tuple[str, int] = "", 0
+    for finding in locate(result.diagnostics, result.documents):
+        span, diagnostic = finding.span, finding.diagnostic
+        document = result.documents.get(span.file) if span else None
+        if span is None or document is None or not isinstance(diagnostic.help, Advice):
+            continue
+        if files.get(span.file, b"").removeprefix(_BOM) != document.text.encode("utf-8", "surrogatepass"):
+            continue
+        start = document.lines.find_offset(span.line, span.column)
+        token = document.text[start : start + span.end_column - span.column]
+        correction = diagnostic.help.correction
+        if isinstance(correction, Insert):
+            edit = _insert(correction, document, diagnostic.at, start + len(token))
+        else:
+            text = _rewrite(correction, token)
+            edit = None if text is None else (start, start + len(token), text)
+        if edit is not None and (span.file, edit[0]) >= end:
+            end = span.file, edit[1]
+            yield _Edit(span.file, *edit, (span.file, diagnostic.code, diagnostic.message))
+
+
+def _rewrite(correction: Correction, token: str) -> str | None:
+    """Return a scalar after a correction; None if it is not written as expected."""
+    mark = token[0] if token[:1] in ("'", '"') and token[0] == token[-1] and len(token) > 1 else ""
+    inner = token[1:-1] if mark else token
+    match correction:
+        case Rename(old, new) if inner == old and _PLAIN.fullmatch(new):
+            return f"{mark}{new}{mark}"
+        case Requote(True) if not mark and not re.search(r'[\\"]', inner):
+            return f'"{inner}"'
+        case Requote(False) if mark:
+            return inner
+        case _:
+            return None
+
+
+def _insert(correction: Insert, document: Document, at: object, after: int) -> tuple[int, int, str] | None:
+    """Return the edit that adds the first entry of a mapping, whose key ends at `after`."""
+    value = _get(document.value, at) if isinstance(at, Place) else None
+    if not isinstance(value, dict) or not isinstance(at, Place):
+        return None
+    if found := _FLOW.match(document.text, after):
+        mark = '"' if document.text[after - 1] == '"' else ""
+        entry = f"{mark}{correction.key}{mark}: {mark}{correction.value}{mark}{', ' if value else ''}"
+        return found.end(), found.end(), entry
+    if not value:
+        return None
+    first = document.find_span((Place(at.file, at.pointer) / next(iter(value))).point_at_key())
+    start = document.lines.find_offset(first.line, first.column)
+    indent = document.text[start - first.column + 1 : start]
+    newline = "\r\n" if "\r\n" in document.text else "\n"
+    return None if indent.strip() else (start, start, f"{correction.key}: {correction.value}{newline}{indent}")
+
+
+def _get(value: Json, at: Place) -> Json:
+    for step in at.pointer:
+        value = value[step]
+    return value
+
+
+def _apply(edits: Sequence[_Edit], files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Return the edited files."""
+    changed: dict[str, bytes] = {}
+    for edit in reversed(edits):  # later offsets first: an edit moves all offsets behind it
+        data = changed.get(edit.file, files[edit.file])
+        mark = _BOM if data.startswith(_BOM) else b""
+        text = data.removeprefix(_BOM).decode()
+        changed[edit.file] = mark + f"{text[: edit.start]}{edit.text}{text[edit.end :]}".encode()
+    return changed
