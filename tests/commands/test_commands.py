@@ -106,6 +106,17 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
         assert title.endswith(meaning), code
         is_error = code in CODES and CODES[code].severity == "error"
         assert (f"[{code}]" in rest) != is_error, code
+    assert cli.run(["explain", "sw203", "--json"]) == 0
+    explained = json.loads(capsys.readouterr().out)
+    assert (explained["code"], explained["kind"], explained["meaning"]) == ("SW203", "error", CODES["SW203"].meaning)
+
+
+def test_every_command_that_reports_something_has_json() -> None:
+    """The others only write files, or print a document for other programs, or serve."""
+    [parsers] = [action.choices for action in cli._parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    without = {verb for verb in VERBS if "--json" not in parsers[verb].format_help()}
+    documents, servers = {"export", "schema", "completion"}, {"dev", "mock", "record", "replay"}
+    assert without == {"new", "import", "wheels"} | documents | servers
 
 
 @pytest.mark.parametrize("verb", ["check", "generate"])

@@ -244,6 +244,8 @@ def test_a_saved_list_is_locked(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "c.yaml: locked\n"), done.stderr
     locked = yaml.safe_load((folder / "c.yaml").read_text())
     assert (locked[KEY], [tool["name"] for tool in locked["tools"]]) == ({"file": "saved.json"}, ["t"])
+    again = stubwright("lock", "saved.json", "-o", "c.yaml", "--json", cwd=folder)
+    assert json.loads(again.stdout) == [{"file": "c.yaml", "server": "saved.json", "state": "up to date"}]
     (folder / "other.json").write_bytes((folder / "saved.json").read_bytes())
     both = stubwright("lock", "saved.json", "other.json", cwd=folder)
     assert both.stdout == "contracts/saved.yaml: locked\ncontracts/other.yaml: locked\n", both.stderr

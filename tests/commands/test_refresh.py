@@ -49,6 +49,12 @@ def test_what_changed_is_shown_and_written(manifest: str | None, project: Path) 
     assert checked.returncode == 1
     assert "tool `list_calls`, argument `q`: it is required now" in checked.stdout
     assert checked.stdout.endswith("parts/acme.yaml: would change\n")
+    if manifest is None:
+        listed = stubwright("refresh", "--check", "--json", cwd=project)
+        assert listed.returncode == 1
+        value = json.loads(listed.stdout)
+        assert value["files"] == [{"file": "parts/acme.yaml", "state": "would change"}]
+        assert "it is required now" in value["manifests"][0]["changes"][0]["message"]
     assert imported.read_text() == before
     done = stubwright("refresh", *words, cwd=project)
     assert done.returncode == 0, done.stderr

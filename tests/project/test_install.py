@@ -184,8 +184,10 @@ def test_a_server_that_does_not_start_in_time_is_told(
 @pytest.mark.parametrize(
     ("argv", "status", "said"),
     [
-        (["install"], 2, "no client is named; it is one of claude, claude-code, codex, "),
-        (["install", "emacs"], 2, "`emacs` is not a known client; it is one of claude, "),
+        (["install"], 2, "no client is named; the clients are `claude`, `claude-code`, `codex`, "),
+        (["install", "emacs"], 2, "there is no client `emacs`; the clients are `claude`, "),
+        (["install", "--list", "curser"], 2, "there is no client `curser`; did you mean `cursor`?"),
+        (["install", "cursor", "--json"], 2, "--format goes with --list"),
         (
             ["install", "claude", "--scope", "project"],
             2,
@@ -245,6 +247,9 @@ def test_clients_are_listed(project: Path, tmp_path: Path) -> None:
     assert one.stdout == (
         f"Cursor: {tmp_path}/.cursor/mcp.json, .cursor/mcp.json\n  as in https://cursor.com/docs/mcp\n"
     )
+    [client] = json.loads(stubwright("install", "--list", "cursor", "--json", cwd=project).stdout)
+    assert (client["client"], client["user"]) == ("cursor", f"{tmp_path}/.cursor/mcp.json")
+    assert (client["project"], client["sources"]) == (".cursor/mcp.json", ["https://cursor.com/docs/mcp"])
 
 
 @pytest.mark.parametrize(("answer", "status"), [("n", 1), ("y", 0)])

@@ -128,8 +128,16 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace, listed: s
         case "sarif":
             write_out(sarif.render([sarif.Run(changes, shown, difference.failing)]))
         case _:
-            print_painted(lambda color: printers.format_text(changes, shown, color=color), sys.stdout)
+            print_text(replace(difference, comparison=shown))
     return difference.judge()
+
+
+def print_text(difference: Difference) -> None:
+    """Print the changes for people."""
+    from stubwright.diff import printers
+
+    changes, shown = difference.changes, difference.comparison
+    print_painted(lambda color: printers.format_text(changes, shown, color=color), sys.stdout)
 
 
 @dataclass(frozen=True, slots=True)

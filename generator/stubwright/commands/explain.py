@@ -25,7 +25,8 @@ _SIDES: Final = {
 
 
 _OPTIONS: Final = """
-code CODE  the code, such as SW203
+code CODE            the code, such as SW203
+--format text|json   how to print it
 """
 
 
@@ -43,17 +44,23 @@ def add(verbs: Any) -> None:
 
 def _explain(arguments: argparse.Namespace) -> int:
     from stubwright.diagnostics import CODES
+    from stubwright.diagnostics.printers.json import format_ascii
     from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.diff.changes import CODES as CHANGES
 
     code = arguments.code.upper()
     if code in CODES:
         found = CODES[code]
-        title, details = f"{code} ({found.severity}): {found.meaning}", _SEVERITIES[found.severity]
+        kind: str = found.severity
+        meaning, details = found.meaning, _SEVERITIES[found.severity]
     elif code in CHANGES:
         side, meaning = CHANGES[code]
-        title, details = f"{code} (change): {meaning}", _CHANGE.replace("{side}", _SIDES[side])
+        kind, details = "change", _CHANGE.replace("{side}", _SIDES[side])
     else:
         raise UsageError(f"there is no code `{code}`; {did_you_mean(code, [*CODES, *CHANGES], 'codes')}")
-    write_out(f"{title}\n\n{details.format(code=code)}\n")
+    details = details.format(code=code)
+    if arguments.format == "json":
+        write_out(format_ascii({"code": code, "kind": kind, "meaning": meaning, "details": details}))
+    else:
+        write_out(f"{code} ({kind}): {meaning}\n\n{details}\n")
     return 0

@@ -36,6 +36,7 @@ _LIMIT: Final = 30
 
 _OPTIONS: Final = """
 --list                list the clients and their files, or one with its sources, and write nothing
+--format text|json    how to print the list of --list
 --print               print what would be written, with all values
 --remove              take the server out of the client's configuration
 --name NAME           what the client calls the server (default: the server's name)
@@ -62,15 +63,18 @@ def add(verbs: Any) -> None:
 
 
 def _install(arguments: argparse.Namespace) -> int:
+    from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.project.clients import table
     from stubwright.project.clients.configuration import RefusedError
 
+    if arguments.client not in (*table.CLIENTS, *([None] if arguments.list else [])):
+        problem = "no client is named" if arguments.client is None else f"there is no client `{arguments.client}`"
+        raise UsageError(f"{problem}; {did_you_mean(arguments.client or '', table.CLIENTS, 'clients')}")
     if arguments.list:
         _list_clients(arguments)
         return 0
-    if arguments.client not in table.CLIENTS:
-        problem = "no client is named" if arguments.client is None else f"`{arguments.client}` is not a known client"
-        raise UsageError(f"{problem}; it is one of {', '.join(table.CLIENTS)}")
+    if arguments.format != "text":
+        raise UsageError("--format goes with --list")
     if arguments.print and arguments.remove:
         raise UsageError("--print shows what would be written, and --remove writes nothing: use only one")
     printer = Printer("text", strict=False)
@@ -93,15 +97,25 @@ def _install(arguments: argparse.Namespace) -> int:
 
 
 def _list_clients(arguments: argparse.Namespace) -> None:
+    from stubwright.diagnostics.printers.json import format_ascii
     from stubwright.project.clients import table
 
-    for client in table.CLIENTS.values():
+    clients = [client for client in table.CLIENTS.values() if arguments.client in (None, client.name)]
+    if arguments.format == "json":
+        write_out(format_ascii([_to_json(client) for client in clients]))
+        return
+    for client in clients:
         files = [client.find_file("user", Path()), client.find_file("project", Path())]
         listed = ", ".join(str(file) for file in files if file)
         if arguments.client is None:
             write_out(f"{client.name:<11} {client.title:<15} {listed}\n")
-        elif arguments.client == client.name:
+        else:
             write_out(f"{client.title}: {listed}\n  as in {', '.join(client.sources)}\n")
+
+
+def _to_json(client: Client) -> dict[str, Any]:
+    files = {"user": str(client.find_file("user", Path())), "project": client.project}
+    return {"client": client.name, "title": client.title, **files, "sources": client.sources}
 
 
 def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, file: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
@@ -10,6 +11,7 @@ from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError, print_import, report, write_err, write_note, write_out
 from stubwright.commands.shared.options import CommandParser, declare
+from stubwright.diagnostics.printers.json import format_ascii
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -40,6 +42,7 @@ _OPTIONS: Final = f"""
 sources SOURCE*    a URL, a manifest, or a saved tools/list result in JSON
 --config FILE      lock each server that this configuration of a client names, such as .mcp.json: its commands are run
 -o, --output FILE  where to write; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)
+--format text|json  how to print the contracts that were written
 --force            replace a contract that was edited by hand, or belongs to another server
 """
 
@@ -71,10 +74,23 @@ def _lock(arguments: argparse.Namespace) -> int:
     if output is not None:
         if len(targets) > 1:
             raise UsageError("-o names one file: lock one server at a time, or omit it")
+        if output == _STANDARD_OUTPUT and arguments.format != "text":
+            raise UsageError("`-o -` prints the contract itself: leave --format out")
         if output != _STANDARD_OUTPUT and not output.lower().endswith((".yaml", ".yml")):
             raise UsageError(f"-o is `{output}`; a contract is a .yaml file, or `-` for standard output")
-    written: dict[str, str] = {}
-    return max([status, *(_lock_one(target, arguments, written) for target in targets)])
+    written: dict[str, _Written] = {}
+    status = max([status, *(_lock_one(target, arguments, written) for target in targets)])
+    if arguments.format == "json":
+        write_out(format_ascii([{"file": file, **asdict(row)} for file, row in written.items()]))
+    return status
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A written contract: the name of its server for people, and the state of the file."""
+
+    server: str
+    state: str
 
 
 def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
@@ -128,13 +144,13 @@ def _find_server(url: str | None, arguments: argparse.Namespace) -> Target:
     return from_source(source, dict(map(servers.parse_variable, arguments.env)))
 
 
-def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
+def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, _Written]) -> int:
     """Lock a server; the exit status.
 
     Args:
         target: The server.
         arguments: The command line.
-        written: The files of the servers before, with their names for people; gets this one's.
+        written: Collects the contracts by their files.
     """
     from stubwright.importers.live import UnreachableError
 
@@ -147,7 +163,7 @@ def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, 
         return _NO_ANSWER if isinstance(error, UnreachableError) else _WRONG
 
 
-def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
+def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[str, _Written]) -> int:
     from stubwright.commands.contracts import files
     from stubwright.compile.syntax import yamlwriter
 
@@ -160,15 +176,16 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
         path = arguments.output or f"{_FOLDER}/{name}"
         problem: Diagnostic | None
         if path in written:
-            problem, state = files.refuse_twice(path, written[path], target.label), ""
+            problem, state = files.refuse_twice(path, written[path].server, target.label), ""
         else:
             location = None if arguments.output or target.name else target.location
             problem, state = files.write(path, text, location, force=arguments.force)
         if problem is not None:
             import_.report([problem])
             return _WRONG
-        written[path] = target.label
-        report(f"{path}: {state}\n")
+        written[path] = _Written(target.label, state)
+        if arguments.format == "text":
+            report(f"{path}: {state}\n")
     print_import(result.summary, [*result.all_notes, *_note(target, result)])
     return 0
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 manifests MANIFEST*  manifests, whose imported files are refreshed (default: from [tool.stubwright] in pyproject.toml)
+--format text|json   how to print the files and their changes
 --check              write nothing; exit 1 if something would change
 --force              replace imported files that were edited by hand
 """
@@ -52,6 +53,9 @@ class _UnrepeatableError(Exception):
 
 
 def _refresh(arguments: argparse.Namespace) -> int:
+    from stubwright.diagnostics.printers.json import format_ascii
+    from stubwright.diff.printers import to_value
+
     entries = _find_manifests(arguments)
     printer = Printer("text", strict=False)
     imports: dict[str, _ImportedFile] = {}
@@ -65,28 +69,35 @@ def _refresh(arguments: argparse.Namespace) -> int:
         return printer.close()
     if not imports:
         raise UsageError("no manifest, and no file that they include, was imported by a command it names")
-    status, fresh = 0, dict[str, str]()
+    status, fresh, states = 0, dict[str, str](), dict[str, str]()
     for imported in imports.values():
         text = _import_again(imported)
         if text is None:
-            status = 1
+            status, states[imported.path] = 1, "failed"
         elif text == imported.text.replace("\r\n", "\n"):  # as a checkout on Windows has it
-            report(f"{imported.path}: up to date\n")
+            states[imported.path] = "up to date"
         else:
             fresh[imported.path] = text.replace("\n", "\r\n") if "\r\n" in imported.text else text
-    for entry in entries:
-        if not fresh.keys().isdisjoint(documents[entry]):
-            status = max(status, _show(entry, fresh))
-    if arguments.check:
-        for path in fresh:
-            write_out(f"{path}: would change\n")
-        return 1 if fresh else status
+    is_text = arguments.format == "text"
+    if is_text:
+        report("".join(f"{path}: {state}\n" for path, state in states.items() if state != "failed"))
+    changed = [entry for entry in entries if not fresh.keys().isdisjoint(documents[entry])]
+    differences = {entry: _compare(entry, fresh) for entry in changed}
+    for difference in differences.values():
+        if difference is not None and is_text:
+            diff.print_text(difference)
+    status = max(status, int(None in differences.values()))
     for path, text in fresh.items():
-        if problem := import_.write(Path(path), text, force=arguments.force):
-            printer.add([problem])
-        else:
-            report(f"{path}: refreshed\n")
-    return max(status, printer.close())
+        problem = None if arguments.check else import_.write(Path(path), text, force=arguments.force)
+        printer.add([problem] if problem else [])
+        states[path] = "would change" if arguments.check else "refused" if problem else "refreshed"
+        if is_text and not problem:
+            (write_out if arguments.check else report)(f"{path}: {states[path]}\n")
+    if not is_text:
+        values = [to_value(each.changes, each.comparison) for each in differences.values() if each is not None]
+        files = [{"file": path, "state": state} for path, state in states.items()]
+        write_out(format_ascii({"files": files, "manifests": values}))
+    return 1 if arguments.check and fresh else max(status, printer.close())
 
 
 def _find_manifests(arguments: argparse.Namespace) -> Sequence[str]:
@@ -180,9 +191,9 @@ def _find_folder(path: str, output: str | None) -> Path:
     return Path(*file.parts[: -len(parts)])
 
 
-def _show(entry: str, fresh: Mapping[str, str]) -> int:
-    """Print the changes for the callers of a manifest; return 1 if it has errors then."""
+def _compare(entry: str, fresh: Mapping[str, str]) -> diff.Difference | None:
+    """Return the changes for the callers of a manifest; None if it has errors then, which are reported."""
     from stubwright.commands.shared import comparison
 
     old, new = comparison.read(entry, ""), comparison.with_texts(entry, fresh)
-    return diff.compare(old, new, argparse.Namespace(format="text", fail_on=("never",), target=()))
+    return diff.find_difference(old, new, argparse.Namespace(fail_on=("never",), target=()))
