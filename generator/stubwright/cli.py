@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from stubwright import __version__
 from stubwright.commands import GROUPS, VERBS
+from stubwright.commands.examples import EXAMPLES, format_epilog
 from stubwright.commands.shared.console import STYLE, Output, OutputError, Style, UsageError, write_err
 from stubwright.commands.shared.options import CommandParser
 
@@ -118,6 +119,8 @@ class _Parser(CommandParser):
     def add_parser(self, name: str, verb: Callable[[argparse.Namespace], int] | None = None, **options: Any) -> Any:
         """Add the parser of a command, which `verb` executes."""
         self._lines[name] = options.get("help") or ""
+        if name in EXAMPLES:
+            options["epilog"] = format_epilog(options.get("epilog") or "", *EXAMPLES[name])
         parser = self.verbs.add_parser(name, **options)
         parser.set_defaults(verb=verb)
         return parser

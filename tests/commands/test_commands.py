@@ -81,7 +81,23 @@ def test_a_command_loads_no_other_one(project: Path) -> None:
         ("check a.yaml --watch", "stubwright check: there is no option `--watch`; see `stubwright check --help`"),
         ("check --format jsn", "stubwright check: `jsn` is not a value of `--format`; did you mean `json`?"),
         ("check --format xml", "stubwright check: `xml` is not a value of `--format`; the values are `text`, `json`"),
-        ("import", "stubwright import: the following arguments are required: KIND; see `stubwright import --help`"),
+        ("import", "stubwright import: name `KIND`, as in: stubwright import openapi api.json -o specs/api.yaml"),
+        ("explain", "stubwright explain: name `CODE`, as in: stubwright explain SW203"),
+        ("docs", "stubwright docs: name `--output`, as in: stubwright docs specs/weather.yaml -o site"),
+        ("check --target", "stubwright check: `--target` needs a value; see `stubwright check --help`"),
+        ("new x --from", "stubwright new: `--from` needs a value; see `stubwright new --help`"),
+        (
+            "mock a.yaml --seed x",
+            "stubwright mock: `x` is not a number, as `--seed` needs; see `stubwright mock --help`",
+        ),
+        ("--json list", "stubwright: there is no option `--json`; options of a command are written after its name"),
+        ("--verison", "stubwright: there is no option `--verison`; did you mean `--version`?"),
+        ("help", "stubwright: there is no command `help`; did you mean `--help`?"),
+        ("list htp://x", "stubwright: `htp://x` is not an http or https URL"),
+        (
+            "publish a.yaml",
+            "stubwright: publish works on a project: no pyproject.toml has [tool.stubwright]; `stubwright new",
+        ),
         ("explain SW9", "stubwright: there is no code `SW9`; did you mean `SW590`?"),
     ],
 )
@@ -95,6 +111,16 @@ def test_a_mistake_gets_one_line(words: str, line: str, tmp_path: Path) -> None:
 def test_no_word_of_a_command_line_colours_the_terminal(tmp_path: Path) -> None:
     for words in (["\x1b[31mx"], ["check", "--\x1b[31mx"], ["check", "--format", "\x1b[31mx"]):
         assert "\x1b" not in stubwright(*words, cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "import mcp", "import tools", "import openapi"])
+def test_help_ends_with_exit_statuses_and_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.run([*verb.split(), "--help"])
+    _, statuses, examples = re.split(r"^(?:exit status|examples?):\n", capsys.readouterr().out, flags=re.MULTILINE)
+    assert re.match(r"  (0 \w|the status of)", statuses), statuses
+    assert ", 2 " in statuses.replace("\n ", "")
+    assert all(line.startswith(f"  stubwright {verb}") for line in examples.splitlines()), examples
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,9 +148,10 @@ def test_every_command_that_reports_something_has_json() -> None:
 @pytest.mark.parametrize("verb", ["check", "generate"])
 def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> None:
     done = stubwright(verb, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "stubwright: no manifest is given, and no pyproject.toml here or above has a [tool.stubwright]\n",
+    assert done.returncode == 2
+    assert done.stderr == (
+        "stubwright: no manifest is given, and no pyproject.toml here or above has a [tool.stubwright]; "
+        "name one, such as specs/weather.yaml, or begin with `stubwright new NAME`\n"
     )
 
 

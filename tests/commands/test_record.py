@@ -348,10 +348,11 @@ def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
     assert done.stderr == "stubwright: notes.txt:1: this is not a recording; write one with `stubwright record`\n"
     assert (tmp_path / "notes.txt").read_text() == "mine\n"
     missing = stubwright("replay", "none.jsonl", cwd=tmp_path)
-    assert (missing.returncode, missing.stderr[:43]) == (1, "stubwright: none.jsonl cannot be read: No s")
+    assert missing.stderr == "stubwright: none.jsonl does not exist; `stubwright record` writes a recording\n"
+    assert missing.returncode == 1
     unknown = stubwright("record", "--", "no-such-program", cwd=tmp_path)
     assert unknown.returncode == 3
-    assert "`no-such-program` cannot be started: No such file" in unknown.stderr
+    assert "`no-such-program` cannot be started: there is no such program; is it" in unknown.stderr
 
 
 def test_a_message_that_takes_long_to_record_passes_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -803,7 +804,9 @@ def test_a_command_that_cannot_be_started_leaves_the_recording_as_it_is(tmp_path
     for name in ("new.jsonl", "old.jsonl"):
         done = run(tmp_path, "record", "-o", name, "--", "no-such-program")
         assert (done.returncode, done.stdout) == (3, "")
-        assert done.stderr.startswith("stubwright: `no-such-program` cannot be started: No such file")
+        assert done.stderr.startswith(
+            "stubwright: `no-such-program` cannot be started: there is no such program; is it"
+        )
     assert [path.name for path in tmp_path.iterdir()] == ["old.jsonl"]
     assert (tmp_path / "old.jsonl").read_bytes() == before
 
@@ -828,7 +831,10 @@ def test_a_port_that_is_taken_leaves_the_recording_as_it_is(tmp_path: Path) -> N
         for name in ("new.jsonl", "old.jsonl"):
             done = run(tmp_path, "record", "http://127.0.0.1:1/mcp", "--http", address, "-o", name)
             assert (done.returncode, done.stdout) == (1, "")
-            assert done.stderr == f"stubwright: cannot serve at {address}: Address already in use\n"
+            assert (
+                done.stderr
+                == f"stubwright: cannot serve at {address}: Address already in use; port 0 is any port that is free\n"
+            )
     assert [path.name for path in tmp_path.iterdir()] == ["old.jsonl"]
     assert (tmp_path / "old.jsonl").read_bytes() == before
 

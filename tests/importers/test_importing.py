@@ -357,7 +357,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     done = stubwright("import", "mcp", "--", "no-such-program", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         1,
-        "stubwright: `no-such-program` cannot be started: No such file or directory\n",
+        "stubwright: `no-such-program` cannot be started: there is no such program; is it installed?\n",
     )
 
 

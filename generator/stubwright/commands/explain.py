@@ -37,7 +37,6 @@ def add(verbs: Any) -> None:
         _explain,
         help="explain a code that `check` or `diff` prints",
         description="Explain a code that `check` or `diff` prints.",
-        epilog="exit status: 0, or 2 if there is no such code; example: stubwright explain SW203",
     )
     declare(parser, _OPTIONS)
 

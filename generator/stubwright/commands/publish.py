@@ -54,7 +54,9 @@ def _publish(arguments: argparse.Namespace) -> int:
     if work is None or problems:
         return printer.close()
     if project is None:
-        raise UsageError("publish works on a project: there is no pyproject.toml with [tool.stubwright]")
+        raise UsageError(
+            "publish works on a project: no pyproject.toml has [tool.stubwright]; `stubwright new NAME` makes one"
+        )
     compiled = launching.compile_server(work, printer)
     if compiled is None or compiled.manifest is None:
         return printer.close()

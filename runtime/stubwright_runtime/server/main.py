@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -508,7 +509,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.create_server(address[:2], family=family, dualstack_ipv6=is_dual)
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
-        raise StartError(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None
+        hint = "; port 0 is any port that is free" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
+        raise StartError(f"cannot serve at {host}:{port}: {_reason(error)}{hint}", status=1) from None
 
 
 def _reason(error: OSError | UnicodeError) -> str:

@@ -862,7 +862,9 @@ async def test_why_there_is_no_connection_is_not_wrapped() -> None:
     with pytest.raises(mcp.MCPError, match="`python` ended with exit status 0"):
         async with ShapesClient.connect([sys.executable, "-c", ""]):
             pass
-    with pytest.raises(ServerNotFound, match=r"^`no-such-program` cannot be started: No such file or directory$"):
+    with pytest.raises(
+        ServerNotFound, match=r"^`no-such-program` cannot be started: there is no such program; is it installed\?$"
+    ):
         async with ShapesClient.connect(["no-such-program"]):
             pass
 

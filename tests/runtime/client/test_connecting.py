@@ -747,7 +747,7 @@ async def test_a_server_that_does_not_answer_in_time_is_named() -> None:
 @pytest.mark.parametrize(
     ("program", "folder", "why"),
     [
-        ("/nowhere/at-all", None, "`at-all` cannot be started: No such file or directory"),
+        ("/nowhere/at-all", None, "`at-all` cannot be started: there is no such program; is it installed?"),
         (__file__, None, "`test_connecting.py` cannot be started: Permission denied"),
         (sys.executable, "/nowhere", f"`{Path(sys.executable).name}` cannot be started: its folder does not exist"),
     ],

@@ -455,7 +455,7 @@ def test_http(project: Path) -> None:
         assert httpx2.post(url, json=request, headers=given).status_code == status
     address = url.removeprefix("http://").removesuffix("/tools")
     assert refused(project, ["--handlers", "silent:Weather", "--http", address]) == [
-        f"process_mcp: cannot serve at {address}: Address already in use",
+        f"process_mcp: cannot serve at {address}: Address already in use; port 0 is any port that is free",
         "status 1",
     ]
     process.popen.send_signal(signal.SIGINT)

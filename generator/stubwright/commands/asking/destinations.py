@@ -136,7 +136,7 @@ def find_destination(
     Raises:
         UsageError: It names none or several, or an option does not fit.
     """
-    if arguments.command is not None or (word is not None and http.is_url(word)):
+    if arguments.command is not None or (word is not None and (http.is_url(word) or "://" in word)):
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
         found: Destination | None = _of_source(servers.parse_source(word, arguments.command, arguments))
     else:

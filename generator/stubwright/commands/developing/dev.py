@@ -88,7 +88,7 @@ def _dev(arguments: argparse.Namespace) -> int:
                 )
             )
         except processes.AddressError as error:
-            write_err(f"stubwright: {error}; `--http 127.0.0.1:0` takes any port that is free")
+            write_err(f"stubwright: {error}")
             return 1
 
         def read() -> Inputs | None:

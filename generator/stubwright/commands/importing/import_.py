@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from stubwright import paths
+from stubwright.commands.examples import EXAMPLES, format_epilog
 from stubwright.commands.shared import logins
 from stubwright.commands.shared import servers as sources
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
@@ -55,6 +56,9 @@ def add(verbs: Any) -> None:
     live = kinds.add_parser(
         "mcp",
         help="a live server: its tools, resources and prompts",
+        epilog=format_epilog(
+            "", EXAMPLES["import"][0], "stubwright import mcp https://example.com/mcp -o specs/desk.yaml"
+        ),
         usage="stubwright import mcp [options] URL\n       stubwright import mcp [options] -- COMMAND ARGS…",
     )
     _add_options(live, "as the server says")
@@ -62,11 +66,19 @@ def add(verbs: Any) -> None:
     sources.add_options(live)
     logins.add_options(live)
     live.set_defaults(verb=_import_mcp)
-    tools = kinds.add_parser("tools", help="a saved tools/list result")
+    tools = kinds.add_parser(
+        "tools",
+        help="a saved tools/list result",
+        epilog=format_epilog("", EXAMPLES["import"][0], "stubwright import tools tools.json -o specs/desk.yaml"),
+    )
     declare(tools, _TOOLS, file=paths.use_slashes)
     _add_options(tools, "as the file says, otherwise the file's name")
     tools.set_defaults(verb=_import_tools)
-    openapi = kinds.add_parser("openapi", help="an OpenAPI or Swagger document: a server that calls the API")
+    openapi = kinds.add_parser(
+        "openapi",
+        help="an OpenAPI or Swagger document: a server that calls the API",
+        epilog=format_epilog("", EXAMPLES["import"][0], "stubwright import openapi api.json -o specs/api.yaml"),
+    )
     _add_options(openapi, "the document's title")
     add_selection(openapi)
     declare(openapi, _OPENAPI, file=paths.use_slashes)

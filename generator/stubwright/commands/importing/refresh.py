@@ -107,7 +107,7 @@ def _find_manifests(arguments: argparse.Namespace) -> Sequence[str]:
         return tuple(dict.fromkeys(arguments.manifests))
     project, _ = config.find()
     if project is None or not project.manifests:
-        raise UsageError("no manifest is given, and there is no [tool.stubwright] that names some")
+        raise UsageError("no manifest is given, and there is no [tool.stubwright] that names some; name one")
     return project.manifests
 
 

@@ -128,6 +128,7 @@ def _record_command(command: Command, begin: Callable[[], Recorder | None], path
         recorder, status = stdio.run(command.words, environment, begin)
     except (OSError, ValueError) as error:
         why = explain(error) if isinstance(error, OSError) else str(error)
+        why = "there is no such program; is it installed?" if isinstance(error, FileNotFoundError) else why
         write_err(to_one_line(f"stubwright: `{command.label}` cannot be started: {why}"))
         return _NO_ANSWER
     if recorder is None:

@@ -52,6 +52,8 @@ def _replay(arguments: argparse.Namespace) -> int:
         return _fail(str(error))
     except SourceError as error:
         return _fail(f"{path} cannot be replayed: {error}")
+    except FileNotFoundError:
+        return _fail(f"{path} does not exist; `stubwright record` writes a recording")
     except OSError as error:
         return _fail(f"{path} cannot be read: {explain(error)}")
     if manifest is None:

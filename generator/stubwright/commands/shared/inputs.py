@@ -36,6 +36,8 @@ manifests MANIFEST*  manifests (default: from [tool.stubwright] in pyproject.tom
 """
 
 
+_FIX: Final = "name one, such as specs/weather.yaml, or begin with `stubwright new NAME`"
+
 _TARGET: Final = """
 --target TARGET…  a client or an API that must take the tools, in place of the manifest's `targets`; may be repeated
 """
@@ -61,9 +63,9 @@ def find_run(arguments: argparse.Namespace, printer: Printer, output: str | None
     if manifests:
         return Run(manifests, target, whole=False, project=found_project)
     if found_project is None:
-        raise UsageError(f"no manifest is given, and no {project.FILE} here or above has a [tool.stubwright]")
+        raise UsageError(f"no manifest is given, and no {project.FILE} here or above has a [tool.stubwright]; {_FIX}")
     if not found_project.manifests:
-        raise UsageError(f"no manifest is given, and [tool.stubwright] in {found_project.file} names none")
+        raise UsageError(f"no manifest is given, and [tool.stubwright] in {found_project.file} names none; {_FIX}")
     return Run(found_project.manifests, target, whole=True, project=found_project)
 
 

@@ -23,6 +23,10 @@ _CHOICE: Final = re.compile(
     r"argument (?P<name>\S+): invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)", re.DOTALL
 )
 _UNKNOWN: Final = re.compile(r"unrecognized arguments: (?P<word>-\S+)(?!.*; put `--`).*", re.DOTALL)
+_WITHOUT_VALUE: Final = re.compile(r"argument (?P<name>\S+): expected (?:at least )?one argument")
+_MISSING: Final = re.compile(r"the following arguments are required: (?P<names>.*)")
+_NO_NUMBER: Final = re.compile(r"argument (?P<name>\S+): invalid (?:int|float) value: '(?P<word>.*)'", re.DOTALL)
+_EXAMPLE: Final = re.compile(r"^examples?:\n  (.*)", re.MULTILINE)
 _OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 
@@ -91,20 +95,31 @@ def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
 def _explain(parser: argparse.ArgumentParser, message: str) -> str:
     """Return an explanation of argparse's error; uncommon errors keep argparse's text."""
     from stubwright.commands import VERBS
-    from stubwright.diagnostics.suggestions import did_you_mean, find_nearest
+    from stubwright.diagnostics.suggestions import did_you_mean, find_misspelt, find_nearest
 
     if found := _CHOICE.fullmatch(message):
         name, word = found["name"].rpartition("/")[2], found["word"]
         if name == "COMMAND":
-            return f"there is no command `{word}`; {did_you_mean(word, VERBS, 'commands')}"
+            return f"there is no command `{word}`; {did_you_mean(word, [*VERBS, '--help'], 'commands')}"
         known = [each.strip("' ") for each in found["known"].split(",")]
         return f"`{word}` is not a value of `{name}`; {did_you_mean(word, known, 'values')}"
     if found := _UNKNOWN.fullmatch(message):
         word = found["word"].partition("=")[0]
-        near = find_nearest(word, dict.fromkeys(_OPTION.findall(parser.format_help())))
-        advice = f"did you mean `{near}`?" if near else f"see `{parser.prog} --help`"
-        return f"there is no option `{word}`; {advice}"
-    return f"{message}; see `{parser.prog} --help`"
+        is_first = " " not in parser.prog  # an option of a command, before the command's name, is not misspelt
+        find = find_misspelt if is_first else find_nearest
+        near = find(word, dict.fromkeys(_OPTION.findall(parser.format_help())))
+        advice = "options of a command are written after its name" if is_first else f"see `{parser.prog} --help`"
+        return f"there is no option `{word}`; {f'did you mean `{near}`?' if near else advice}"
+    more = f"see `{parser.prog} --help`"
+    if found := _WITHOUT_VALUE.fullmatch(message):
+        return f"`{found['name'].rpartition('/')[2]}` needs a value; {more}"
+    if found := _MISSING.fullmatch(message):
+        names = " and ".join(f"`{name.rpartition('/')[2]}`" for name in found["names"].split(", "))
+        example = _EXAMPLE.search(parser.epilog or "")
+        return f"name {names}{f', as in: {example[1]}' if example else f'; {more}'}"
+    if found := _NO_NUMBER.fullmatch(message):
+        return f"`{found['word']}` is not a number, as `{found['name']}` needs; {more}"
+    return f"{message}; {more}"
 
 
 class _Parser(Protocol):

@@ -91,6 +91,7 @@ _SYNTAX: Final = {  # part of libyaml's message; whether its context is the plac
     "could not find expected ':'": (True, "a `:` is missing after this key", _CHECK_INDENTATION),
     "found undefined tag handle": (False, "this tag is not known", "remove the tag"),
     "found incompatible YAML document": (False, "this version of YAML is not known", "remove the `%YAML` line"),
+    "did not find expected node content": (True, "a value is missing in this", "write it, and close all brackets"),
     "found a tab character": (False, "a tab cannot indent YAML", "indent with spaces"),
 }
 
@@ -514,4 +515,4 @@ def _syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
             if in_context and error.context_mark is not None:
                 at = error.context_mark.index
             return Problem("SW004", message, at, at + 1, fix)
-    return Problem("SW004", f"this is not YAML: {shorten(words, 120)}", at, at + 1)
+    return Problem("SW004", f"this is not YAML: {shorten(words, 120)}", at, at + 1, _CHECK_INDENTATION)

@@ -1,0 +1,73 @@
+"""Exit statuses and examples of commands, for the end of their help.
+
+A command that is not in the table has its own text. Every command exits with 2 if the command line is wrong.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+_MANIFEST: Final = "1 the manifest is wrong"
+_PRINTED: Final = f"0 printed, {_MANIFEST}"
+
+EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "new": ("0 made, 1 the source cannot be read, or a file cannot be written", "stubwright new my-server"),
+        "check": (
+            "0 no errors (with --strict, no warnings), 1 errors",
+            "stubwright check specs/weather.yaml",
+            "stubwright check --fix",
+        ),
+        "generate": (
+            "0 up to date, 1 errors, or a difference with --check",
+            "stubwright generate specs/weather.yaml -o generated",
+        ),
+        "dev": ("0 interrupted, 1 the address is not available", "stubwright dev specs/weather.yaml"),
+        "list": (f"{_PRINTED}, 3 no answer from the server", "stubwright list specs/weather.yaml"),
+        "inspect": (f"{_PRINTED}, 3 no answer from the server", "stubwright inspect specs/weather.yaml get_weather"),
+        "install": (
+            "0 written, 1 the manifest or the client's file is wrong",
+            "stubwright install claude specs/weather.yaml",
+        ),
+        "diff": (
+            "0 no change that counts, 1 a breaking change (or what --fail-on selects) or a wrong side",
+            "stubwright diff git:main specs/weather.yaml",
+        ),
+        "explain": ("0 explained", "stubwright explain SW203"),
+        "targets": ("0 printed", "stubwright targets gemini"),
+        "export": (_PRINTED, "stubwright export specs/weather.yaml --target openai-strict"),
+        "import": (
+            "0 written, 1 the source cannot be read, or a file cannot be written",
+            "stubwright import openapi api.json -o specs/api.yaml",
+        ),
+        "refresh": (
+            "0 up to date, 1 a file cannot be imported again, or a difference with --check",
+            "stubwright refresh --check",
+        ),
+        "mock": (
+            "0 stopped, 1 the manifest is wrong, or the address is not available",
+            "stubwright mock specs/weather.yaml --http 127.0.0.1:8000",
+        ),
+        "replay": (
+            "0 stopped, 1 the recording is wrong, or the address is not available",
+            "stubwright replay desk.jsonl --http 127.0.0.1:8000",
+        ),
+        "docs": (f"0 written, {_MANIFEST}", "stubwright docs specs/weather.yaml -o site"),
+        "publish": ("0 written, 1 the project or its manifest is wrong", "stubwright publish specs/weather.yaml"),
+        "schema": ("0 printed", "stubwright schema > manifest.schema.json"),
+        "wheels": ("0 written, 1 a wheel cannot be made or written", "stubwright wheels -o wheels"),
+        "completion": ("0 printed", "stubwright completion zsh"),
+    }
+)
+"""The exit statuses of each command, followed by its examples."""
+
+
+def format_epilog(text: str, statuses: str, *examples: str) -> str:
+    """Return the end of a help: a text, exit statuses, and examples."""
+    usual = textwrap.fill(f"{statuses}, 2 the command line is wrong", 100, initial_indent="  ", subsequent_indent="  ")
+    shown = "".join(f"\n  {example}" for example in examples)
+    parts = [textwrap.fill(text, 100), f"exit status:\n{usual}", f"example{'s' if examples[1:] else ''}:{shown}"]
+    return "\n\n".join(part for part in parts if part)
