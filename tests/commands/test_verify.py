@@ -342,7 +342,7 @@ def test_nothing_is_asked_if_a_contract_was_edited(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [", "contracts/a.yaml:1:5: error[SW004]: this is not YAML"),
+        ("a: [", "contracts/a.yaml:1:5: error[SW004]: a value is missing here"),
         ("stubwright: 1\n", "contracts/a.yaml:1:1: error[SW405]: this file is not a contract"),
     ],
 )

@@ -91,7 +91,7 @@ _SYNTAX: Final = {  # part of libyaml's message; whether its context is the plac
     "could not find expected ':'": (True, "a `:` is missing after this key", _CHECK_INDENTATION),
     "found undefined tag handle": (False, "this tag is not known", "remove the tag"),
     "found incompatible YAML document": (False, "this version of YAML is not known", "remove the `%YAML` line"),
-    "did not find expected node content": (True, "a value is missing in this", "write it, and close all brackets"),
+    "did not find expected node content": (False, "a value is missing here", "write one, and close each bracket"),
     "found a tab character": (False, "a tab cannot indent YAML", "indent with spaces"),
 }
 
