@@ -1,37 +1,8 @@
-
-"use strict";
 (() => {
   const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const make = (tag, text, name) => Object.assign(document.createElement(tag), { textContent: text, className: name ?? "" });
-
-  // Light and dark: as the system has it, until somebody says otherwise.
-  const theme = byId("theme");
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const remembered = (value) => {
-    try {
-      if (value !== undefined) localStorage.setItem("stubwright-theme", value);
-      return localStorage.getItem("stubwright-theme");
-    } catch {
-      return null; // a page from a file may have no storage
-    }
-  };
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const label = () => {
-    theme.textContent = isDark() ? "Light" : "Dark";
-    theme.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
-  };
-  const before = remembered();
-  if (before === "light" || before === "dark") root.dataset.theme = before;
-  theme.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    remembered(root.dataset.theme);
-    label();
-  });
-  system.addEventListener("change", label);
-  label();
-  theme.hidden = false;
 
   // What can be found. The texts are read at the first search, so that the page opens without them.
   const entries = all("article").map((article, at) => ({

@@ -2,15 +2,21 @@
 (() => {
   const data = JSON.parse(document.getElementById("workbench-data").textContent);
   const byId = (id) => document.getElementById(id);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const make = (tag, properties = {}, ...children) => {
     const made = Object.assign(document.createElement(tag), properties);
     made.append(...children);
     return made;
   };
-  const state = byId("state");
+  const makeButton = (text, onclick, className = "") => make("button", { type: "button", textContent: text, className, onclick });
+  // Characters that are invisible, or change the direction of text, are shown by their numbers.
+  const visible = (text) =>
+    String(text).replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const makePre = (text) => make("pre", { textContent: visible(text) });
+  const makeQuiet = (text) => make("p", { className: "quiet", textContent: visible(text) });
   const tell = (text, isGrave) => {
-    state.textContent = text;
-    state.className = isGrave ? "grave" : "";
+    byId("state").textContent = text;
+    byId("state").className = isGrave ? "grave" : "";
   };
 
   // Values travel as JSON text, so that a number stays as it was typed, however many digits it has.
@@ -20,91 +26,276 @@
     );
   const show = (value) => JSON.stringify(value, null, 2);
   const object = (pairs) => `{${pairs.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
+  const isRaw = (value) => Boolean(JSON.isRawJSON?.(value));
+  const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value) && !isRaw(value);
 
-  // What a schema asks for, as far as a form can show it. A reference stands for what it leads to.
-  const follow = (schema, root) => {
-    for (let steps = 0; steps < 20 && schema && typeof schema === "object" && typeof schema.$ref === "string" && schema.$ref.startsWith("#"); steps++) {
-      const { $ref, ...beside } = schema;
-      const names = decodeURIComponent($ref.slice(1)).split("/").slice(1).map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~"));
-      const target = names.reduce((value, name) => value?.[name], root);
-      if (!target || typeof target !== "object") break;
-      schema = { ...target, ...beside };
+  // What a page remembers outlives it: it loads again after each save.
+  const recall = (name) => sessionStorage.getItem(`stubwright-${name}:${data.name}`);
+  const remember = (name, text) => sessionStorage.setItem(`stubwright-${name}:${data.name}`, text);
+
+  // Schemas, as far as a form can show them. A reference stands for what it leads to, and `null` for an empty field.
+  const findTarget = (reference, root) =>
+    decodeURIComponent(reference.slice(1)).split("/").slice(1).map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~")).reduce((value, name) => value?.[name], root);
+  const follow = (given, root) => {
+    let schema = given;
+    for (let steps = 0; steps < 20 && isObject(schema); steps++) {
+      const { $ref, anyOf, ...rest } = schema;
+      const options = Array.isArray(anyOf) ? anyOf.filter((one) => one?.type !== "null") : [];
+      const target = typeof $ref === "string" && $ref.startsWith("#") ? findTarget($ref, root) : options.length === 1 && options[0];
+      if (!isObject(target)) break;
+      schema = { ...target, ...rest };
     }
-    return schema && typeof schema === "object" ? schema : {};
+    return isObject(schema) ? schema : {};
   };
-  const choices = (schema) => {
+  const typeOf = (schema) => (Array.isArray(schema.type) ? schema.type.filter((one) => one !== "null").join() : schema.type ?? (schema.properties ? "object" : undefined));
+  const choicesOf = (schema) => {
     const options = schema.oneOf ?? schema.anyOf;
     if (Array.isArray(schema.enum)) return schema.enum.map((value, at) => [value, schema.enumNames?.[at]]);
     if ("const" in schema) return [[schema.const]];
-    if (Array.isArray(options) && options.length && options.every((one) => one && typeof one === "object" && "const" in one)) {
-      return options.map((one) => [one.const, one.title]);
-    }
-    return null;
+    if (Array.isArray(options) && options.length && options.every((one) => isObject(one) && "const" in one)) return options.map((one) => [one.const, one.title]);
+    return typeOf(schema) === "boolean" ? [[true], [false]] : null;
   };
-  const hints = (schema) =>
+  const describeBounds = (schema) =>
+    Object.keys(data.bounds).filter((key) => key in schema).map((key) => data.bounds[key].replace("{}", JSON.stringify(schema[key])).replace("{s}", schema[key] === 1 ? "" : "s"));
+  const describe = (schema) =>
     [
       schema.description,
       schema.format && `format ${schema.format}`,
-      schema.pattern && `pattern ${schema.pattern}`,
-      ...["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"].filter((key) => key in schema).map((key) => `${key} ${schema[key]}`),
+      schema.pattern && `matches ${schema.pattern}`,
+      ...describeBounds(schema),
+      schema.uniqueItems === true && "no item twice",
       "default" in schema && `default ${JSON.stringify(schema.default)}`,
     ].filter(Boolean).join(" · ");
-
-  // A field reads JSON text, or nothing where it is omitted; it throws what is wrong.
-  let fields = 0;
-  const makeField = (name, given, root, isRequired) => {
+  const makeSkeleton = (given, root, depth = 0) => {
     const schema = follow(given, root);
-    const id = `field-${++fields}`;
-    const offered = choices(schema);
-    const type = Array.isArray(schema.type) ? schema.type.filter((one) => one !== "null").join() : schema.type;
-    let input, read, write;
-    if (offered || type === "boolean") {
-      const texts = (offered ?? [[true], [false]]).map(([value, title]) => [JSON.stringify(value), title ?? (typeof value === "string" ? value : JSON.stringify(value))]);
-      input = make("select", { id }, ...(isRequired ? [] : [make("option", { value: "", textContent: "(left out)" })]), ...texts.map(([value, title]) => make("option", { value, textContent: title })));
-      read = () => input.value || undefined;
-      write = (value) => (input.value = value === undefined ? input.options[0].value : JSON.stringify(value));
-    } else if (type === "string") {
-      input = make(schema.maxLength > 200 || /text|body|content/.test(name) ? "textarea" : "input", { id, autocomplete: "off", spellcheck: false });
-      read = () => (input.value || isRequired ? JSON.stringify(input.value) : undefined);
-      write = (value) => (input.value = value ?? "");
-    } else if (type === "integer" || type === "number") {
-      input = make("input", { id, inputMode: "decimal", autocomplete: "off" });
-      read = () => {
+    const offered = choicesOf(schema);
+    const options = schema.oneOf ?? schema.anyOf;
+    if ("default" in schema) return schema.default;
+    if (schema.examples?.length) return schema.examples[0];
+    if (offered?.length) return offered[0][0];
+    if (Array.isArray(options) && options.length && depth < 6) return makeSkeleton(options[0], root, depth + 1);
+    switch (typeOf(schema)) {
+      case "object": {
+        const names = Object.keys(schema.properties ?? {}).filter((name) => depth < 2 || (depth < 6 && schema.required?.includes(name)));
+        return Object.fromEntries(names.map((name) => [name, makeSkeleton(schema.properties[name], root, depth + 1)]));
+      }
+      case "array":
+        return schema.items && depth < 4 ? [makeSkeleton(schema.items, root, depth + 1)] : [];
+      case "string":
+        return "";
+      case "integer":
+      case "number":
+        return schema.minimum ?? 0;
+      default:
+        return null;
+    }
+  };
+
+  // Controls. Each reads JSON text, or nothing where it is omitted, and throws what is wrong; `fits` tells whether it
+  // can show a value. A control with `node` lays itself out; the others have one `input` below a label.
+  const makeInput = (tag, { id }, properties) => make(tag, { id, autocomplete: "off", spellcheck: false, ...properties });
+  const makeChoice = (field, offered) => {
+    const texts = offered.map(([value, title]) => [JSON.stringify(value), title ?? (typeof value === "string" ? value : JSON.stringify(value))]);
+    const options = [...(field.isRequired ? [] : [["", "(left out)"]]), ...texts];
+    const input = make("select", { id: field.id }, ...options.map(([value, title]) => make("option", { value, textContent: visible(title) })));
+    const first = input.value;
+    return {
+      input,
+      isEmpty: () => input.value === first,
+      fits: (value) => texts.some(([text]) => text === JSON.stringify(value)),
+      read: () => input.value || undefined,
+      write: (value) => (input.value = value === undefined ? first : JSON.stringify(value)),
+    };
+  };
+  const makeText = (field) => {
+    const isLong = field.schema.maxLength > 200 || /text|body|content|description/.test(field.name);
+    const input = makeInput(isLong && !field.suggest ? "textarea" : "input", field);
+    return {
+      input,
+      isEmpty: () => !input.value,
+      fits: (value) => typeof value === "string",
+      read: () => (input.value || field.isRequired ? JSON.stringify(input.value) : undefined),
+      write: (value) => (input.value = value ?? ""),
+    };
+  };
+  const makeNumber = (field) => {
+    const input = makeInput("input", field, { inputMode: "decimal" });
+    return {
+      input,
+      isEmpty: () => !input.value.trim(),
+      fits: (value) => typeof value === "number" || isRaw(value),
+      read: () => {
         const text = input.value.trim();
-        if (!text) return undefined;
-        if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw new Error(`${text} is not a number`);
-        return text;
-      };
-      write = (value) => (input.value = value === undefined ? "" : JSON.stringify(value));
-    } else {
-      input = make("textarea", { id, spellcheck: false, placeholder: "JSON" });
-      read = () => {
+        if (text && !/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw new Error(`${text} is not a number`);
+        return text || undefined;
+      },
+      write: (value) => (input.value = value === undefined ? "" : JSON.stringify(value)),
+    };
+  };
+  // The browser's fields for dates and times are local and have no offset, which RFC 3339 requires.
+  const two = (number) => String(number).padStart(2, "0");
+  const offsetOf = (date) => {
+    const minutes = -date.getTimezoneOffset();
+    return minutes === 0 ? "Z" : `${minutes < 0 ? "-" : "+"}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  };
+  const dayOf = (date) => `${String(date.getFullYear()).padStart(4, "0")}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const timeOf = (date) => [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+  const withSeconds = (text) => (/T?\d\d:\d\d:\d\d/.test(text) ? text : `${text}:00`);
+  const MOMENTS = {
+    date: { type: "date", toJson: (text) => text, toDate: (text) => new Date(`${text}T00:00`), toField: dayOf },
+    time: { type: "time", toJson: (text) => `${withSeconds(text)}${offsetOf(new Date())}`, toDate: (text) => new Date(`${dayOf(new Date())}T${text}`), toField: timeOf },
+    "date-time": {
+      type: "datetime-local",
+      toJson: (text) => `${withSeconds(text)}${offsetOf(new Date(text))}`,
+      toDate: (text) => new Date(text),
+      toField: (date) => `${dayOf(date)}T${timeOf(date)}`,
+    },
+  };
+  const makeMoment = (field, { type, toJson, toDate, toField }) => {
+    const input = makeInput("input", field, { type, ...(type === "date" ? {} : { step: 1 }) });
+    return {
+      input,
+      isEmpty: () => !input.value,
+      fits: (value) => typeof value === "string" && !/\.\d*[1-9]/.test(value) && !Number.isNaN(toDate(value).getTime()),
+      read: () => {
+        if (input.validity.badInput) throw new Error("this is incomplete");
+        if (!input.value && field.isRequired) throw new Error("this is required");
+        return input.value ? JSON.stringify(toJson(input.value)) : undefined;
+      },
+      write: (value) => (input.value = value === undefined ? "" : toField(toDate(value))),
+    };
+  };
+  const makeJson = (field) => {
+    const input = makeInput("textarea", field, { placeholder: "JSON" });
+    const fill = makeButton("Fill in a skeleton", () => {
+      input.value = show(makeSkeleton(field.schema, field.root));
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+      input.focus();
+    });
+    return {
+      input,
+      after: Object.keys(field.schema).length ? fill : null,
+      isEmpty: () => !input.value.trim(),
+      fits: () => true,
+      read: () => {
         if (!input.value.trim()) return undefined;
         try {
           JSON.parse(input.value);
         } catch (error) {
-          throw new Error(`this is no JSON: ${error.message}`);
+          throw new Error(`this is not JSON: ${error.message}`);
         }
         return input.value;
-      };
-      write = (value) => (input.value = value === undefined ? "" : show(value));
-    }
-    if ("default" in schema && !isRequired) input.placeholder = JSON.stringify(schema.default);
-    const label = make("label", { htmlFor: id, textContent: schema.title && root === null ? schema.title : name });
-    if (isRequired) label.append(" ", make("span", { className: "required", textContent: "required" }));
-    const wrong = make("p", { className: "wrong", hidden: true });
-    const hint = make("p", { className: "quiet", textContent: hints(schema), id: `${id}-hint` });
-    if (hint.textContent) input.setAttribute("aria-describedby", hint.id);
-    const row = make("div", { className: "field" }, label, input, ...(hint.textContent ? [hint] : []), wrong);
+      },
+      write: (value) => (input.value = value === undefined ? "" : show(value)),
+    };
+  };
+  const makeChecks = (field, offered) => {
+    const boxes = offered.map(([value, title]) => [JSON.stringify(value), make("input", { type: "checkbox" }), title ?? String(value)]);
+    const node = make("div", { className: "checks", role: "group", ariaLabel: field.name }, ...boxes.map(([, input, title]) => make("label", {}, input, ` ${visible(title)}`)));
+    const chosen = () => boxes.filter(([, input]) => input.checked).map(([text]) => text);
     return {
+      node,
+      isEmpty: () => !chosen().length,
+      fits: (value) => Array.isArray(value) && value.every((one) => boxes.some(([text]) => text === JSON.stringify(one))),
+      read: () => (chosen().length || field.isRequired ? `[${chosen().join(",")}]` : undefined),
+      write: (value) => boxes.forEach(([text, input]) => (input.checked = (value ?? []).some((one) => JSON.stringify(one) === text))),
+    };
+  };
+  const makeGroup = (field) => {
+    const required = new Set(field.schema.required ?? []);
+    const parts = Object.entries(field.schema.properties).map(([name, one]) =>
+      makeField(name, one, field.root, { isRequired: required.has(name), depth: field.depth + 1, suggest: field.suggest }),
+    );
+    const byName = new Map(parts.map((part) => [part.name, part]));
+    const isEmpty = () => parts.every((part) => part.isEmpty());
+    return {
+      node: make("div", { className: "fields" }, ...parts.map((part) => part.row)),
+      isEmpty,
+      fits: (value) => isObject(value) && Object.entries(value).every(([name, one]) => byName.get(name)?.fits(one)),
+      read: (isSilent) => (isEmpty() && !field.isRequired ? undefined : object(parts.map((part) => [part.name, part.read(isSilent)]).filter(([, text]) => text !== undefined))),
+      write: (value) => parts.forEach((part) => part.write(value?.[part.name])),
+    };
+  };
+  const makeRows = (field) => {
+    const list = make("div");
+    let rows = [];
+    const number = () => rows.forEach(({ part, remove }, at) => part.rename(`${field.name} ${at + 1}`) ?? remove.setAttribute("aria-label", `Remove ${field.name} ${at + 1}`));
+    const add = () => {
+      const part = makeField("", field.schema.items, field.root, { isRequired: true, depth: field.depth + 1 });
+      const remove = makeButton("Remove", () => {
+        rows = rows.filter((row) => row.part !== part);
+        box.remove();
+        number();
+        more.focus();
+        list.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+      const box = make("div", { className: "row" }, part.row, remove);
+      rows.push({ part, remove });
+      list.append(box);
+      number();
+      return part;
+    };
+    const more = makeButton("Add a row", () => {
+      add().row.querySelector("input, select, textarea, button").focus();
+      list.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    more.setAttribute("aria-label", `Add a row to ${field.name}`);
+    const probe = makeField("", field.schema.items, field.root, { isRequired: true, depth: field.depth + 1 });
+    return {
+      node: make("div", { className: "rows" }, list, more),
+      isEmpty: () => !rows.length,
+      fits: (value) => Array.isArray(value) && value.every(probe.fits),
+      read: (isSilent) => (rows.length || field.isRequired ? `[${rows.map(({ part }) => part.read(isSilent) ?? "null").join(",")}]` : undefined),
+      write: (value) => {
+        rows = [];
+        list.replaceChildren();
+        for (const one of value ?? []) add().write(one);
+      },
+    };
+  };
+  const DEEPEST = 3;
+  const makeControl = (field) => {
+    const { schema, root, depth } = field;
+    const offered = choicesOf(schema);
+    const type = typeOf(schema);
+    if (offered) return makeChoice(field, offered);
+    if (type === "string" && Object.hasOwn(MOMENTS, schema.format ?? "")) return makeMoment(field, MOMENTS[schema.format]);
+    if (type === "string") return makeText(field);
+    if (type === "integer" || type === "number") return makeNumber(field);
+    if (type === "array" && isObject(schema.items) && depth < DEEPEST) {
+      const items = choicesOf(follow(schema.items, root));
+      return items ? makeChecks(field, items) : makeRows(field);
+    }
+    return type === "object" && isObject(schema.properties) && !schema.oneOf && !schema.anyOf && depth < DEEPEST ? makeGroup(field) : makeJson(field);
+  };
+
+  // A field: a control, its label, what the schema says of it, and what is wrong with it.
+  let fields = 0;
+  const makeField = (name, given, root, { isRequired = false, depth = 0, suggest = null }) => {
+    const field = { id: `field-${++fields}`, name, schema: follow(given, root), root, isRequired, depth, suggest };
+    const control = makeControl(field);
+    const { input, node } = control;
+    const wrong = make("p", { className: "wrong", hidden: true, id: `${field.id}-wrong` });
+    const hint = make("p", { className: "quiet", textContent: visible(describe(field.schema)), id: `${field.id}-hint` });
+    const title = make("span", { textContent: visible(name) });
+    const label = make(node ? "legend" : "label", node ? {} : { htmlFor: field.id }, title);
+    if (isRequired && name) label.append(" ", make("span", { className: "required", textContent: "required" }));
+    const notes = [...(hint.textContent ? [hint] : []), ...(control.after ? [control.after] : []), wrong];
+    const row = node ? make("fieldset", {}, label, ...notes, node) : make("div", { className: "field" }, label, input, ...notes);
+    input?.setAttribute("aria-describedby", `${hint.textContent ? `${hint.id} ` : ""}${wrong.id}`);
+    if (input && "default" in field.schema && !isRequired) input.placeholder = JSON.stringify(field.schema.default);
+    if (input?.tagName === "INPUT" && suggest) suggest(name, input, row);
+    return {
+      ...control,
       name,
       row,
-      write,
-      read: () => {
+      rename: (text) => void (title.textContent = visible(text)),
+      read: (isSilent) => {
         wrong.hidden = true;
         try {
-          return read();
+          return control.read(isSilent);
         } catch (error) {
+          if (!input || isSilent) throw error; // a part says what is wrong, or nobody
           wrong.textContent = error.message;
           wrong.hidden = false;
           input.focus();
@@ -115,70 +306,48 @@
   };
 
   // A form: fields for the properties of a schema, or the whole as JSON, which can say everything.
-  const makeForm = (given, key) => {
+  const makeForm = (given, suggest) => {
     const schema = follow(given, given);
-    const required = new Set(schema.required ?? []);
-    const parts = Object.entries(schema.properties ?? {}).map(([name, one]) => makeField(name, one, given, required.has(name)));
-    const names = new Set(parts.map((part) => part.name));
-    const whole = makeField("arguments", {}, given, false);
-    const rows = make("div", {}, ...parts.map((part) => part.row));
-    const box = make("div", {}, rows, whole.row);
-    const isPlain = (value) => value && typeof value === "object" && !Array.isArray(value) && Object.keys(value).every((name) => names.has(name));
-    let asJson = !parts.length;
+    const hasFields = Object.keys(schema.properties ?? {}).length > 0;
+    const group = makeGroup({ schema: { ...schema, properties: schema.properties ?? {} }, root: given, isRequired: true, depth: 0, suggest });
+    const whole = makeField("arguments", hasFields || schema.additionalProperties !== false ? schema : {}, given, { depth: DEEPEST });
+    const box = make("div", {}, group.node, whole.row);
+    const toggle = makeButton("", () => change(), "toggle");
+    let asJson = false;
     const turn = (toJson) => {
       asJson = toJson;
-      rows.hidden = asJson;
+      group.node.hidden = asJson;
       whole.row.hidden = !asJson;
+      toggle.textContent = asJson ? "As a form" : "As JSON";
     };
-    const read = () => (asJson ? (whole.read() ?? "{}") : object(parts.map((part) => [part.name, part.read()]).filter(([, text]) => text !== undefined)));
-    const write = (value) => {
-      if (!isPlain(value) || !parts.length) {
-        turn(true);
-        whole.write(value);
-        return;
-      }
-      turn(asJson);
-      for (const part of parts) part.write(value[part.name]);
-      whole.write(value);
+    const read = (isSilent) => (asJson ? (whole.read(isSilent) ?? "{}") : group.read(isSilent));
+    const write = (value, toJson = asJson) => {
+      turn(toJson || !group.fits(value));
+      (asJson ? whole : group).write(value);
+      if (asJson && !toJson) tell("These arguments have more than the form has fields for; they stay as JSON.", true);
     };
-    const toggle = make("button", { type: "button", hidden: !parts.length });
-    const label = () => (toggle.textContent = asJson ? "As a form" : "As JSON");
-    toggle.addEventListener("click", () => {
-      let value;
-      try {
-        value = parse(read());
-      } catch {
-        return; // the field says what is wrong
-      }
-      if (asJson && !isPlain(value)) {
-        tell("These arguments have more than the form has fields for; they stay as JSON.", true);
-        return;
-      }
-      turn(!asJson);
-      write(value);
-      label();
-    });
-    turn(asJson);
-    label();
-    // What was typed outlives the page, which loads again after each save.
-    const place = `stubwright-form:${data.name}:${key}`;
-    if (key) {
-      try {
-        const kept = sessionStorage.getItem(place);
-        if (kept) write(parse(kept));
-      } catch {
-        sessionStorage.removeItem(place); // the schema has changed since
-      }
-      label();
-      box.addEventListener("input", () => {
-        try {
-          sessionStorage.setItem(place, read());
-        } catch {
-          // half typed; the field says so when it is sent
-        }
-      });
+    const change = () => {
+      const text = tryTo(() => read());
+      if (text !== undefined) write(parse(text), !asJson);
+    };
+    turn(false);
+    return { box, toggle, read, write };
+  };
+  const tryTo = (read) => {
+    try {
+      return read();
+    } catch {
+      return undefined; // the field says what is wrong
     }
-    return { box, toggle, read, write: (value) => (write(value), label()) };
+  };
+  const rememberForm = (form, key) => {
+    const kept = recall(`form:${key}`);
+    const value = kept === null ? undefined : tryTo(() => parse(kept));
+    if (value !== undefined) form.write(value);
+    form.box.addEventListener("input", () => {
+      const text = tryTo(() => form.read(true)); // what is half typed is not remembered
+      if (text !== undefined) remember(`form:${key}`, text);
+    });
   };
 
   // Requests. A header holds visible ASCII; other text is sent in base64 (basic/transports, "Value Encoding").
@@ -189,44 +358,67 @@
     if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)) return text;
     return `=?base64?${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}?=`;
   };
-  const makeHeaders = (wanted, argumentsText) => {
-    const values = JSON.parse(argumentsText);
+  const mirror = (wanted, values) => {
     const found = wanted.map(({ path, header }) => [`Mcp-Param-${header}`, path.reduce((value, name) => value?.[name], values)]);
     return Object.fromEntries(found.filter(([, value]) => value !== undefined && value !== null).map(([name, value]) => [name, encode(value)]));
   };
-  const request = async (method, target, pairs, headers, signal, hear) => {
+  // URI templates (RFC 6570, appendix A): what is before the values and between them, and whether they have names.
+  const OPERATORS = { "": ["", ","], "+": ["", ","], "#": ["#", ","], ".": [".", "."], "/": ["/", "/"], ";": [";", ";", ""], "?": ["?", "&", "="], "&": ["&", "&", "="] };
+  const encodePart = (text) => encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+  const encodeReserved = (text) => encodeURI(text).replace(/%5B/g, "[").replace(/%5D/g, "]").replace(/%25([0-9A-Fa-f]{2})/g, "%$1");
+  const expand = (template, values) =>
+    template.replace(/\{([+#./;?&]?)([^{}]+)\}/g, (_, operator, names) => {
+      const [first, separator, ifEmpty] = OPERATORS[operator];
+      const encodeOne = operator === "+" || operator === "#" ? encodeReserved : encodePart;
+      const parts = names.split(",").flatMap((name) => {
+        const isMany = name.endsWith("*");
+        const plain = name.replace(/\*$/, "");
+        if (values[plain] === undefined) return [];
+        const texts = [values[plain]].flat().map(encodeOne);
+        const named = (text) => (ifEmpty === undefined ? text : `${plain}${text ? `=${text}` : ifEmpty}`);
+        return isMany ? texts.map(named) : [named(texts.join(","))];
+      });
+      return parts.length ? first + parts.join(separator) : "";
+    });
+  const describeRequest = (entry, text) => {
+    const values = JSON.parse(text);
+    const { method, key } = entry;
+    if (method !== "resources/read") return { method, target: key, pairs: [["name", JSON.stringify(key)], ["arguments", text]], headers: mirror(entry.headers, values) };
+    const uri = expand(key, values);
+    return { method, target: uri, pairs: [["uri", JSON.stringify(uri)]], headers: {} };
+  };
+  const makeHeaders = ({ method, target, headers }) => ({
+    "Content-Type": "application/json",
+    Accept: "application/json, text/event-stream",
+    "MCP-Protocol-Version": data.revision,
+    "Mcp-Method": method,
+    ...(target === undefined ? {} : { "Mcp-Name": encode(target) }),
+    ...headers,
+  });
+  const makeBody = (id, { method, pairs }, meta) =>
+    object([["jsonrpc", '"2.0"'], ["id", id], ["method", JSON.stringify(method)], ["params", object([...pairs, ["_meta", JSON.stringify(meta)]])]]);
+  const META = {
+    "io.modelcontextprotocol/protocolVersion": data.revision,
+    "io.modelcontextprotocol/clientInfo": { name: "stubwright dev", version: data.version },
+    "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {}, url: {} } },
+  };
+  const request = async (wanted, { signal, trace, hear = () => {} } = {}) => {
     const id = next++;
-    const meta = JSON.stringify({
-      "io.modelcontextprotocol/protocolVersion": data.revision,
-      "io.modelcontextprotocol/clientInfo": { name: "stubwright dev", version: data.version },
-      "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {}, url: {} } },
-      "io.modelcontextprotocol/logLevel": "debug",
-      progressToken: id,
-    });
-    const body = object([["jsonrpc", '"2.0"'], ["id", id], ["method", JSON.stringify(method)], ["params", object([...pairs, ["_meta", meta]])]]);
-    const response = await fetch(data.url, {
-      method: "POST",
-      body,
-      signal,
-      headers: {
-        "Content-Type": "application/json",
-        Accept: "application/json, text/event-stream",
-        "MCP-Protocol-Version": data.revision,
-        "Mcp-Method": method,
-        ...(target === undefined ? {} : { "Mcp-Name": encode(target) }),
-        ...(token ? { Authorization: `Bearer ${token}` } : {}),
-        ...headers,
-      },
-    });
-    if (!(response.headers.get("Content-Type") ?? "").startsWith("text/event-stream")) {
-      const text = await response.text();
-      try {
-        return { ...parse(text), status: response.status, bytes: text.length };
-      } catch {
-        const challenge = response.headers.get("WWW-Authenticate");
-        return { status: response.status, error: { message: `HTTP ${response.status}: ${text}${challenge ? `\n${challenge}` : ""}` } };
-      }
+    const meta = { ...META, "io.modelcontextprotocol/logLevel": "debug", progressToken: id, ...(trace ? { traceparent: `00-${trace}-${trace.slice(16)}-01` } : {}) };
+    const response = await fetch(data.url, { method: "POST", body: makeBody(id, wanted, meta), signal, headers: { ...makeHeaders(wanted), ...(token ? { Authorization: `Bearer ${token}` } : {}) } });
+    const isStream = (response.headers.get("Content-Type") ?? "").startsWith("text/event-stream");
+    return isStream ? readStream(response, id, hear) : readAnswer(response);
+  };
+  const readAnswer = async (response) => {
+    const text = await response.text();
+    try {
+      return { ...parse(text), bytes: text.length };
+    } catch {
+      const challenge = response.headers.get("WWW-Authenticate");
+      return { error: { code: `HTTP ${response.status}`, message: `HTTP ${response.status}: ${text}${challenge ? `\n${challenge}` : ""}` } };
     }
+  };
+  const readStream = async (response, id, hear) => {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
     let bytes = 0;
@@ -241,128 +433,413 @@
         const lines = event.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart());
         if (!lines.length) continue; // a sign of life
         const message = parse(lines.join("\n"));
-        if (message.id === id) return { ...message, status: response.status, bytes };
+        if (message.id === id) return { ...message, bytes };
         hear(message);
       }
     }
   };
 
-  // One call, from its button to what came of it, with all questions between.
-  const showContent = (block) => {
-    if (block.type === "text") return make("pre", { textContent: block.text });
-    if (block.type === "image") return make("img", { src: `data:${block.mimeType};base64,${block.data}`, alt: `An image, ${block.mimeType}` });
-    if (block.type === "audio") return make("audio", { src: `data:${block.mimeType};base64,${block.data}`, controls: true });
-    return make("pre", { textContent: show(block) });
+  // Suggestions for the arguments of prompts and the variables of templates (server/utilities/completion).
+  const makeSuggest = (entry, readValues) => (name, input, row) => {
+    if (!entry.completes.includes(name)) return;
+    const list = row.appendChild(make("datalist", { id: `${input.id}-offered` }));
+    const ref = entry.method === "prompts/get" ? { type: "ref/prompt", name: entry.key } : { type: "ref/resource", uri: entry.key };
+    let timer = 0;
+    const look = async () => {
+      const { [name]: value = "", ...others } = readValues();
+      const pairs = Object.entries({ ref, argument: { name, value }, context: { arguments: others } }).map(([key, one]) => [key, JSON.stringify(one)]);
+      try {
+        const { result, error } = await request({ method: "completion/complete", pairs, headers: {} });
+        if (error) throw new Error(error.message);
+        list.replaceChildren(...result.completion.values.map((one) => make("option", { value: one })));
+      } catch (error) {
+        tell(`no suggestions for ${name}: ${error.message}`, true);
+      }
+    };
+    input.setAttribute("list", list.id);
+    for (const kind of ["focus", "input"]) {
+      input.addEventListener(kind, () => {
+        clearTimeout(timer);
+        timer = setTimeout(look, 150);
+      });
+    }
   };
-  const ask = (place, asked) =>
-    new Promise((resolve) => {
-      const { method, params = {} } = asked;
+
+  // Answers: content as what it is, a list of objects as a table, everything else as JSON.
+  const makeMedia = (mimeType, base64, text) => {
+    const src = `data:${mimeType};base64,${base64}`;
+    if (mimeType?.startsWith("image/")) return make("img", { src, alt: `An image, ${mimeType}` });
+    return mimeType?.startsWith("audio/") ? make("audio", { src, controls: true }) : makePre(text);
+  };
+  const showContent = (block) => {
+    if (block.type === "text") return makePre(block.text);
+    if (block.type === "image" || block.type === "audio") return makeMedia(block.mimeType, block.data, show(block));
+    return block.type === "resource" ? showResource(block.resource) : makePre(show(block));
+  };
+  const showResource = (one) => make("div", {}, make("h3", { textContent: visible(one.uri) }), one.blob === undefined ? makePre(one.text) : makeMedia(one.mimeType, one.blob, show(one)));
+  const showMessage = (one) => make("div", {}, make("h3", { textContent: visible(one.role) }), showContent(one.content));
+  const isTable = (value) => Array.isArray(value) && value.length > 0 && value.every(isObject);
+  const showCell = (value) => (value === undefined ? "" : visible(typeof value === "string" ? value : JSON.stringify(value)));
+  const SHOWN = 200; // rows of a table
+  const showTable = (rows) => {
+    const some = rows.slice(0, SHOWN);
+    const names = [...new Set(some.flatMap(Object.keys))];
+    const head = make("tr", {}, ...names.map((name) => make("th", { scope: "col", textContent: visible(name) })));
+    const body = some.map((row) => make("tr", {}, ...names.map((name) => make("td", {}, make("div", { textContent: showCell(row[name]) })))));
+    const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
+    return make("div", { className: "scroll", tabIndex: 0 }, table, ...(rows.length > SHOWN ? [makeQuiet(`and ${rows.length - SHOWN} more rows, all of them below`)] : []));
+  };
+  const showValue = (value) => {
+    if (isTable(value)) return [showTable(value)];
+    if (!isObject(value) || !Object.values(value).some(isTable)) return [makePre(show(value))];
+    const [tables, others] = [true, false].map((wanted) => Object.entries(value).filter(([, one]) => isTable(one) === wanted));
+    const list = make("dl", {}, ...others.flatMap(([name, one]) => [make("dt", { textContent: visible(name) }), make("dd", { textContent: showCell(one) })]));
+    return [...tables.flatMap(([name, rows]) => [make("h3", { textContent: visible(name) }), showTable(rows)]), ...(others.length ? [list] : [])];
+  };
+  const showAnswer = ({ result, error }) => {
+    if (error) return [makePre([error.message, error.data === undefined ? "" : show(error.data)].filter(Boolean).join("\n"))];
+    if (result.structuredContent !== undefined) return [...showValue(result.structuredContent), ...(result.content ?? []).filter((block) => block.type !== "text").map(showContent)];
+    if (Array.isArray(result.content)) return result.content.map(showContent);
+    if (Array.isArray(result.contents)) return result.contents.map(showResource);
+    return Array.isArray(result.messages) ? result.messages.map(showMessage) : [makePre(show(result))];
+  };
+
+  // Two answers, line by line: what is only in the first, what is only in the second (longest common subsequence).
+  const MOST = 4_000_000; // cells of the table of two texts
+  const compareLines = (before, after) => {
+    if (before.length * after.length > MOST) return [...before.map((line) => ["del", line]), ...after.map((line) => ["ins", line])];
+    const width = after.length + 1;
+    const common = new Uint32Array((before.length + 1) * width);
+    for (let i = before.length - 1; i >= 0; i--) {
+      for (let j = after.length - 1; j >= 0; j--) {
+        common[i * width + j] = before[i] === after[j] ? common[(i + 1) * width + j + 1] + 1 : Math.max(common[(i + 1) * width + j], common[i * width + j + 1]);
+      }
+    }
+    const lines = [];
+    for (let i = 0, j = 0; i < before.length || j < after.length; ) {
+      if (i < before.length && j < after.length && before[i] === after[j]) lines.push(["span", before[i++], j++]);
+      else if (j === after.length || (i < before.length && common[(i + 1) * width + j] >= common[i * width + j + 1])) lines.push(["del", before[i++]]);
+      else lines.push(["ins", after[j++]]);
+    }
+    return lines;
+  };
+  const SIGNS = { del: "- ", ins: "+ ", span: "  " };
+  const showDifference = (before, after) => {
+    const linesOf = ({ answer: { result, error } }) => show(error ?? result.structuredContent ?? result).split("\n");
+    const lines = compareLines(linesOf(before), linesOf(after));
+    return make("pre", {}, ...lines.map(([tag, line]) => make(tag, { textContent: `${SIGNS[tag]}${visible(line)}${tag === "span" ? "\n" : ""}` })));
+  };
+
+  // Calls: the last fifty, the newest first. Views of calls before the page was loaded are made from what was answered.
+  const KEPT = 50;
+  const LONGEST_KEPT = 200_000; // characters of an answer that outlives the page
+  let calls = [];
+  let shown = null;
+  const recallCalls = () => {
+    const kept = recall("calls");
+    calls = kept === null ? [] : parse(kept).map((call) => ({ ...call, progress: make("div") }));
+    listCalls();
+  };
+  const rememberCalls = () => {
+    const kept = calls.filter(({ answer }) => answer && show(answer).length < LONGEST_KEPT).map(({ progress, controller, ...call }) => call);
+    for (; kept.length; kept.pop()) {
+      try {
+        remember("calls", JSON.stringify(kept));
+        return;
+      } catch (error) {
+        if (error.name !== "QuotaExceededError") throw error;
+      }
+    }
+  };
+  const listCalls = () => {
+    calls = calls.slice(0, KEPT);
+    byId("history").replaceChildren(
+      ...calls.map((call) => {
+        const button = makeButton("", () => showCall(call));
+        button.append(make("time", { textContent: call.time }), `${visible(call.key)} `, make("span", { className: call.tone, textContent: call.words }));
+        if (call === shown) button.setAttribute("aria-current", "true");
+        return make("li", {}, button);
+      }),
+    );
+  };
+  const settle = (call, words, tone) => {
+    Object.assign(call, { words, tone });
+    if (call === shown) showCall(call);
+    else listCalls();
+  };
+  const showCall = (call) => {
+    shown = call;
+    byId("outcome").textContent = `${visible(call.key)}: ${call.words}`;
+    byId("outcome").className = call.tone;
+    const { result, error } = call.answer ?? {};
+    const raw = call.answer && make("details", { className: "everything" }, make("summary", { textContent: "Everything that was answered" }), makePre(show(error ?? result)));
+    byId("shown").replaceChildren(makeCallActions(call), call.progress, ...(call.answer ? [...showAnswer(call.answer), raw] : []));
+    listCalls();
+  };
+  const makeCallActions = (call) => {
+    const entry = entryOf(call.id);
+    const { nextCursor, next_cursor: cursor = nextCursor } = call.answer?.result?.structuredContent ?? {};
+    const again = (more) => {
+      const pane = openEntry(entry);
+      pane.form.write({ ...parse(call.input), ...more });
+      pane.run();
+    };
+    return make(
+      "div",
+      { className: "actions" },
+      ...(call.controller ? [makeButton("Cancel", () => call.controller.abort())] : []),
+      ...(entry && typeof cursor === "string" && entry.schema.properties?.cursor ? [makeButton("Next page", () => again({ cursor }), "main")] : []),
+      ...(entry && !call.controller ? [makeButton("Repeat", () => again({}))] : []),
+      ...(call.answer && calls.some((one) => one !== call && one.answer) ? [makeCompare(call)] : []),
+    );
+  };
+  const makeCompare = (call) => {
+    const others = calls.filter((one) => one !== call && one.answer);
+    const names = others.map((one) => `${one.time} ${visible(one.key)}`);
+    const select = make("select", { ariaLabel: "Compare with an earlier answer" }, ...["Compare with …", ...names].map((text, at) => make("option", { textContent: text, value: at })));
+    select.addEventListener("change", () => {
+      all(":scope > pre.difference", byId("shown")).forEach((one) => one.remove());
+      const other = others[select.value - 1];
+      if (other) select.parentElement.after(Object.assign(showDifference(other, call), { className: "difference" }));
+    });
+    return select;
+  };
+
+  // Questions that a call asks, answered where its answer will be.
+  const makeUrl = (url) => make("p", {}, make("a", { href: /^https?:/.test(url) ? url : "#", textContent: visible(url), target: "_blank", rel: "noreferrer noopener" }));
+  const listAnswers = (schema, form) => {
+    const [[name, only] = [], ...others] = Object.entries(schema?.properties ?? {});
+    const isYesOrNo = name !== undefined && !others.length && only?.type === "boolean";
+    if (isYesOrNo && name === "confirm") return [["Run it", () => ["accept", { confirm: true }], "main"], ["Don't", () => ["decline"]]];
+    if (isYesOrNo) return [["Yes", () => ["accept", { [name]: true }], "main"], ["No", () => ["accept", { [name]: false }]], ["Decline", () => ["decline"]]];
+    return [[form ? "Answer" : "Done", () => ["accept", form && JSON.parse(form.read())], "main"], ["Decline", () => ["decline"]], ["Cancel the question", () => ["cancel"]]];
+  };
+  const ask = (place, { method, params = {} }, signal) =>
+    new Promise((resolve, reject) => {
       if (method !== "elicitation/create") {
         resolve({ action: "decline" });
         return;
       }
-      const form = params.requestedSchema ? makeForm(params.requestedSchema) : null;
-      const button = (text, action, name) => make("button", { type: "button", textContent: text, className: name ?? "", onclick: () => answer(action) });
-      const box = make("div", { className: "question" }, make("p", { textContent: params.message ?? "" }));
-      if (params.url) box.append(make("p", {}, make("a", { href: /^https?:/.test(params.url) ? params.url : "#", textContent: params.url, target: "_blank", rel: "noreferrer noopener" })));
-      if (form && Object.keys(params.requestedSchema.properties ?? {}).length) box.append(form.box);
-      box.append(make("div", { className: "actions" }, button(form ? "Answer" : "Done", "accept", "main"), button("Decline", "decline"), button("Cancel", "cancel")));
-      const answer = (action) => {
-        let content;
-        try {
-          content = action === "accept" && form ? JSON.parse(form.read()) : undefined;
-        } catch {
-          return; // the field says what is wrong
-        }
-        box.replaceChildren(make("p", { className: "quiet", textContent: `${params.message ?? ""} — ${action}` }));
-        resolve(content === undefined ? { action } : { action, content });
+      const schema = params.requestedSchema;
+      const form = schema ? makeForm(schema) : null;
+      const box = make("div", { className: "question", role: "group", ariaLabel: "Question" }, make("p", { textContent: visible(params.message ?? "") }));
+      const answers = listAnswers(schema, form);
+      const end = (words) => box.replaceChildren(makeQuiet(`${params.message ?? ""} — ${words}`));
+      const answer = (words, choose) => {
+        const chosen = tryTo(choose);
+        if (!chosen) return; // the field says what is wrong
+        const [action, content] = chosen;
+        end(words);
+        byId("answer").focus();
+        resolve(content ? { action, content } : { action });
       };
+      if (params.url) box.append(makeUrl(params.url));
+      if (form && answers[0][0] === "Answer" && Object.keys(schema.properties ?? {}).length) {
+        box.append(form.box);
+        form.write(Object.fromEntries(Object.entries(schema.properties).filter(([, one]) => isObject(one) && "default" in one).map(([name, one]) => [name, one.default])));
+      }
+      box.append(make("div", { className: "actions" }, ...answers.map(([words, choose, name]) => makeButton(words, () => answer(words, choose), name))));
+      signal.addEventListener("abort", () => end("cancelled") ?? reject(signal.reason));
       place.append(box);
       box.querySelector("input, select, textarea, button").focus();
     });
-  const run = async (place, button, stop, method, target, pairs, headers) => {
-    const outcome = make("p", { role: "status", textContent: "running …" });
-    const said = make("div");
-    place.replaceChildren(outcome, said);
-    const controller = new AbortController();
-    stop.hidden = false;
-    button.disabled = true;
-    stop.onclick = () => controller.abort();
+
+  // One call, from its button to what came of it, with all questions between.
+  const makeListener = (place) => {
     let bar = null;
-    const hear = ({ method: heard, params }) => {
-      if (heard === "notifications/progress") {
-        bar ??= said.appendChild(make("p", {}, make("progress"), " ", make("span", { className: "quiet" })));
+    return ({ method, params }) => {
+      if (method === "notifications/progress") {
+        bar ??= place.appendChild(make("p", {}, make("progress", { ariaLabel: "Progress" }), " ", make("span", { className: "quiet" })));
         const [meter, words] = [bar.querySelector("progress"), bar.querySelector("span")];
         if (params.total) [meter.max, meter.value] = [params.total, params.progress];
-        words.textContent = [params.total ? `${params.progress} of ${params.total}` : params.progress, params.message].filter((one) => one !== undefined).join(" · ");
-      } else if (heard === "notifications/message") {
-        said.append(make("p", { className: "quiet", textContent: `${params.level}: ${typeof params.data === "string" ? params.data : show(params.data)}` }));
+        words.textContent = visible([params.total ? `${params.progress} of ${params.total}` : params.progress, params.message].filter((one) => one !== undefined).join(" · "));
+      } else if (method === "notifications/message") {
+        place.append(makeQuiet(`${params.level}: ${typeof params.data === "string" ? params.data : show(params.data)}`));
       }
     };
+  };
+  const makeTrace = () => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
+  const converse = async (call, wanted, trace) => {
+    const { signal } = call.controller;
+    const hear = makeListener(call.progress);
     let spent = 0;
-    let more = [];
+    for (let more = []; ; ) {
+      const start = performance.now();
+      const answer = await request({ ...wanted, pairs: [...wanted.pairs, ...more] }, { signal, trace, hear });
+      spent += performance.now() - start;
+      if (answer.result?.resultType !== "input_required") return { answer, spent };
+      settle(call, "asks you", "");
+      const answers = [];
+      for (const [name, asked] of Object.entries(answer.result.inputRequests ?? {})) answers.push([name, await ask(call.progress, asked, signal)]);
+      more = [["inputResponses", JSON.stringify(Object.fromEntries(answers))]];
+      if (answer.result.requestState !== undefined) more.push(["requestState", JSON.stringify(answer.result.requestState)]);
+      settle(call, "running …", "");
+    }
+  };
+  // A refusal of the server and a failure of the tool are the same on the wire; the record of the call has its ending.
+  const records = new Map();
+  const REFUSED = ["denied", "limited", "invalid"];
+  const expectRecord = (trace) => new Promise((resolve) => records.set(trace, resolve));
+  const judge = async ({ result, error }, record) => {
+    if (result && !result.isError) return "completed";
+    const nothing = new Promise((resolve) => setTimeout(resolve, 1000, {})); // no tool was called, or the log is off
+    const { outcome, reason } = await Promise.race([record, nothing]);
+    const why = [reason, error?.code].filter((one) => one !== undefined && one !== null).join(", ");
+    return `${error || REFUSED.includes(outcome) ? "refused by the server" : "the tool failed"}${why ? ` (${why})` : ""}`;
+  };
+  const run = async (entry, input) => {
+    const trace = makeTrace();
+    const record = expectRecord(trace);
+    const call = { id: entry.id, key: entry.key, input, time: new Date().toTimeString().slice(0, 8), progress: make("div"), controller: new AbortController() };
+    calls.unshift(call);
+    shown = call;
+    settle(call, "running …", "");
     try {
-      for (;;) {
-        const start = performance.now();
-        const answer = await request(method, target, [...pairs, ...more], headers, controller.signal, hear);
-        spent += performance.now() - start;
-        const { result, error, bytes } = answer;
-        if (result?.resultType === "input_required") {
-          outcome.textContent = "asks you";
-          const answers = [];
-          for (const [name, asked] of Object.entries(result.inputRequests ?? {})) answers.push([name, await ask(said, asked)]);
-          more = [["inputResponses", JSON.stringify(Object.fromEntries(answers))]];
-          if (result.requestState !== undefined) more.push(["requestState", JSON.stringify(result.requestState)]);
-          outcome.textContent = "running …";
-          continue;
-        }
-        const isWrong = error || result.isError;
-        outcome.className = isWrong ? "grave" : "calm";
-        const size = bytes === undefined ? "" : `, ${bytes.toLocaleString("en")} bytes`;
-        outcome.textContent = `${error ? "error" : result.isError ? "the tool says that it failed" : "completed"} in ${spent.toFixed(1)} ms${size}`;
-        if (error) said.append(make("pre", { textContent: [error.message, error.data === undefined ? "" : show(error.data)].filter(Boolean).join("\n") }));
-        else if (result.structuredContent !== undefined) said.append(make("pre", { textContent: show(result.structuredContent) }), ...result.content.filter((block) => block.type !== "text").map(showContent));
-        else if (Array.isArray(result.content)) said.append(...result.content.map(showContent));
-        else said.append(make("pre", { textContent: show(result) }));
-        said.append(make("details", {}, make("summary", { textContent: "Everything that was answered" }), make("pre", { textContent: show(error ?? result) })));
-        return;
-      }
+      const { answer, spent } = await converse(call, describeRequest(entry, input), trace);
+      const ending = await judge(answer, record);
+      const size = answer.bytes === undefined ? "" : `, ${answer.bytes.toLocaleString("en")} bytes`;
+      call.answer = { result: answer.result, error: answer.error };
+      call.controller = null;
+      settle(call, `${ending} in ${spent.toFixed(1)} ms${size}`, ending === "completed" ? "calm" : "grave");
+      rememberCalls();
     } catch (error) {
-      outcome.className = "grave";
-      outcome.textContent = error.name === "AbortError" ? "cancelled" : `no answer: ${error.message}. The terminal of stubwright dev may say more.`;
+      call.controller = null;
+      settle(call, error.name === "AbortError" ? "cancelled" : `no answer: ${error.message}. The terminal of stubwright dev may say more.`, "grave");
     } finally {
-      stop.hidden = true;
-      button.disabled = false;
+      records.delete(trace);
     }
   };
 
-  // Beside each entry of the page, what tries it.
-  for (const entry of data.entries) {
-    const body = byId(entry.id)?.closest(".body");
-    if (!body) continue;
-    const form = makeForm(entry.schema, entry.id);
-    const button = make("button", { type: "button", className: `main${entry.destructive ? " grave" : ""}`, textContent: entry.verb });
-    const stop = make("button", { type: "button", textContent: "Stop", hidden: true });
-    const place = make("div", { className: "outcome" });
-    const filled = entry.examples.map(({ name, input }) => make("button", { type: "button", textContent: `Fill in: ${name}`, onclick: () => form.write(parse(input)) }));
-    const box = make("section", { className: "try" }, make("h4", { textContent: "Try it" }), form.box, make("div", { className: "actions" }, button, stop, form.toggle, ...filled), place);
-    box.setAttribute("aria-label", `Try ${entry.key}`);
-    button.addEventListener("click", () => {
-      let text;
-      try {
-        text = form.read();
-      } catch {
-        return; // the field says what is wrong
-      }
-      const values = JSON.parse(text);
-      if (entry.method === "resources/read") run(place, button, stop, entry.method, values.uri, [["uri", JSON.stringify(values.uri)]], {});
-      else run(place, button, stop, entry.method, entry.key, [["name", JSON.stringify(entry.key)], ["arguments", text]], makeHeaders(entry.headers, text));
+  // The same call elsewhere. The token is a variable, so that none gets into a chat.
+  const quote = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
+  const toPython = (value) => {
+    if (isRaw(value)) return value.rawJSON;
+    if (Array.isArray(value)) return `[${value.map(toPython).join(", ")}]`;
+    if (isObject(value)) return `{${Object.entries(value).map(([name, one]) => `${toPython(name)}: ${toPython(one)}`).join(", ")}}`;
+    if (typeof value === "string") return visible(JSON.stringify(value));
+    return value === null ? "None" : value === true ? "True" : value === false ? "False" : String(value);
+  };
+  const BEARER = "Authorization: Bearer $TOKEN";
+  const copyCommand = (entry, input) => {
+    const header = data.auth ? ` --header "${BEARER}"` : "";
+    return `stubwright call${header} ${quote(data.url)} ${quote(entry.key)} ${quote(JSON.stringify(parse(input)))}`;
+  };
+  const copyCurl = (entry, input) => {
+    const wanted = describeRequest(entry, input);
+    const meta = { ...META, "io.modelcontextprotocol/clientCapabilities": {} };
+    const headers = Object.entries(makeHeaders(wanted)).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`);
+    return ["curl -sN", quote(data.url), ...headers, ...(data.auth ? [`-H "${BEARER}"`] : []), `--data-raw ${quote(makeBody(1, wanted, meta))}`].join(" \\\n  ");
+  };
+  const copyPython = (entry, input) => {
+    const { method, target } = describeRequest(entry, input);
+    const values = toPython(parse(input));
+    const call = { "tools/call": `call_tool(${toPython(target)}, ${values})`, "prompts/get": `get_prompt(${toPython(target)}, ${values})`, "resources/read": `read_resource(${toPython(target)})` }[method];
+    const url = toPython(data.url);
+    if (!data.client) return `import asyncio\nimport mcp\n\nasync def main():\n    async with mcp.Client(${url}) as client:\n        print(await client.${call})\n\nasyncio.run(main())\n`;
+    const { module, name } = data.client;
+    const headers = data.auth ? ', headers={"Authorization": f"Bearer {os.environ[\'TOKEN\']}"}' : "";
+    const imports = `import asyncio\n${data.auth ? "import os\n" : ""}\nfrom ${module} import ${name}\n`;
+    return `${imports}\nasync def main():\n    async with ${name}.connect(${url}${headers}) as client:\n        print(await client.raw.${call})\n\nasyncio.run(main())\n`;
+  };
+  const makeCopies = (entry, form, place) => {
+    const formats = [...(entry.method === "tools/call" ? [["stubwright call", copyCommand]] : []), ["curl", copyCurl], ["Python", copyPython]];
+    const buttons = formats.map(([name, format]) => {
+      const button = makeButton(name, async () => {
+        const input = tryTo(() => form.read());
+        if (input === undefined) return;
+        const text = format(entry, input);
+        try {
+          await navigator.clipboard.writeText(text);
+          place.replaceChildren(makeQuiet(`Copied as ${name}.`));
+        } catch {
+          place.replaceChildren(makePre(text)); // the browser does not let the page copy
+        }
+      });
+      button.setAttribute("aria-label", `Copy as ${name}`);
+      return button;
     });
+    return make("div", { className: "actions" }, make("span", { className: "quiet", textContent: "Copy as" }), ...buttons);
+  };
+
+  // The panes of entries, made when they are first opened.
+  const panes = new Map();
+  const isWide = matchMedia("(min-width: 1000px)");
+  const entryOf = (id) => data.entries.find((entry) => entry.id === id);
+  const makePane = (entry) => {
+    const form = makeForm(entry.schema, makeSuggest(entry, () => JSON.parse(tryTo(() => form.read(true)) ?? "{}")));
+    const button = makeButton(entry.verb, () => start(), `main${entry.destructive ? " grave" : ""}`);
+    const filled = entry.examples.map(({ name, input }) => makeButton(`Fill in: ${visible(name)}`, () => form.write(parse(input))));
+    const copied = make("div", { role: "status" });
+    const box = make("section", { className: "try", ariaLabel: `Try ${entry.key}` }, form.box, make("div", { className: "actions" }, button, form.toggle, ...filled), makeCopies(entry, form, copied), copied);
+    const start = async () => {
+      const input = button.ariaDisabled === "true" ? undefined : tryTo(() => form.read());
+      if (input === undefined) return;
+      button.ariaDisabled = "true";
+      if (!isWide.matches) byId("answer").scrollIntoView();
+      await run(entry, input);
+      button.ariaDisabled = "false";
+    };
     box.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.target.matches("input")) && !event.target.closest(".question")) button.click();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.target.matches("input"))) start();
     });
-    body.insertBefore(box, body.querySelector(":scope > h4"));
-  }
+    rememberForm(form, entry.id);
+    byId(entry.id).append(box);
+    return { form, run: start, box };
+  };
+  const openEntry = (entry) => {
+    for (const one of all("main > .entry")) one.hidden = one.id !== entry.id;
+    for (const link of all("nav a")) {
+      if (link.hash === `#${entry.id}`) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+    if (!panes.has(entry.id)) panes.set(entry.id, makePane(entry));
+    return panes.get(entry.id);
+  };
+  const route = (isAsked) => {
+    const entry = entryOf(decodeURIComponent(location.hash.slice(1))) ?? data.entries[0];
+    if (!entry) return;
+    const { box } = openEntry(entry);
+    if (!isAsked) return;
+    if (isWide.matches) box.querySelector(":is(input, select, textarea, button):not([hidden] *)").focus();
+    else byId("form").scrollIntoView();
+  };
+
+  // The list: / filters it, arrows go through it, Enter opens, Escape shows all again.
+  const filter = byId("filter");
+  const search = () => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const link of all("nav a")) {
+      const text = byId(link.hash.slice(1)).textContent.toLowerCase();
+      link.parentElement.hidden = !words.every((word) => text.includes(word));
+    }
+    for (const section of all("nav section")) section.hidden = !section.querySelector("li:not([hidden])");
+    byId("nothing").hidden = all("nav li:not([hidden])").length > 0;
+  };
+  const clear = () => {
+    filter.value = "";
+    search();
+  };
+  const step = (by) => {
+    const list = [filter, ...all("nav li:not([hidden]) a")];
+    list[Math.min(Math.max(list.indexOf(document.activeElement) + by, 0), list.length - 1)].focus();
+  };
+  const handleKey = (event) => {
+    const at = document.activeElement;
+    const isInList = document.querySelector("nav").contains(at);
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/" && !at.matches("input, textarea, select")) filter.focus();
+    else if (event.key === "Escape" && at.closest(".drawer[open]")) at.closest(".drawer").open = false;
+    else if (event.key === "Escape" && isInList) clear();
+    else if (event.key === "ArrowDown" && isInList) step(1);
+    else if (event.key === "ArrowUp" && isInList) step(-1);
+    else if (event.key === "Enter" && at === filter) document.querySelector("nav li:not([hidden]) a")?.click();
+    else return;
+    event.preventDefault();
+  };
+  const openLink = (event) => {
+    const link = event.target.closest("nav a");
+    if (link && link.hash === location.hash) route(true); // the same link again is no change of the address
+  };
 
   // Who I am: a token of this run, or one from elsewhere.
   const who = byId("who");
@@ -382,8 +859,8 @@
   };
   const wrong = make("p", { className: "wrong", role: "status" });
   if (!data.auth) {
-    become(null, "anonymous: the manifest has no `auth`");
-    person.append(make("p", { className: "quiet", textContent: "Everybody who reaches this server may call all of it." }));
+    become(null, "anonymous");
+    person.append(make("p", { className: "quiet", textContent: "The manifest has no `auth`: everybody who reaches this server may call all of it." }));
   } else if (data.auth.issues) {
     const subject = make("input", { value: data.auth.subject });
     const claims = make("textarea", { value: JSON.stringify(data.auth.claims), spellcheck: false });
@@ -404,10 +881,10 @@
     person.append(rowOf("subject", subject), row, rowOf("claims", claims, "An object, such as {\"tenant\": \"acme\"}."), make("div", { className: "actions" }, change), wrong);
     now();
   } else {
-    become(null, `nobody: calls need a token of ${data.auth.issuer}`);
+    become(null, "nobody");
     const input = make("input", { type: "password", autocomplete: "off" });
     input.addEventListener("input", () => become(input.value.trim() || null, input.value.trim() ? "whom the token is for" : "nobody"));
-    person.append(rowOf("token", input, "Or start with --scope: then the run has tokens of its own, for whom you choose."));
+    person.append(rowOf("token", input, `Calls need a token of ${data.auth.issuer}. Or start with --scope: then the run has tokens of its own, for whom you choose.`));
   }
 
   // What happens in the run.
@@ -421,12 +898,12 @@
   fetch("/difference").then((response) => response.json()).then((known) => isTold || difference(known), () => {}); // without an answer, the stream says so
   const LONGEST = 1000; // records that are shown
   const note = (time, text, tone) => {
-    const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
-    const item = make("li", { className: tone ?? "" }, make("time", { textContent: time }), text);
+    const pane = byId("journal");
+    const atEnd = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 40;
+    const item = make("li", { className: tone ?? "" }, make("time", { textContent: time }), visible(text));
     lines.append(item);
     while (lines.children.length > LONGEST) lines.firstChild.remove();
-    byId("latest").textContent = text.split("\n")[0];
-    if (atEnd) lines.scrollTop = lines.scrollHeight;
+    if (atEnd) pane.scrollTop = pane.scrollHeight;
     return item;
   };
   const TONES = { ERROR: "grave", CRITICAL: "grave", WARNING: "grave" };
@@ -436,10 +913,13 @@
       const last = lines.lastElementChild ?? note("", "");
       let folded = last.querySelector("details");
       if (!folded) last.append((folded = make("details", {}, make("summary", { textContent: "more" }), make("pre"))));
-      folded.querySelector("pre").textContent += `${text}\n`;
+      folded.querySelector("pre").textContent += `${visible(text)}\n`;
     },
     print: ({ text }) => note("", text),
-    call: ({ time, tool, outcome, reason, duration_ms }) => note(time.slice(11, 19), `${tool ?? "a request"}: ${outcome}${reason ? ` (${reason})` : ""} in ${Math.round(duration_ms)} ms`, outcome === "completed" ? "calm" : "grave"),
+    call: ({ time, tool, outcome, reason, duration_ms, trace }) => {
+      records.get(trace)?.({ outcome, reason });
+      note(time.slice(11, 19), `${tool ?? "a request"}: ${outcome}${reason ? ` (${reason})` : ""} in ${Math.round(duration_ms)} ms`, outcome === "completed" ? "calm" : "grave");
+    },
     compared: (changed, isOld) => {
       if (isOld) return;
       isTold = true;
@@ -460,4 +940,11 @@
     const { kind, ...details } = JSON.parse(event.data);
     heard[kind](details, Number(event.lastEventId) <= data.last);
   };
+
+  filter.addEventListener("input", search);
+  document.addEventListener("keydown", handleKey);
+  document.addEventListener("click", openLink);
+  addEventListener("hashchange", () => route(true));
+  recallCalls();
+  route(false);
 })();

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import shlex
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,9 +50,40 @@ tools:
           schema: {type: object, properties: {sure: {type: boolean}}, required: [sure]}
   - {name: fail, description: Fails., inputSchema: {type: object}}
   - {name: whoami, description: Says who asks., inputSchema: {type: object}}
+  - name: plan
+    description: Repeats a plan. <img src=x onerror=alert(1)>
+    inputSchema:
+      type: object
+      properties:
+        day: {type: string, format: date}
+        at: {type: string, format: date-time}
+        stops:
+          type: array
+          minItems: 1
+          items: {type: object, properties: {city: {type: string}, nights: {type: integer}}, required: [city]}
+        more: {type: object, additionalProperties: {type: integer}, examples: [{rooms: 2}]}
+    stubwright: {policy: {confirm: true}}
+  - name: books
+    description: Lists books.
+    inputSchema: {type: object, properties: {cursor: {type: string}}}
+    outputSchema:
+      type: object
+      properties:
+        books: {type: array, items: {type: object, properties: {title: {type: string}, pages: {type: integer}}}}
+        next_cursor: {type: [string, "null"]}
+  - {name: wait, description: Waits., inputSchema: {type: object}}
+resources:
+  - {uri: "diary://cover", name: cover, mimeType: image/png, stubwright: {file: ./pixel.png}}
+resourceTemplates:
+  - uriTemplate: "diary://books/{title}"
+    name: book
+    stubwright: {complete: {title: [Dune, Duma Key]}}
 """
-ADDED: Final = "  - {name: added, description: Is new., inputSchema: {type: object}}\n"
+ADDED: Final = MANIFEST.replace(
+    "resources:\n", "  - {name: added, description: Is new., inputSchema: {type: object}}\nresources:\n"
+)
 HANDLERS: Final = """\
+import asyncio
 import sys
 from diary_mcp import DiaryHandlers
 
@@ -65,6 +100,21 @@ class Diary(DiaryHandlers):
 
     async def whoami(self, args, ctx):
         return f"{ctx.principal.subject} of {ctx.principal.claims.get('tenant')}"
+
+    async def plan(self, args, ctx):
+        return args.model_dump_json(exclude_unset=True)
+
+    async def books(self, args, ctx):
+        first = not args.cursor
+        books = [{"title": title, "pages": 1} for title in (["<b>Dune", "Emma"] if first else ["Ulysses"])]
+        return {"books": books, "next_cursor": "2" if first else None}
+
+    async def read_book(self, args, ctx):
+        return f"This is {args.title}."
+
+    async def wait(self, args, ctx):
+        await ctx.progress(1)
+        await asyncio.sleep(60)
 
     async def added(self, args, ctx):
         return "new"
@@ -112,7 +162,7 @@ def test_a_journal_keeps_the_last_events_and_lets_all_go_at_its_end() -> None:
 def opened() -> Iterator[tuple[Workbench, httpx2.Client, str]]:
     """A workbench, a client that has its cookie, and its address."""
     with Workbench("127.0.0.1", 0) as bench:
-        bench.desk.page = "<p>the page"
+        bench.desk.page, bench.desk.docs = "<p>the page", "<p>the docs"
         address = bench.origins[0]
         with httpx2.Client(follow_redirects=True) as client:
             assert client.get(bench.url).text == "<p>the page"
@@ -121,7 +171,8 @@ def opened() -> Iterator[tuple[Workbench, httpx2.Client, str]]:
 
 def test_only_who_has_the_key_gets_the_page() -> None:
     with opened() as (bench, client, address):
-        for path in ("/", "/events", "/difference", "/?key=", "/?key=wrong", f"/?key={bench.desk.key}x"):
+        assert client.get(f"{address}/docs").text == "<p>the docs"
+        for path in ("/", "/docs", "/events", "/difference", "/?key=", "/?key=wrong", f"/?key={bench.desk.key}x"):
             assert httpx2.get(f"{address}{path}").status_code == 403, path
         assert httpx2.post(f"{address}/token", json={}).status_code == 403
         answer = httpx2.get(bench.url, follow_redirects=False)
@@ -202,6 +253,7 @@ def project(tmp_path: Path) -> Path:
     write(tmp_path / "pyproject.toml", '[tool.stubwright]\nmanifests = ["diary.yaml"]\n')
     write(tmp_path / "diary.yaml", MANIFEST)
     write(tmp_path / "diary.py", HANDLERS)
+    shutil.copy(Path(__file__).parents[2] / "specs" / "everything" / "files" / "pixel.png", tmp_path)
     for words in (
         ["init", "-q"],
         ["add", "."],
@@ -222,7 +274,7 @@ def test_a_run_is_seen_in_the_terminal_and_on_the_page(project: Path) -> None:
         dev(project, "--scope", "diary:read", "--claim", "tenant=acme") as it,
         httpx2.Client(follow_redirects=True) as client,
     ):
-        it.says("the list of 3 tools costs a model ")
+        it.says("the list of 6 tools costs a model ")
         address = address_of(it)
         token = re.search(r"TOKEN=(\S+)", it.says("TOKEN="))
         assert token is not None
@@ -230,7 +282,9 @@ def test_a_run_is_seen_in_the_terminal_and_on_the_page(project: Path) -> None:
         text = client.get(address).text
         assert "http://127.0.0.1" in re.findall(r"connect-src &#39;self&#39; (\S+);", text)[0]
         data = json.loads(re.findall(r'id="workbench-data">(.*)</script>', text)[0])
-        assert [entry["key"] for entry in data["entries"]] == ["lend", "fail", "whoami"]
+        assert [entry["key"] for entry in data["entries"]] == [
+            *("lend", "fail", "whoami", "plan", "books", "wait", "diary://cover", "diary://books/{title}")
+        ]
         assert data["auth"]["claims"] == {"tenant": "acme"}
         headers = {"Authorization": f"Bearer {token[1]}", "Accept": "application/json, text/event-stream"}
         meta = {
@@ -244,7 +298,7 @@ def test_a_run_is_seen_in_the_terminal_and_on_the_page(project: Path) -> None:
         assert answer.headers["Access-Control-Allow-Origin"] == data_origin(address)
         assert httpx2.post(it.url, json=body, headers={**headers, "Origin": "http://evil.example"}).status_code == 403
         it.says("whoami: completed in ")
-        write(project / "diary.yaml", MANIFEST + ADDED)
+        write(project / "diary.yaml", ADDED)
         it.says("since the last commit: 1 breaking, 2 compatible; suggested: a minor version, 1.0.0 → 1.1.0")
         write(project / "diary.yaml", "tools: [")
         it.says("the server of the last good save continues")
@@ -286,23 +340,48 @@ def test_a_browser_tries_everything(chromium: browser.Browser, project: Path) ->
         said: Any = chromium.run(
             Path(__file__).parents[1] / "peers" / "workbench.mjs",
             address,
-            lambda: write(project / "diary.yaml", MANIFEST + ADDED),
+            lambda: write(project / "diary.yaml", ADDED),
         )
-    assert (said["console"], said["errors"], said["violations"]) == ([], [], [])
+    assert (said["errors"], said["violations"]) == ([], [])
+    assert [line.partition(":")[2].split(" with ")[-1] for line in said["console"]] == ["a status of 400 (Bad Request)"]
     assert said["address"] == f"{data_origin(address)}/", "the key does not stay in the address"
-    assert said["labels"][:3] == ["title required", "days", "shelf"]
+    assert said["docs"] == "lend", "the documentation of the tool is open in another tab"
+    assert said["panes"] == {"wide": "in sight", "phone": "one after the other"}
+    assert said["labels"] == ["title required", "days", "shelf"]
     assert said["wrong"] == "many is not a number"
     assert said["question"] == "Is it really yours?"
-    assert said["lent"][0].startswith("completed in ")
+    assert said["lent"][0].startswith("lend: completed in ")
     assert '"days": 12345678901234567890' in said["lent"][1]
     assert '"shelf": "blue"' in said["lent"][1]
     assert '"sure": true' in said["lent"][1]
     assert said["progress"] == [1, 2]
     assert "info: looking for it" in said["heard"]
     assert json.loads(said["json"]) == {"title": "Dûne ☃", "days": 12345678901234567890, "shelf": "blue"}
-    assert said["failed"].startswith("the tool says that it failed in ")
+    assert said["failed"].startswith("fail: the tool failed (")
     assert (said["traceback"], said["blocked"]) == (1, 1)
     assert said["whoami"][1] == "bob of acme"
+    assert said["refused"].startswith("lend: refused by the server (scope, -32602)")
     assert said["kept"] == "Dûne ☃"
     assert said["summary"].startswith("1 breaking, 2 compatible")
     assert "`added`" in said["changes"]
+    assert said["bounds"] == "at least 1 item"
+    assert said["skeleton"] == {"rooms": 2}
+    assert said["declined"].startswith("plan: refused by the server (not_confirmed)")
+    plan = json.loads(said["plan"])
+    assert (plan["day"], plan["stops"]) == ("2026-12-24", [{"city": "Rome", "nights": 2}, {"city": "Bari"}])
+    assert plan["more"] == {"rooms": 2}
+    assert datetime.fromisoformat(plan["at"]) == datetime(2026, 12, 24, 18, 30, tzinfo=UTC)
+    assert said["books"] == [["title", "pages", "<b>Dune", "1", "Emma", "1"], ["title", "pages", "Ulysses", "1"]]
+    assert {'+ "title": "Ulysses"', '- "title": "Emma"'} <= {
+        " ".join(line.strip(",").split()) for line in said["difference"]
+    }
+    assert said["cancelled"] == "wait: cancelled"
+    assert said["image"] == 1
+    assert said["offered"] == ["Dune", "Duma Key"]
+    assert said["read"] == "This is Dune."
+    command, curl, python = said["copied"]
+    assert shlex.split(command)[:4] == ["stubwright", "call", "--header", "Authorization: Bearer $TOKEN"]
+    assert shlex.split(command)[5:] == ["plan", said["sent"]]
+    assert json.loads(shlex.split(curl)[-1])["params"]["arguments"] == json.loads(said["sent"])
+    assert ast.literal_eval(re.findall(r'call_tool\("plan", (.*)\)\)\n', python)[0]) == json.loads(said["sent"])
+    assert said["history"] == said["recalled"], "calls outlive the page"

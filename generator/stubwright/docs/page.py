@@ -10,7 +10,6 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,41 +35,38 @@ _BRIEF: Final = 200
 """The most characters of a description that are next to a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """An extension of the page: a template that extends the page's, with a style and its own script.
-
-    Attributes:
-        folder: The folder below the templates with `extension.html.jinja`, `style.css` and `script.js`.
-        policy: Further directives of the content security policy.
-        data: What the script is given, as JSON.
-    """
-
-    folder: str
-    policy: str
-    data: Any
-
-
-def render(view: View, extension: Extension | None = None) -> str:
+def render(view: View) -> str:
     """Render the page of a server."""
-    folders = ("docs", *([extension.folder] if extension else []))
-    style, script = ("\n".join(_read_asset(folder, name) for folder in folders) for name in ("style.css", "script.js"))
-    policy = (
+    return render_page("docs", view, revisions=revisions.REVISIONS, unit=tokens.name_unit())
+
+
+def render_page(folder: str, view: View, *, policy: str = "", data: Any = None, **values: Any) -> str:
+    """Render the page of a server by the template, the style and the script of a folder, and what all pages share.
+
+    Args:
+        folder: The folder below the templates with `page.html.jinja`, `style.css` and `script.js`.
+        view: The server.
+        policy: Further directives of the content security policy.
+        data: Data for the script, which is JSON.
+        values: Further values for the template.
+    """
+    style = "\n".join((_read_asset("docs", "base.css"), _read_asset(folder, "style.css")))
+    script = "\n".join((_read_asset("docs", "theme.js"), _read_asset(folder, "script.js")))
+    own = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     return (
         _make_environment()
-        .get_template(f"{extension.folder}/extension.html.jinja" if extension else "docs/page.html.jinja")
+        .get_template(f"{folder}/page.html.jinja")
         .render(
             view=view,
-            data=Markup(_escape_data(extension.data)) if extension else None,  # noqa: S704 - no markup is left in it
+            data=Markup(_escape_data(data)),  # noqa: S704 - no markup is left in it
             style=Markup(style),  # noqa: S704 - our own, as the next two are
             script=Markup(script),  # noqa: S704
             generator=Markup(GENERATOR),  # noqa: S704
-            policy=f"{policy}; {extension.policy}" if extension else policy,
-            revisions=revisions.REVISIONS,
-            unit=tokens.name_unit(),
+            policy=f"{own}; {policy}" if policy else own,
+            **values,
         )
     )
 

@@ -25,7 +25,7 @@ DEEPEST: Final = 8
 
 _TEXTS: Final = frozenset({"description", "title", "type", "$schema", "$id", "id", "$anchor", "$dynamicAnchor"})
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
-_BOUNDS: Final[Mapping[str, str]] = {
+BOUNDS: Final[Mapping[str, str]] = {
     "minimum": "≥ {}",
     "exclusiveMinimum": "> {}",
     "maximum": "≤ {}",
@@ -40,6 +40,8 @@ _BOUNDS: Final[Mapping[str, str]] = {
     "minContains": "at least {} of them",
     "maxContains": "at most {} of them",
 }
+"""The words for a bound: its value for `{}`, and the plural for `{s}`."""
+
 _OPTIONS: Final = {"anyOf": "any of these", "oneOf": "one of these"}
 _SINGLE: Final = {
     "additionalItems": "each further item",
@@ -256,8 +258,8 @@ class _Reader:
         for keyword, value in schema.items():
             if keyword in _TEXTS or keyword in KEYWORDS or keyword in _REUSABLE:
                 continue
-            if keyword in _BOUNDS and not isinstance(value, bool):
-                yield Note(_BOUNDS[keyword].format(_to_json(value), s="" if value == 1 else "s"))
+            if keyword in BOUNDS and not isinstance(value, bool):
+                yield Note(BOUNDS[keyword].format(_to_json(value), s="" if value == 1 else "s"))
             elif keyword == "enum" and isinstance(value, list):
                 yield Note("one of", tuple(map(_to_json, value)))
             elif keyword == "const":

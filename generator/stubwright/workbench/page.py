@@ -1,4 +1,4 @@
-"""The page: the page of `docs`, with a form for each entry, the caller, recent changes, and the log.
+"""The workbench: a list of tools, resources and prompts, with a form for each, answers, calls, changes, and the log.
 
 The script of the page calls the server itself, so that it shows the same results as any client.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from stubwright import __version__
-from stubwright.docs import page, views
+from stubwright import __version__, naming
+from stubwright.docs import page as docs
+from stubwright.docs import tables, views
 from stubwright_runtime.mcp import revisions, vocabulary
 from stubwright_runtime.mcp.parameter_headers import list_mirrored
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from stubwright import ir
-
-_EXPRESSION: Final = re.compile(r"\{[^}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +46,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page, and a digest of its content. An open page is outdated if the digest differs."""
+    """A page, its documentation, and a digest of its content. An open page is outdated if the digest differs."""
 
     text: str
+    docs: str
     digest: str
 
 
@@ -83,10 +82,19 @@ def render(
         "digest": digest,
         "last": last,
         "entries": entries,
+        "bounds": tables.BOUNDS,
+        "client": _name_client(manifest),
         "auth": None if identity is None else asdict(identity),
     }
     policy = f"connect-src 'self' {parts.scheme}://{parts.netloc}; img-src data:; media-src data:"
-    return Page(page.render(view, page.Extension("workbench", policy, data)), digest)
+    text = docs.render_page("workbench", view, policy=policy, data=data)
+    return Page(text, docs.render(view), digest)
+
+
+def _name_client(manifest: ir.Manifest) -> Mapping[str, str] | None:
+    if "client" not in manifest.emit:
+        return None
+    return {"module": manifest.package, "name": naming.name_client_class(manifest.stem)}
 
 
 def _list_tools(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
@@ -99,6 +107,7 @@ def _list_tools(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
             "method": "tools/call",
             "destructive": tool.annotations.get("destructiveHint") is True,
             "schema": schema,
+            "completes": [],
             "headers": [{"path": list(mirrored.path), "header": mirrored.name} for mirrored in list_mirrored(schema)],
             "examples": [{"name": example.name, "input": json.dumps(example.input)} for example in tool.examples],
         }
@@ -114,27 +123,25 @@ def _list_primitives(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
                 "verb": "Get" if is_prompt else "Read",
                 "method": "prompts/get" if is_prompt else "resources/read",
                 "destructive": False,
-                "schema": _make_prompt_schema(primitive) if is_prompt else _make_uri_schema(primitive.key),
+                "schema": _make_argument_schema(primitive),
+                "completes": primitive.completed,
                 "headers": [],
                 "examples": [],
             }
 
 
-def _make_prompt_schema(primitive: ir.Primitive) -> dict[str, Any]:
-    """Return a schema of a prompt's arguments, which are texts (MCP 2025-06-18, server/prompts)."""
+def _make_argument_schema(primitive: ir.Primitive) -> dict[str, Any]:
+    """Return a schema of the arguments of a prompt, which are texts (server/prompts), or of a URI template."""
+    text = {"type": "string"}
     arguments = primitive.arguments or ()
     return {
         "type": "object",
         "properties": {
-            argument.name: {"type": "string", **({"description": argument.description} if argument.description else {})}
+            argument.name: {
+                **({"type": "array", "items": text} if argument.many else text),
+                **({"description": argument.description} if argument.description else {}),
+            }
             for argument in arguments
         },
         "required": [argument.name for argument in arguments if argument.required],
     }
-
-
-def _make_uri_schema(key: str) -> dict[str, Any]:
-    """Return a schema of the names of a resource: a URI, or the variables of a template."""
-    fixed = _EXPRESSION.search(key) is None
-    uri = {"type": "string", **({"const": key} if fixed else {"description": f"such as {key}"})}
-    return {"type": "object", "properties": {"uri": uri}, "required": ["uri"]}

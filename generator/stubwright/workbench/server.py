@@ -57,6 +57,7 @@ class PageContent:
     Attributes:
         journal: What happens.
         page: The text of the page; empty before anything is served.
+        docs: The text of its documentation; empty as well.
         difference: What has changed.
         issue: Makes a token of a subject, scopes and claims; None where this run makes none.
         key: What requests must have.
@@ -64,6 +65,7 @@ class PageContent:
 
     journal: Journal = field(default_factory=Journal)
     page: str = ""
+    docs: str = ""
     difference: Difference = field(default=Difference("comparing …", ""))
     issue: Callable[[str, Sequence[str], Mapping[str, Any]], str] | None = None
     key: str = field(default_factory=lambda: secrets.token_urlsafe(24))
@@ -122,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """Answer `/`, the page, `/difference`, what has changed, and `/events`, what happens."""
+        """Answer the page at `/`, and `/docs`, `/difference` (what has changed) and `/events` (what happens)."""
         address = urlsplit(self.path)
         given = parse_qs(address.query).get("key", [""])[0]
         # `compare_digest` refuses strings that are not ASCII, so that bytes are compared.
@@ -133,6 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         elif address.path == "/":
             self._answer(HTTPStatus.OK, self.server.desk.page or _WAITING, "text/html; charset=utf-8")
+        elif address.path == "/docs":
+            self._answer(HTTPStatus.OK, self.server.desk.docs or _WAITING, "text/html; charset=utf-8")
         elif address.path == "/difference":
             self._answer(HTTPStatus.OK, json.dumps(asdict(self.server.desk.difference)), "application/json")
         elif address.path == "/events":

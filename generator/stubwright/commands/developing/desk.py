@@ -103,7 +103,7 @@ class Reporter:
         desk.issue = _make_issue(identity, auth) if auth and identity is not None else None
         known = _describe_identity(identity, manifest, auth) if auth else None
         html = page.render(manifest, source, url=url, identity=known, last=desk.journal.last)
-        desk.page = html.text
+        desk.page, desk.docs = html.text, html.docs
         desk.journal.add("saved", digest=html.digest)
 
     def _compare(self, save: int, saved: Version) -> None:
