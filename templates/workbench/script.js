@@ -193,12 +193,13 @@
     const boxes = offered.map(([value, title]) => [JSON.stringify(value), make("input", { type: "checkbox" }), title ?? String(value)]);
     const node = make("div", { className: "checks", role: "group", ariaLabel: field.name }, ...boxes.map(([, input, title]) => make("label", {}, input, ` ${visible(title)}`)));
     const chosen = () => boxes.filter(([, input]) => input.checked).map(([text]) => text);
+    const order = (value) => boxes.map(([text]) => text).filter((text) => value.some((one) => JSON.stringify(one) === text));
     return {
       node,
       isEmpty: () => !chosen().length,
-      fits: (value) => Array.isArray(value) && value.every((one) => boxes.some(([text]) => text === JSON.stringify(one))),
+      fits: (value) => Array.isArray(value) && JSON.stringify(value) === `[${order(value).join(",")}]`,
       read: () => (chosen().length || field.isRequired ? `[${chosen().join(",")}]` : undefined),
-      write: (value) => boxes.forEach(([text, input]) => (input.checked = (value ?? []).some((one) => JSON.stringify(one) === text))),
+      write: (value) => boxes.forEach(([text, input]) => (input.checked = order(value ?? []).includes(text))),
     };
   };
   const makeGroup = (field) => {
@@ -219,7 +220,12 @@
   const makeRows = (field) => {
     const list = make("div");
     let rows = [];
-    const number = () => rows.forEach(({ part, remove }, at) => part.rename(`${field.name} ${at + 1}`) ?? remove.setAttribute("aria-label", `Remove ${field.name} ${at + 1}`));
+    const number = () => {
+      for (const [at, { part, remove }] of rows.entries()) {
+        part.rename(`${field.name} ${at + 1}`);
+        remove.setAttribute("aria-label", `Remove ${field.name} ${at + 1}`);
+      }
+    };
     const add = () => {
       const part = makeField("", field.schema.items, field.root, { isRequired: true, depth: field.depth + 1 });
       const remove = makeButton("Remove", () => {
@@ -245,7 +251,7 @@
       node: make("div", { className: "rows" }, list, more),
       isEmpty: () => !rows.length,
       fits: (value) => Array.isArray(value) && value.every(probe.fits),
-      read: (isSilent) => (rows.length || field.isRequired ? `[${rows.map(({ part }) => part.read(isSilent) ?? "null").join(",")}]` : undefined),
+      read: (isSilent) => (rows.length || field.isRequired ? `[${rows.map(({ part }) => part.read(isSilent)).filter((text) => text !== undefined).join(",")}]` : undefined),
       write: (value) => {
         rows = [];
         list.replaceChildren();
@@ -263,8 +269,9 @@
     if (type === "string") return makeText(field);
     if (type === "integer" || type === "number") return makeNumber(field);
     if (type === "array" && isObject(schema.items) && depth < DEEPEST) {
-      const items = choicesOf(follow(schema.items, root));
-      return items ? makeChecks(field, items) : makeRows(field);
+      const items = follow(schema.items, root);
+      const isChosen = choicesOf(items) && typeOf(items) !== "boolean";
+      return isChosen ? makeChecks(field, choicesOf(items)) : makeRows(field);
     }
     return type === "object" && isObject(schema.properties) && !schema.oneOf && !schema.anyOf && depth < DEEPEST ? makeGroup(field) : makeJson(field);
   };
@@ -289,7 +296,7 @@
       ...control,
       name,
       row,
-      rename: (text) => void (title.textContent = visible(text)),
+      rename: (text) => (title.textContent = visible(text)),
       read: (isSilent) => {
         wrong.hidden = true;
         try {
@@ -311,7 +318,8 @@
     const hasFields = Object.keys(schema.properties ?? {}).length > 0;
     const group = makeGroup({ schema: { ...schema, properties: schema.properties ?? {} }, root: given, isRequired: true, depth: 0, suggest });
     const whole = makeField("arguments", hasFields || schema.additionalProperties !== false ? schema : {}, given, { depth: DEEPEST });
-    const box = make("div", {}, group.node, whole.row);
+    const note = make("p", { className: "quiet", role: "status" });
+    const box = make("div", {}, group.node, whole.row, note);
     const toggle = makeButton("", () => change(), "toggle");
     let asJson = false;
     const turn = (toJson) => {
@@ -324,7 +332,7 @@
     const write = (value, toJson = asJson) => {
       turn(toJson || !group.fits(value));
       (asJson ? whole : group).write(value);
-      if (asJson && !toJson) tell("These arguments have more than the form has fields for; they stay as JSON.", true);
+      note.textContent = asJson && !toJson ? "These arguments have more than the form has fields for; they stay as JSON." : "";
     };
     const change = () => {
       const text = tryTo(() => read());
@@ -442,6 +450,7 @@
   // Suggestions for the arguments of prompts and the variables of templates (server/utilities/completion).
   const makeSuggest = (entry, readValues) => (name, input, row) => {
     if (!entry.completes.includes(name)) return;
+    const wrong = row.querySelector(".wrong");
     const list = row.appendChild(make("datalist", { id: `${input.id}-offered` }));
     const ref = entry.method === "prompts/get" ? { type: "ref/prompt", name: entry.key } : { type: "ref/resource", uri: entry.key };
     let timer = 0;
@@ -451,9 +460,11 @@
       try {
         const { result, error } = await request({ method: "completion/complete", pairs, headers: {} });
         if (error) throw new Error(error.message);
+        wrong.hidden = true;
         list.replaceChildren(...result.completion.values.map((one) => make("option", { value: one })));
       } catch (error) {
-        tell(`no suggestions for ${name}: ${error.message}`, true);
+        wrong.textContent = visible(`no suggestions: ${error.message}`);
+        wrong.hidden = false;
       }
     };
     input.setAttribute("list", list.id);
@@ -538,7 +549,7 @@
   const recallCalls = () => {
     const kept = recall("calls");
     calls = kept === null ? [] : parse(kept).map((call) => ({ ...call, progress: make("div") }));
-    listCalls();
+    if (calls.length) showCall(calls[0]);
   };
   const rememberCalls = () => {
     const kept = calls.filter(({ answer }) => answer && show(answer).length < LONGEST_KEPT).map(({ progress, controller, ...call }) => call);
@@ -594,7 +605,7 @@
     );
   };
   const makeCompare = (call) => {
-    const others = calls.filter((one) => one !== call && one.answer);
+    const others = calls.filter((one) => one !== call && one.answer).sort((one, other) => (other.id === call.id) - (one.id === call.id));
     const names = others.map((one) => `${one.time} ${visible(one.key)}`);
     const select = make("select", { ariaLabel: "Compare with an earlier answer" }, ...["Compare with …", ...names].map((text, at) => make("option", { textContent: text, value: at })));
     select.addEventListener("change", () => {
@@ -639,7 +650,10 @@
         form.write(Object.fromEntries(Object.entries(schema.properties).filter(([, one]) => isObject(one) && "default" in one).map(([name, one]) => [name, one.default])));
       }
       box.append(make("div", { className: "actions" }, ...answers.map(([words, choose, name]) => makeButton(words, () => answer(words, choose), name))));
-      signal.addEventListener("abort", () => end("cancelled") ?? reject(signal.reason));
+      signal.addEventListener("abort", () => {
+        end("cancelled");
+        reject(signal.reason);
+      });
       place.append(box);
       box.querySelector("input, select, textarea, button").focus();
     });

@@ -78,6 +78,10 @@ resourceTemplates:
   - uriTemplate: "diary://books/{title}"
     name: book
     stubwright: {complete: {title: [Dune, Duma Key]}}
+prompts:
+  - name: letter
+    arguments: [{name: tone}]
+    stubwright: {messages: [{role: user, text: "Write in {{tone}}."}], complete: {tone: [prose]}}
 """
 ADDED: Final = MANIFEST.replace(
     "resources:\n", "  - {name: added, description: Is new., inputSchema: {type: object}}\nresources:\n"
@@ -283,7 +287,7 @@ def test_a_run_is_seen_in_the_terminal_and_on_the_page(project: Path) -> None:
         assert "http://127.0.0.1" in re.findall(r"connect-src &#39;self&#39; (\S+);", text)[0]
         data = json.loads(re.findall(r'id="workbench-data">(.*)</script>', text)[0])
         assert [entry["key"] for entry in data["entries"]] == [
-            *("lend", "fail", "whoami", "plan", "books", "wait", "diary://cover", "diary://books/{title}")
+            *("lend", "fail", "whoami", "plan", "books", "wait", "diary://cover", "diary://books/{title}", "letter")
         ]
         assert data["auth"]["claims"] == {"tenant": "acme"}
         headers = {"Authorization": f"Bearer {token[1]}", "Accept": "application/json, text/event-stream"}
@@ -377,8 +381,8 @@ def test_a_browser_tries_everything(chromium: browser.Browser, project: Path) ->
     }
     assert said["cancelled"] == "wait: cancelled"
     assert said["image"] == 1
-    assert said["offered"] == ["Dune", "Duma Key"]
-    assert said["read"] == "This is Dune."
+    assert said["offered"] == [["Dune", "Duma Key"], ["prose"]]
+    assert said["read"] == ["This is Dune.", "Write in prose."]
     command, curl, python = said["copied"]
     assert shlex.split(command)[:4] == ["stubwright", "call", "--header", "Authorization: Bearer $TOKEN"]
     assert shlex.split(command)[5:] == ["plan", said["sent"]]

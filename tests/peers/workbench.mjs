@@ -131,20 +131,24 @@ await answer.locator("progress").waitFor();
 await answer.getByRole("button", { name: "Cancel" }).click();
 said.cancelled = await done("wait");
 
-// A resource that is an image, and a template with suggestions
+// A resource that is an image, and suggestions for a template and a prompt
 await open("diary://cover");
 await call("Read");
 await answer.locator("img").waitFor();
 said.image = await answer.locator("img").evaluate((image) => image.naturalWidth);
-await open("diary://books/{title}");
-const title = form.getByRole("combobox");
-await title.fill("Du");
-await form.locator("datalist option").nth(1).waitFor({ state: "attached" });
-said.offered = await form.locator("datalist option").evaluateAll((all) => all.map((one) => one.value));
-await title.fill("Dune");
-await call("Read");
-await done("diary://books/{title}".replace(/[{}]/g, "\\$&"));
-said.read = await answer.locator("pre").first().innerText();
+said.offered = [];
+said.read = [];
+for (const [name, typed, chosen, verb] of [["diary://books/{title}", "Du", "Dune", "Read"], ["letter", "p", "prose", "Get"]]) {
+  await open(name);
+  const field = form.getByRole("combobox");
+  await field.fill(typed);
+  await form.locator("datalist option").first().waitFor({ state: "attached" });
+  said.offered.push(await form.locator("datalist option").evaluateAll((all) => all.map((one) => one.value)));
+  await field.fill(chosen);
+  await call(verb);
+  await outcome.filter({ hasText: `${name}: completed` }).waitFor();
+  said.read.push(await answer.locator("pre").first().innerText());
+}
 
 // Another caller: the handler sees whom the token is for, and the server refuses what its scopes lack
 await page.click("#identity > summary");
