@@ -289,6 +289,10 @@ def test_a_run_is_seen_in_the_terminal_and_on_the_page(project: Path) -> None:
         assert [entry["key"] for entry in data["entries"]] == [
             *("lend", "fail", "whoami", "plan", "books", "wait", "diary://cover", "diary://books/{title}", "letter")
         ]
+        book, letter = data["entries"][-2:]
+        assert (book["completes"], book["schema"]["properties"]) == (["title"], {"title": {"type": "string"}})
+        assert (letter["completes"], letter["schema"]["required"]) == (["tone"], [])
+        assert (data["bounds"]["minItems"], data["client"]["name"]) == ("at least {} item{s}", "DiaryClient")
         assert data["auth"]["claims"] == {"tenant": "acme"}
         headers = {"Authorization": f"Bearer {token[1]}", "Accept": "application/json, text/event-stream"}
         meta = {
