@@ -96,7 +96,7 @@
   const makeInput = (tag, { id }, properties) => make(tag, { id, autocomplete: "off", spellcheck: false, ...properties });
   const makeChoice = (field, offered) => {
     const texts = offered.map(([value, title]) => [JSON.stringify(value), title ?? (typeof value === "string" ? value : JSON.stringify(value))]);
-    const options = [...(field.isRequired ? [] : [["", "(left out)"]]), ...texts];
+    const options = [...(field.isRequired ? [] : [["", "(not set)"]]), ...texts];
     const input = make("select", { id: field.id }, ...options.map(([value, title]) => make("option", { value, textContent: visible(title) })));
     const first = input.value;
     return {
@@ -332,7 +332,7 @@
     const write = (value, toJson = asJson) => {
       turn(toJson || !group.fits(value));
       (asJson ? whole : group).write(value);
-      note.textContent = asJson && !toJson ? "These arguments have more than the form has fields for; they stay as JSON." : "";
+      note.textContent = asJson && !toJson ? "The form lacks fields for some of these arguments, so they stay JSON." : "";
     };
     const change = () => {
       const text = tryTo(() => read());
@@ -583,7 +583,7 @@
     byId("outcome").textContent = `${visible(call.key)}: ${call.words}`;
     byId("outcome").className = call.tone;
     const { result, error } = call.answer ?? {};
-    const raw = call.answer && make("details", { className: "everything" }, make("summary", { textContent: "Everything that was answered" }), makePre(show(error ?? result)));
+    const raw = call.answer && make("details", { className: "everything" }, make("summary", { textContent: "Full response" }), makePre(show(error ?? result)));
     byId("shown").replaceChildren(makeCallActions(call), call.progress, ...(call.answer ? [...showAnswer(call.answer), raw] : []));
     listCalls();
   };
@@ -682,7 +682,7 @@
       const answer = await request({ ...wanted, pairs: [...wanted.pairs, ...more] }, { signal, trace, hear });
       spent += performance.now() - start;
       if (answer.result?.resultType !== "input_required") return { answer, spent };
-      settle(call, "asks you", "");
+      settle(call, "waiting for your answer", "");
       const answers = [];
       for (const [name, asked] of Object.entries(answer.result.inputRequests ?? {})) answers.push([name, await ask(call.progress, asked, signal)]);
       more = [["inputResponses", JSON.stringify(Object.fromEntries(answers))]];
@@ -855,7 +855,7 @@
     if (link && link.hash === location.hash) route(true); // the same link again is no change of the address
   };
 
-  // Who I am: a token of this run, or one from elsewhere.
+  // The identity: a token of this run, or one that another issuer signed.
   const who = byId("who");
   const person = byId("person");
   const become = (given, name) => {
@@ -874,14 +874,14 @@
   const wrong = make("p", { className: "wrong", role: "status" });
   if (!data.auth) {
     become(null, "anonymous");
-    person.append(make("p", { className: "quiet", textContent: "The manifest has no `auth`: everybody who reaches this server may call all of it." }));
+    person.append(make("p", { className: "quiet", textContent: "The manifest has no `auth`: anyone who can reach this server may call everything." }));
   } else if (data.auth.issues) {
     const subject = make("input", { value: data.auth.subject });
     const claims = make("textarea", { value: JSON.stringify(data.auth.claims), spellcheck: false });
     const boxes = data.auth.scopes.map((scope) => [scope, make("input", { type: "checkbox", checked: data.auth.chosen.includes(scope) })]);
     const scopes = make("div", { className: "scopes", role: "group" }, ...boxes.map(([scope, input]) => make("label", {}, input, ` ${scope}`)));
     scopes.setAttribute("aria-label", "Scopes");
-    const change = make("button", { type: "button", className: "main", textContent: "Be this one" });
+    const change = make("button", { type: "button", className: "main", textContent: "Use this identity" });
     const now = async () => {
       wrong.textContent = "";
       try {
@@ -895,10 +895,10 @@
     person.append(rowOf("subject", subject), row, rowOf("claims", claims, "An object, such as {\"tenant\": \"acme\"}."), make("div", { className: "actions" }, change), wrong);
     now();
   } else {
-    become(null, "nobody");
+    become(null, "no token");
     const input = make("input", { type: "password", autocomplete: "off" });
-    input.addEventListener("input", () => become(input.value.trim() || null, input.value.trim() ? "whom the token is for" : "nobody"));
-    person.append(rowOf("token", input, `Calls need a token of ${data.auth.issuer}. Or start with --scope: then the run has tokens of its own, for whom you choose.`));
+    input.addEventListener("input", () => become(input.value.trim() || null, input.value.trim() ? "the token's subject" : "no token"));
+    person.append(rowOf("token", input, `Calls need a token from ${data.auth.issuer}. With --scope, this run issues tokens itself, for the subject that you choose.`));
   }
 
   // What happens in the run.

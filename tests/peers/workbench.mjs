@@ -155,7 +155,7 @@ await page.click("#identity > summary");
 await page.getByLabel("subject").fill("bob");
 await page.getByLabel("claims").fill('{"tenant": "acme"}');
 await page.getByLabel("diary:write").uncheck();
-await page.getByRole("button", { name: "Be this one" }).click();
+await page.getByRole("button", { name: "Use this identity" }).click();
 await page.locator("#who", { hasText: "bob" }).waitFor();
 await page.keyboard.press("Escape");
 await open("whoami");
