@@ -79,5 +79,6 @@ def test_modules_pass_tsc_and_call_a_generated_server(project: Path) -> None:
         "aborted": True,
         "note": "note a b",
         "message": {"type": "text", "text": "Summarize note 3."},
+        "revision": "2026-07-28",
         "server": "desk",
     }

@@ -97,3 +97,15 @@ def test_the_command_line_replaces_what_a_manifest_emits(capsys: pytest.CaptureF
     assert generate("a.yaml", "--check") == 1
     assert generate("a.yaml", "--emit", "cobol") == 2
     assert "--emit takes server, client, typescript, not `cobol`" in capsys.readouterr().err
+
+
+def test_a_contract_makes_a_client_that_does_not_trust_hints() -> None:
+    manifest = Path("a.yaml")
+    manifest.write_text(manifest.read_text().replace("inputSchema", "annotations: {readOnlyHint: true}, inputSchema"))
+    assert cli.run(["lock", "a.yaml"]) == 0
+    chosen = ("contracts/a.yaml", "--emit", "typescript", "-o", "others")
+    assert generate(*chosen) == 0
+    assert generate(*chosen, "--check") == 0
+    made = Path("others/typescript/a_mcp.ts").read_text()
+    assert "\n  ping(args: PingInput = {}, " in made
+    assert made.endswith('{ "name": "ping", "inputSchema": { "type": "object" } }, true);\n')

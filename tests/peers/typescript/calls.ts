@@ -55,6 +55,7 @@ console.log(
     late: late instanceof Error && late.message,
     note: note !== undefined && "text" in note && note.text,
     message: message?.content,
+    revision: client.raw.getNegotiatedProtocolVersion(),
     server: client.raw.getServerVersion()?.name,
   }),
 );

@@ -7,6 +7,8 @@ export type GetTimeInput = Record<string, unknown>;
 
 /** A typed client of the MCP server `clock`. */
 export class ClockClient extends mcp.TypedClient {
+  static override readonly versionNegotiation = { mode: "legacy" } as const;
+
   /**
    * Return the current time.
    *

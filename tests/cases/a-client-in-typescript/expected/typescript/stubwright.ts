@@ -14,6 +14,7 @@ import {
   type StreamableHTTPClientTransportOptions,
   type Tool,
   type Transport,
+  type VersionNegotiationOptions,
 } from "@modelcontextprotocol/client";
 
 export type { PromptMessage };
@@ -86,6 +87,9 @@ export function defineTool(tool: object, isDangerous: boolean): ToolDefinition {
 
 /** The base of typed clients. */
 export class TypedClient {
+  /** Try the newest revision of the protocol first, then the handshake of older ones. */
+  static readonly versionNegotiation: VersionNegotiationOptions = { mode: "auto" };
+
   /** The SDK's client of the same connection. */
   readonly raw: Client;
   readonly #confirm: ConnectOptions["confirm"];
@@ -98,11 +102,13 @@ export class TypedClient {
 
   /** Connect to a server. */
   static async connect<T extends TypedClient>(
-    this: new (raw: Client, options: ConnectOptions) => T,
+    this: { new (raw: Client, options: ConnectOptions): T; readonly versionNegotiation: VersionNegotiationOptions },
     server: Server,
     options: ConnectOptions = {},
   ): Promise<T> {
-    const raw = new Client(options.info ?? { name: "stubwright", version: "0" }, options.client);
+    const { versionNegotiation } = this;
+    const info = options.info ?? { name: "stubwright", version: "0" };
+    const raw = new Client(info, { versionNegotiation, ...options.client });
     await raw.connect(await openTransport(server, options), options.handshake);
     return new this(raw, options);
   }
