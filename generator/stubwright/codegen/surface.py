@@ -159,13 +159,14 @@ class Argument:
 class Parameter:
     """A parameter of a method: its name, the type of its values, and the source after `=`.
 
-    `can_be_omitted` is true if the request can omit it.
+    `can_be_omitted` is true if the request can omit it. `wire` is its name in requests, if it is sent as an argument.
     """
 
     name: Name
     given: Type
     default: Code | None = None
     can_be_omitted: bool = False
+    wire: str = ""
 
     @property
     def type(self) -> Type:
@@ -444,7 +445,7 @@ def describe_tool_method(
         role="tool",
         name=tool.names.method,
         parameters=(
-            *(_taken(each.name, each.type, required=each.required) for each in parameters),
+            *(_taken(each.wire, each.name, each.type, required=each.required) for each in parameters),
             *([rest] if rest is not None else []),
         ),
         by_name=True,
@@ -509,8 +510,8 @@ def _primitive_method(primitive: ir.Primitive) -> ClientMethod:
         role="prompt" if is_prompt else "resource",
         name=primitive.names.method,
         parameters=tuple(
-            _taken(names[argument.name], _TEXTS if argument.many else STR, required=argument.required)
-            for argument in arguments
+            _taken(each.name, names[each.name], _TEXTS if each.many else STR, required=each.required)
+            for each in arguments
         ),
         by_name=True,
         returns=_list_of("PromptMessage") if is_prompt else _list_of("TextResourceContents", "BlobResourceContents"),
@@ -543,9 +544,9 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
     )
 
 
-def _taken(name: Name, kind: Type, *, required: bool) -> Parameter:
+def _taken(wire: str, name: Name, kind: Type, *, required: bool) -> Parameter:
     """Return a parameter of the client; the request can omit optional ones."""
-    return Parameter(name, kind) if required else Parameter(name, kind, Name("OMIT"), can_be_omitted=True)
+    return Parameter(name, kind, None if required else Name("OMIT"), not required, wire)
 
 
 def _one_of(values: Sequence[str]) -> Type:

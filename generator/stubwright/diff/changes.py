@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Impact: TypeAlias = Literal["breaking", "may break", "words", "compatible", "cosmetic"]
-Side: TypeAlias = Literal["wire", "python"]
+Side: TypeAlias = Literal["wire", "python", "typescript"]
 Key: TypeAlias = "tuple[str, Impact, str | None, str, str, Place | None, Place | None]"
 Bump: TypeAlias = Literal["major", "minor", "patch"]
 
@@ -34,11 +34,12 @@ class Words:
 class Change:
     """One change.
 
-    `side` is `wire` if models or clients of the old server see the change, and `python` if handlers or typed callers
-    do. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, if it has any. `help`
-    explains why, or what to do. `ignored` is true if the manifest's `diff: {ignore: …}` counts it as harmless. `target`
-    is the only client or API that it breaks. `words` are the texts for models, if the impact is `words`. `is_equal` is
-    true if the schema is written differently, but proved to accept the same values.
+    `side` is `wire` if models or clients of the old server see the change, `python` if handlers or typed callers do,
+    and `typescript` if callers in TypeScript do. `subject` is what changed, such as "tool `get_weather`"; `old` and
+    `new` are its places, if it has any. `help` explains why, or what to do. `ignored` is true if the manifest's
+    `diff: {ignore: …}` counts it as harmless. `target` is the only client or API that it breaks. `words` are the texts
+    for models, if the impact is `words`. `is_equal` is true if the schema is written differently, but proved to accept
+    the same values.
     """
 
     code: str

@@ -55,7 +55,7 @@ class ServerTypes:
 
 def make_types(manifest: ir.Manifest) -> ServerTypes:
     """Return the types of a manifest's server."""
-    shared = [replace(each, schema=_plain(each.schema)) for each in manifest.shared]
+    shared = [replace(each, schema=make_plain(each.schema)) for each in manifest.shared]
     homes = datamodel.find_homes(shared)
 
     def make(taken: ReservedNames) -> ServerTypes:
@@ -67,7 +67,7 @@ def make_types(manifest: ir.Manifest) -> ServerTypes:
     return reserved.settle(reserved.reserve(manifest), make, ServerTypes.list_names)[0]
 
 
-def _plain(schema: ir.Schema) -> ir.Schema:
+def make_plain(schema: ir.Schema) -> ir.Schema:
     """Return a schema whose strings have no formats, as JSON has them."""
     return replace(schema, rich=False, exact=False)
 
@@ -89,12 +89,12 @@ def _make_shared(
 
 
 def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], taken: ReservedNames) -> ToolTypes:
-    sent = Document("input", _plain(tool.sent))
+    sent = Document("input", make_plain(tool.sent))
     title = f"Arguments of the tool ``{tool.name}``."
     parts = [ModelDocument(sent, naming.name_input_class(tool.names), "input", title)]
     if tool.output is not None:
         title = f"Result of the tool ``{tool.name}``."
-        received = Document("output", _plain(tool.output))
+        received = Document("output", make_plain(tool.output))
         parts.append(ModelDocument(received, naming.name_output_class(tool.names), "output", title))
     stem = tool.names.stem
     plans, _ = plan_classes(stem, parts, homes, taken.list_under(stem, reserved.reserve_of_tool(tool)))

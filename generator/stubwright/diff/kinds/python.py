@@ -1,12 +1,12 @@
-"""Changes of the Python side: what handlers must have, and what typed callers and readers of models see.
+"""Changes of generated code: what handlers must have, and what typed callers and readers of models see.
 
-Only the differences are examined.
+Only the differences are examined. Callers in TypeScript have names and types of their own.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
@@ -15,7 +15,7 @@ from stubwright.codegen.pages.renames import find_current_names, match_renamed_m
 from stubwright.codegen.surface import Class, ClientMethod, Field, HandlerMethod, NamedType, Parameter, Surface, Type
 from stubwright.diagnostics import Place
 from stubwright.diagnostics.suggestions import quote
-from stubwright.diff.changes import Change, Impact, Subject
+from stubwright.diff.changes import Change, Impact, Side, Subject
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -30,25 +30,41 @@ _HALVES = {"server": "server", "client": "client", "typescript": "client in Type
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """Yield all changes of the Python side."""
+    """Yield all changes of generated code."""
     yield from _compare_packages(pair.old, pair.new)
-    if not pair.old.emit & pair.new.emit - {"typescript"}:
-        return
-    from stubwright.codegen.models import datamodel
+    emitted = pair.old.emit & pair.new.emit
+    renamed = match_renamed_methods(pair.old.document, pair.new.document)
+    if emitted - {"typescript"}:
+        from stubwright.codegen.models import datamodel
 
-    before, after = (datamodel.describe_surface(manifest) for manifest in _drop_unchanged_tools(pair))
+        surfaces = _describe(pair, "python", datamodel.describe_surface, lambda source: source, renamed)
+        yield from _compare_handlers(surfaces)
+        yield from _compare_clients(surfaces)
+        yield from _compare_classes(surfaces)
+        yield from _compare_named_types(surfaces)
+    if "typescript" in emitted:
+        from stubwright.codegen.typescript import surface
+
+        before, after = map(surface.map_members, (pair.old, pair.new))
+        members = {before.get(was, was): after.get(now, now) for was, now in renamed.items()}
+        surfaces = _describe(pair, "typescript", surface.describe_surface, surface.show_type, members)
+        yield from _compare_clients(surfaces)
+        if emitted == {"typescript"}:  # otherwise, the classes of Python have the same names and changes
+            yield from _compare_classes(surfaces)
+            yield from _compare_named_types(surfaces)
+
+
+def _describe(
+    pair: ManifestPair,
+    side: Side,
+    describe: Callable[[ir.Manifest], Surface],
+    show: Callable[[Code], Code],
+    renamed: Mapping[str, str],
+) -> _SurfacePair:
+    old, new = _drop_unchanged_tools(pair)
     old_places, new_places = (dict(_find_places(manifest)) for manifest in (pair.old, pair.new))
-    surfaces = _SurfacePair(
-        before,
-        after,
-        _map_places(old_places, new_places),
-        _map_places(new_places, old_places),
-        match_renamed_methods(pair.old.document, pair.new.document),
-    )
-    yield from _compare_handlers(surfaces)
-    yield from _compare_clients(surfaces)
-    yield from _compare_classes(surfaces)
-    yield from _compare_named_types(surfaces)
+    forward, back = _map_places(old_places, new_places), _map_places(new_places, old_places)
+    return _SurfacePair(describe(old), describe(new), forward, back, renamed, side, show)
 
 
 def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
@@ -100,11 +116,13 @@ def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
         if was is None:
             yield subject.change("SW590", "compatible", "a new method")
         else:
-            yield from _compare_method(was, method, subject)
+            yield from _compare_method(was, method, subject, surfaces)
 
 
-def _compare_method(was: ClientMethod, method: ClientMethod, subject: Subject) -> Iterator[Change]:
-    old, new = _by_name(was.parameters), _by_name(method.parameters)
+def _compare_method(
+    was: ClientMethod, method: ClientMethod, subject: Subject, surfaces: _SurfacePair
+) -> Iterator[Change]:
+    old, new = surfaces.map_names(was.parameters), surfaces.map_names(method.parameters)
     for name, now in new.items():
         before = old.get(name)
         if before is None:
@@ -116,30 +134,31 @@ def _compare_method(was: ClientMethod, method: ClientMethod, subject: Subject) -
             yield subject.change("SW584", "breaking", f"the parameter `{name}` is required now")
         elif before.default is None and now.default is not None:
             yield subject.change("SW584", "compatible", f"the parameter `{name}` is no longer required")
-        less, more = _compare_types(before.given, now.given)
+        less, more = surfaces.compare(before.given, now.given)
         if less or more:
-            message = f"`{name}` was `{before.given.text}`, and is `{now.given.text}`"
+            message = f"`{name}` {surfaces.show_change(before.given, now.given)}"
             yield subject.change("SW585", "may break" if less else "compatible", message)
     for name in old:
         if name not in new:
             yield subject.change("SW584", "breaking", f"the parameter `{name}` is gone")
-    less, more = _compare_types(was.returns, method.returns)
+    less, more = surfaces.compare(was.returns, method.returns)
     if less or more:
-        message = f"it gave `{was.returns.text}`, and gives `{method.returns.text}`"
+        message = f"it gave `{surfaces.show(was.returns.text)}`, and gives `{surfaces.show(method.returns.text)}`"
         yield subject.change("SW585", "breaking" if more else "compatible", message)
 
 
 def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
     old, new = _by_name(surfaces.old.classes), _by_name(surfaces.new.classes)
     for name, was in old.items():
-        subject = surfaces.get_subject(f"class `{name}`", was, new.get(name))
+        noun = "class" if surfaces.has_handlers else "type"
+        subject = surfaces.get_subject(f"{noun} `{name}`", was, new.get(name))
         if name in new:
-            yield from _compare_fields(was, new[name], subject)
-            yield from _compare_values(was, new[name], subject)
+            yield from _compare_fields(was, new[name], subject, surfaces)
+            yield from _compare_values(was, new[name], subject, surfaces)
         else:
             names = find_current_names(name, surfaces.renamed, new)
             why = f"it is called {quote(names)} now" if names else None
-            yield subject.change("SW586", "breaking", "the class is gone", why)
+            yield subject.change("SW586", "breaking", f"the {noun} is gone", why)
 
 
 def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
@@ -150,24 +169,27 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
         if now is None:
             yield subject.change("SW586", "breaking", "the type is gone")
             continue
-        less, more = _compare_types(was.type, now.type)
+        less, more = surfaces.compare(was.type, now.type)
         if less or more:
-            message = f"`{name}` was `{was.type.text}`, and is `{now.type.text}`"
-            yield subject.change("SW588", "may break", message, _explain_new_type("both", more, less))
+            message = f"`{name}` {surfaces.show_change(was.type, now.type)}"
+            yield subject.change("SW588", "may break", message, surfaces.explain_new_type("both", more, less))
 
 
-def _compare_fields(was: Class, now: Class, subject: Subject) -> Iterator[Change]:
+def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
     """Yield changes of the attributes of a class, except attributes inherited from an unchanged base."""
     use = _get_use(now)
-    is_keyword = use == "input" and now.is_root  # callers give its attributes as keywords
-    makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must set it"
+    is_given = use == "input" and now.is_root  # callers give its attributes to the method
+    if is_given and not surfaces.has_handlers:
+        return
+    is_free = is_given or (use == "output" and not surfaces.has_handlers)
+    makers = None if is_free else f"{'handlers' if use == 'output' else 'typed callers'} that make one must set it"
     has_same_base = was.base is not None and (was.base, was.is_alias) == (now.base, now.is_alias)
-    old, new = (_by_name(class_.fields if has_same_base else class_.all_fields) for class_ in (was, now))
+    old, new = (surfaces.map_names(class_.fields if has_same_base else class_.all_fields) for class_ in (was, now))
     for name, field in new.items():
         if name in old:
-            yield from _compare_field(old[name], field, subject, use, None if is_keyword else makers)
+            yield from _compare_field(name, old[name], field, subject, use, makers, surfaces)
             continue
-        impact: Impact = "compatible" if is_keyword or field.default is not None else "breaking"
+        impact: Impact = "compatible" if is_free or field.default is not None else "breaking"
         message = f"the attribute `{name}` is new"
         yield subject.change("SW587", impact, message, makers if impact == "breaking" else None)
     for name in old:
@@ -175,49 +197,44 @@ def _compare_fields(was: Class, now: Class, subject: Subject) -> Iterator[Change
             yield subject.change("SW587", "breaking", f"the attribute `{name}` is gone")
 
 
-def _compare_values(was: Class, now: Class, subject: Subject) -> Iterator[Change]:
+def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
     """Yield a change of the values that a class holds as a mapping."""
     before, after = (class_.values.text if class_.values is not None else None for class_ in (was, now))
     if before == after or (before is not None and after is not None and _is_same(before, after)):
         return
     if before is None or after is None:
         gone = "no longer" if after is None else "now"
-        yield subject.change("SW588", "may break", f"it is {gone} a mapping of keys to `{before or after}`")
+        shown = [surfaces.show(each) for each in (before, after) if each is not None]
+        yield subject.change("SW588", "may break", f"it is {gone} a mapping of keys to `{shown[0]}`")
     else:
-        yield subject.change("SW588", "may break", f"its values were `{before}`, and are `{after}`")
+        message = f"its values were `{surfaces.show(before)}`, and are `{surfaces.show(after)}`"
+        yield subject.change("SW588", "may break", message)
 
 
-def _compare_field(was: Field, now: Field, subject: Subject, use: Use, makers: str | None) -> Iterator[Change]:
+def _compare_field(
+    name: str, was: Field, now: Field, subject: Subject, use: Use, makers: str | None, surfaces: _SurfacePair
+) -> Iterator[Change]:
     """Yield changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
-    less, more = _compare_types(was.type, now.type)
+    less, more = surfaces.compare(was.type, now.type)
     needed = was.default is not None and now.default is None
-    if (less or more) and not (needed and less == {"None"} and not more):
-        message = f"`{now.name}` was `{was.type.text}`, and is `{now.type.text}`"
-        impact: Impact = "compatible" if less and not more and makers is None else "may break"
-        why = _explain_new_type(use, more, less) if impact == "may break" else None
+    if (less or more) and not (needed and less <= {"None", "undefined"} and not more):
+        message = f"`{name}` {surfaces.show_change(was.type, now.type)}"
+        is_wider = more and not less and use == "input" and not surfaces.has_handlers
+        impact: Impact = "compatible" if is_wider or (less and not more and makers is None) else "may break"
+        why = surfaces.explain_new_type(use, more, less) if impact == "may break" else None
         yield subject.change("SW588", impact, message, why)
     if was.default == now.default:
         return
     if needed:
-        message = f"`{now.name}` had the default `{was.default}`, and has no default"
+        message = f"`{name}` had the default `{was.default}`, and has no default"
+        message = message if surfaces.has_handlers else f"`{name}` is required now"
         yield subject.change("SW589", "compatible" if makers is None else "breaking", message, makers)
-    elif was.default is None:
-        message = f"`{now.name}` had no default, and has `{now.default}`"
+    elif was.default is None and surfaces.has_handlers:
+        message = f"`{name}` had no default, and has `{now.default}`"
         yield subject.change("SW589", "compatible", message)
-    else:
-        message = f"the default of `{now.name}` was `{was.default}`, and is `{now.default}`"
+    elif was.default is not None:
+        message = f"the default of `{name}` was `{was.default}`, and is `{now.default}`"
         yield subject.change("SW589", "may break", message)
-
-
-def _explain_new_type(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
-    """Return the code that an attribute's new type may break; it has `more` alternatives, and no longer has `less`."""
-    if not more and not less:
-        return None
-    if more:
-        readers = {"input": "handlers that read", "output": "typed callers that read", "both": "code that reads"}
-        return f"{readers[use]} it must expect {quote(sorted(more))}"
-    makers = {"input": "typed callers that give", "output": "handlers that give", "both": "code that gives"}
-    return f"{makers[use]} it {quote(sorted(less))} must change"
 
 
 def _get_use(class_: Class) -> Use:
@@ -242,7 +259,8 @@ def _drop_unchanged_tools(pair: ManifestPair) -> tuple[ir.Manifest, ir.Manifest]
     return old, new
 
 
-_Named = TypeVar("_Named", Class, ClientMethod, Field, HandlerMethod, NamedType, Parameter)
+_Named = TypeVar("_Named", Class, ClientMethod, HandlerMethod, NamedType)
+_Sent = TypeVar("_Sent", Field, Parameter)
 
 
 def _by_name(items: Iterable[_Named]) -> Mapping[str, _Named]:
@@ -263,11 +281,6 @@ def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
 def _is_same(old: Code, new: Code) -> bool:
     """Return whether two types are the same to a type checker, which ignores the order of a union or a `Literal`."""
     return old == new or _sort_alternatives(old) == _sort_alternatives(new)
-
-
-def _compare_types(old: Type, new: Type) -> tuple[frozenset[Code], frozenset[Code]]:
-    """Return the alternatives that a type lost, and its new ones; none of either for the same type."""
-    return (frozenset(), frozenset()) if _is_same(old.text, new.text) else (_subtract(old, new), _subtract(new, old))
 
 
 def _subtract(type_: Type, other: Type) -> frozenset[Code]:
@@ -350,7 +363,7 @@ _Key: TypeAlias = tuple[str, str]
 class _SurfacePair:
     """Both surfaces, and for each primitive that both have, its place on the other side.
 
-    `renamed` has the old names of methods, and the new ones.
+    `renamed` has the old names of methods, and the new ones. `show` returns a type in the language of the callers.
     """
 
     old: Surface
@@ -358,6 +371,38 @@ class _SurfacePair:
     forward: Mapping[Place, Place]
     back: Mapping[Place, Place]
     renamed: Mapping[str, str]
+    side: Side
+    show: Callable[[Code], Code]
+
+    @property
+    def has_handlers(self) -> bool:
+        """True if handlers may read and make instances of the classes, which only have defaults then."""
+        return self.side == "python"
+
+    def map_names(self, items: Iterable[_Sent]) -> Mapping[str, _Sent]:
+        """Map the names of fields or parameters to them."""
+        return {item.wire if self.side == "typescript" else item.name: item for item in items}
+
+    def compare(self, old: Type, new: Type) -> tuple[frozenset[Code], frozenset[Code]]:
+        """Return the alternatives that a type lost, and its new ones; none of either for the same type."""
+        if _is_same(old.text, new.text) or self.show(old.text) == self.show(new.text):
+            return frozenset(), frozenset()
+        return _subtract(old, new), _subtract(new, old)
+
+    def show_change(self, old: Type, new: Type) -> str:
+        """Return the old and the new type as the rest of a sentence."""
+        return f"was `{self.show(old.text)}`, and is `{self.show(new.text)}`"
+
+    def explain_new_type(self, use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
+        """Return the code that a new type may break; it has `more` alternatives, and no longer has `less`."""
+        if not more and not less:
+            return None
+        shown = quote(sorted(map(self.show, more or less)))
+        if more:
+            readers = {"input": "handlers that read", "output": "typed callers that read", "both": "code that reads"}
+            return f"{readers[use]} it must expect {shown}"
+        makers = {"input": "typed callers that give", "output": "handlers that give", "both": "code that gives"}
+        return f"{makers[use]} it {shown} must change"
 
     def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
         """Return the new name of a method that is gone, as a sentence; None if it is not known."""
@@ -372,7 +417,7 @@ class _SurfacePair:
             name,
             self.back.get(after) if before is None and after is not None else before,
             self.forward.get(before) if after is None and before is not None else after,
-            "python",
+            self.side,
         )
 
 
