@@ -345,8 +345,8 @@ def test_a_title_that_repeats_the_name_is_no_news() -> None:
 
 
 def test_a_client_alone_has_no_server_to_start(tmp_path: Path) -> None:
-    found = view(manifest([tool("ping")], emit=["client"]), tmp_path)
-    assert [one.heading for one in found.snippets] == ["From Python"]
+    found = view(manifest([tool("ping")], emit=["client", "typescript"]), tmp_path)
+    assert [one.heading for one in found.snippets] == ["From Python", "From TypeScript"]
 
 
 @pytest.mark.parametrize("name", ["weather.yaml", "everything/everything.yaml"])

@@ -420,14 +420,22 @@ def _make_snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
             "JSON",
             _to_json({"mcpServers": {name: remote}}),
         )
+    client, methods = naming.name_client_class(manifest.stem), "One typed method for each tool, resource and prompt."
     if "client" in manifest.emit:
-        client = naming.name_client_class(manifest.stem)
         yield Snippet(
             "From Python",
-            "One typed method for each tool, resource and prompt.",
+            methods,
             "Python",
             f"from {manifest.package} import {client}\n\n"
             f'async with {client}.connect("http://127.0.0.1:8000/mcp") as client:\n    ...',
+        )
+    if "typescript" in manifest.emit:
+        yield Snippet(
+            "From TypeScript",
+            methods,
+            "TypeScript",
+            f'import {{ {client} }} from "./generated/typescript/{manifest.package}.ts";\n\n'
+            f'await using client = await {client}.connect("http://127.0.0.1:8000/mcp");',
         )
 
 
