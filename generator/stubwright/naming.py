@@ -218,6 +218,11 @@ def name_member(names: Names) -> Name:
     return Name(f"{name}_" if name in TYPESCRIPT_MEMBERS else name)
 
 
+def name_completing_member(names: Names) -> Name:
+    """Return the method of a client in TypeScript that completes the arguments of a prompt or resource template."""
+    return Name(f"complete{names.stem}")
+
+
 def name_type(name: Name) -> Name:
     """Return the type in TypeScript with the name of a class."""
     return name + "_" if name in TYPESCRIPT_TYPES else name

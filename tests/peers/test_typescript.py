@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import conformance
 from corpus import files as corpus_files
 from stubwright import cli
 
@@ -47,6 +49,22 @@ def check(folder: Path, *options: str) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
 
 
+@pytest.fixture(scope="module")
+def built(project: Path) -> Path:
+    """The project, compiled without complaints."""
+    assert check(project) == ""
+    return project
+
+
+def run(folder: Path, program: str, *arguments: str) -> Any:
+    """Run a compiled program, and return what it prints."""
+    command = ["node", f"built/{program}", *arguments]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (folder / "generated", folder)))}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.long
 def test_tools_of_public_servers_pass_tsc(project: Path, corpus: Path) -> None:
     made = project / "public"
@@ -59,15 +77,8 @@ def test_tools_of_public_servers_pass_tsc(project: Path, corpus: Path) -> None:
 
 
 @pytest.mark.long
-def test_modules_pass_tsc_and_call_a_generated_server(project: Path) -> None:
-    assert check(project) == ""
-    path = os.pathsep.join(map(str, (project / "generated", project)))
-    command = ["node", "built/calls.js", sys.executable, "-m", "desk_mcp"]
-    done = subprocess.run(
-        command, cwd=project, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    got = json.loads(done.stdout)
+def test_a_module_calls_a_generated_server(built: Path) -> None:
+    got = run(built, "calls.js", sys.executable, "-m", "desk_mcp")
     assert "timed out" in got.pop("late")
     assert got == {
         "ids": [0, 1, 2, 3, 4],
@@ -78,7 +89,21 @@ def test_modules_pass_tsc_and_call_a_generated_server(project: Path) -> None:
         "progress": [{"progress": 1, "total": 2, "message": "waiting"}],
         "aborted": True,
         "note": "note a b",
+        "values": ["3", "4"],
         "message": {"type": "text", "text": "Summarize note 3."},
         "revision": "2026-07-28",
         "server": "desk",
     }
+
+
+@pytest.mark.long
+def test_a_call_with_a_key_is_repeated_until_it_is_answered(built: Path) -> None:
+    with conformance.serving("desk_mcp", [built / "generated", built], built / "log") as url:
+        assert run(built, "keys.js", url) == {
+            "sent": 5,
+            "attempts": 1,
+            "first": {"payments": 1},
+            "second": {"payments": 2},
+            "third": {"payments": 2},
+            "refused": "TypeError: list_notes takes no idempotencyKey",
+        }

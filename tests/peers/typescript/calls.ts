@@ -42,6 +42,7 @@ const aborted = await failure(
 );
 const late = await failure(client.wait({}, { timeout: 50 }));
 const [note] = await client.readNote({ id: "a b" });
+const { values } = await client.completePromptSummary("id", "");
 const [message] = await client.promptSummary({ id: "3" });
 console.log(
   JSON.stringify({
@@ -54,6 +55,7 @@ console.log(
     aborted: aborted instanceof Error,
     late: late instanceof Error && late.message,
     note: note !== undefined && "text" in note && note.text,
+    values,
     message: message?.content,
     revision: client.raw.getNegotiatedProtocolVersion(),
     server: client.raw.getServerVersion()?.name,

@@ -11,15 +11,13 @@ from stubwright.codegen.source.docstrings import describe_deprecation, describe_
 from stubwright.codegen.source.render import render_typescript
 from stubwright.codegen.typescript.source import format_comment, format_doc, format_key, format_value
 from stubwright.codegen.typescript.types import ToolTypes, make_types
-from stubwright.pycode import Code, fill, join
+from stubwright.pycode import Code, Name, fill, join
 from stubwright_runtime.client.core.confirmation import requires_confirmation
 from stubwright_runtime.mcp.revisions import HANDSHAKES
-from stubwright_runtime.mcp.vocabulary import CURSOR, HEADER
+from stubwright_runtime.mcp.vocabulary import CURSOR, HEADER, IDEMPOTENCY_META_KEY, NEXT_CURSOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stubwright.pycode import Name
+    from collections.abc import Iterator, Mapping
 
 FOLDER = "typescript"
 """The folder of all modules, next to the Python packages."""
@@ -29,7 +27,7 @@ _DEFINED = ("name", "inputSchema", "outputSchema")
 
 def make_artifacts(manifest: ir.Manifest) -> tuple[Artifact, ...]:
     """Return the module of a manifest's server, and the files that all servers share."""
-    runtime = render_typescript("stubwright", {})
+    runtime = render_typescript("stubwright", {"cursor": Name(CURSOR), "key": format_value(IDEMPOTENCY_META_KEY)})
     return (
         Artifact(f"{FOLDER}/{manifest.package}.ts", render_module(manifest).encode()),
         Artifact(f"{FOLDER}/stubwright.ts", runtime.encode(), is_shared=True),
@@ -53,8 +51,12 @@ def render_module(manifest: ir.Manifest) -> Code:
         "doc": format_doc(f"A typed client of the MCP server `{server}`."),
         "name": naming.name_client_class(manifest.stem),
         "is_older": client.get("revision") in HANDSHAKES,
-        "methods": [*(_write_method(*each) for each in tools), *map(_write_primitive_method, primitives)],
-        "pages": [_write_pages(tool, each) for tool, each in tools if tool.paginate],
+        "methods": [
+            *(_write_method(*each) for each in tools),
+            *map(_write_primitive_method, primitives),
+            *(_write_completion(each) for each in primitives if each.completed),
+        ],
+        "pages": [_write_pages(tool, each) for tool, each in tools if tool.gives_pages],
     }
     return render_typescript("client", values)
 
@@ -63,12 +65,20 @@ def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
     definition = {key: tool.listed[key] for key in _DEFINED if key in tool.listed}
     if HEADER not in json.dumps(definition["inputSchema"]):  # the only keyword that the SDK reads
         definition["inputSchema"] = {"type": "object"}
+    is_dangerous = requires_confirmation(tool.policy, tool.annotations, manifest.document.get("client"))
+    traits = {"isDangerous": is_dangerous, "takesKey": _takes_key(tool)}
+    given = [fill("{}: true", Name(name)) for name, has in traits.items() if has]
     return fill(
-        "const {} = /* @__PURE__ */ mcp.defineTool({}, {});\n",
+        "const {} = /* @__PURE__ */ mcp.defineTool({}{});\n",
         _name_constant(tool),
         format_value(definition),
-        format_value(requires_confirmation(tool.policy, tool.annotations, manifest.document.get("client"))),
+        fill(", {{ {} }}", join(", ", given)) if given else fill(""),
     )
+
+
+def _takes_key(tool: ir.Tool) -> bool:
+    once: Mapping[str, ir.Json] = tool.policy.get("once") or {}
+    return once.get("key") == "request"
 
 
 def _name_constant(tool: ir.Tool) -> Name:
@@ -81,10 +91,11 @@ def _write_method(tool: ir.Tool, types: ToolTypes) -> Code:
     if result is not None:
         call = fill("this._call<{}>({}, args, options)", result, _name_constant(tool))
     return fill(
-        "{}  {}({}, options?: mcp.CallOptions): Promise<{}> {{\n    return {};\n  }}\n",
+        "{}  {}({}, options?: mcp.{}): Promise<{}> {{\n    return {};\n  }}\n",
         format_doc(describe_tool(tool), 2, _tag_deprecated(tool)),
         naming.name_member(tool.names),
         _write_arguments(tool, types),
+        Name("KeyedCallOptions" if _takes_key(tool) else "CallOptions"),
         result or fill("mcp.Content"),
         call,
     )
@@ -102,7 +113,8 @@ def _tag_deprecated(primitive: ir.Tool | ir.Primitive) -> list[str]:
 
 def _write_pages(tool: ir.Tool, types: ToolTypes) -> Code:
     """Return the entry in `pages` of a tool that returns pages."""
-    output, items = naming.name_output_class(tool.names), format_value(tool.paginate["items"])
+    output, is_own = naming.name_output_class(tool.names), bool(tool.paginate)
+    items = format_value(tool.paginate["items"] if is_own else "items")
     return fill(
         "    {}: ({}, options?: mcp.CallOptions) =>\n      this._pages<{}, {}>({}, {}, {}, args, options),\n",
         naming.name_member(tool.names),
@@ -111,7 +123,7 @@ def _write_pages(tool: ir.Tool, types: ToolTypes) -> Code:
         items,
         _name_constant(tool),
         items,
-        format_value(CURSOR),
+        format_value(NEXT_CURSOR if is_own else "next"),
     )
 
 
@@ -132,6 +144,22 @@ def _write_primitive_method(primitive: ir.Primitive) -> Code:
         naming.name_member(primitive.names),
         parameters,
         fill("mcp.PromptMessage[]" if is_prompt else "mcp.ResourceContents[]"),
+        call,
+    )
+
+
+def _write_completion(primitive: ir.Primitive) -> Code:
+    is_prompt = primitive.kind == "prompt"
+    ref = {"type": "ref/prompt", "name": primitive.key} if is_prompt else {"type": "ref/resource", "uri": primitive.key}
+    call = fill("this._complete({}, argument, value, given, options)", format_value(ref))
+    return fill(
+        "{}  {}({}): Promise<mcp.Completion> {{\n    return {};\n  }}\n",
+        format_doc(f"Complete an argument of `{primitive.key}`; `given` has the others.", 2),
+        naming.name_completing_member(primitive.names),
+        fill(
+            "argument: {}, value: string, given: Record<string, string> = {{}}, options?: mcp.CallOptions",
+            join(" | ", map(format_value, primitive.completed)),
+        ),
         call,
     )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import Declined as Declined
     from stubwright_runtime.generated import DriftError as DriftError
     from stubwright_runtime.generated import DriftWarning as DriftWarning
+    from stubwright_runtime.generated import EndlessPages as EndlessPages
     from stubwright_runtime.generated import Forbidden as Forbidden
     from stubwright_runtime.generated import InvalidResult as InvalidResult
     from stubwright_runtime.generated import ListChanged as ListChanged
@@ -47,13 +48,16 @@ if TYPE_CHECKING:
 
     from .client import ClockClient as ClockClient
     from .models import GetTimeInput as GetTimeInput
+    from .models import ListAlarmsInput as ListAlarmsInput
+    from .models import ListAlarmsOutput as ListAlarmsOutput
+    from .models import SetAlarmInput as SetAlarmInput
     from .registry import TOOLS as TOOLS
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             ".client": ("ClockClient",),
-            ".models": ("GetTimeInput",),
+            ".models": ("GetTimeInput", "ListAlarmsInput", "ListAlarmsOutput", "SetAlarmInput"),
             ".registry": ("TOOLS",),
         },
         api=1,

@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from stubwright_runtime import generated as _runtime
-from stubwright_runtime.generated import Binding
+from stubwright_runtime.generated import OMIT, Omit, PrimitivesBinding
 
+from . import models as _models
 from .registry import PACKAGE
 
+if TYPE_CHECKING:
+    from mcp_types import Completion, PromptMessage
 
-class ClockClient(Binding):
-    """Calls the MCP server `clock`: one method for each tool.
+
+class ClockClient(PrimitivesBinding):
+    """Calls the MCP server `clock`: one method for each tool, resource and prompt.
 
         async with ClockClient.connect(target) as clock:
             ...
@@ -45,9 +49,44 @@ class ClockClient(Binding):
         """
         return await self._call_content("get_time", {}, extra)
 
+    async def set_alarm(self, *, at: str) -> _runtime.ToolContent:
+        """Set an alarm.
+
+        Tool ``set_alarm``. Repeated calls with the same idempotency key run it once.
+        """
+        return await self._call_content("set_alarm", {"at": at})
+
+    @_runtime.paged
+    async def list_alarms(self, *, cursor: str | Omit = OMIT) -> _models.ListAlarmsOutput:
+        """List the alarms.
+
+        Tool ``list_alarms``: read-only.
+
+        This is one page; ``list_alarms.pages(…)`` gives the items of all.
+
+        Args:
+            cursor: `next` of the previous page, with the same other arguments; omit it for the first page. 1–4096 characters.
+        """
+        return await self._call("list_alarms", {"cursor": cursor}, _models.ListAlarmsOutput)
+
+    async def prompt_remind(self, *, who: str, tone: str | Omit = OMIT) -> list[PromptMessage]:
+        """Remind somebody.
+
+        Prompt ``remind``.
+        """
+        return await self._prompt("remind", {"who": who, "tone": tone})
+
+    async def complete_prompt_remind(
+        self, argument: Literal["tone"], value: str, given: Mapping[str, str] | None = None
+    ) -> Completion:
+        """Complete an argument of the prompt ``remind``; `given` has the others."""
+        return await self._complete("prompt", "remind", argument, value, given)
+
 
 class _Responses(_runtime.Responses):
     """The methods of the tools, each with its whole response: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     get_time = _runtime.responding(ClockClient.get_time)
+    set_alarm = _runtime.responding(ClockClient.set_alarm)
+    list_alarms = _runtime.responding(ClockClient.list_alarms)

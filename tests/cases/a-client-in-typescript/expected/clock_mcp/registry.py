@@ -13,6 +13,8 @@ PACKAGE: Final = Package(
     "clock_mcp",
     tools=[
         Tool("get_time"),
+        Tool("set_alarm"),
+        Tool("list_alarms"),
     ],
 )
 """The package, as the runtime reads it."""

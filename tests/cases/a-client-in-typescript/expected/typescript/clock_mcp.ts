@@ -5,9 +5,33 @@ import * as mcp from "./stubwright.ts";
 /** Arguments of the tool `get_time`. */
 export type GetTimeInput = Record<string, unknown>;
 
+/** Arguments of the tool `set_alarm`. */
+export interface SetAlarmInput {
+  at: string;
+}
+
+/** Arguments of the tool `list_alarms`. */
+export interface ListAlarmsInput {
+  /** `next` of the previous page, with the same other arguments; omit it for the first page. 1–4096 characters. */
+  cursor?: string;
+}
+
+/** Result of the tool `list_alarms`. */
+export interface ListAlarmsOutput {
+  items: string[];
+  /** The `cursor` of the next page; there is none after the last. */
+  next?: string;
+}
+
 /** A typed client of the MCP server `clock`. */
 export class ClockClient extends mcp.TypedClient {
   static override readonly versionNegotiation = { mode: "legacy" } as const;
+
+  /** The items of all pages of the tools that return pages. */
+  readonly pages = {
+    listAlarms: (args: ListAlarmsInput = {}, options?: mcp.CallOptions) =>
+      this._pages<ListAlarmsOutput, "items">(listAlarmsTool, "items", "next", args, options),
+  };
 
   /**
    * Return the current time.
@@ -17,6 +41,40 @@ export class ClockClient extends mcp.TypedClient {
   getTime(args: GetTimeInput = {}, options?: mcp.CallOptions): Promise<mcp.Content> {
     return this._content(getTimeTool, args, options);
   }
+
+  /**
+   * Set an alarm.
+   *
+   * Tool `set_alarm`. Repeated calls with the same idempotency key run it once.
+   */
+  setAlarm(args: SetAlarmInput, options?: mcp.KeyedCallOptions): Promise<mcp.Content> {
+    return this._content(setAlarmTool, args, options);
+  }
+
+  /**
+   * List the alarms.
+   *
+   * Tool `list_alarms`: read-only.
+   */
+  listAlarms(args: ListAlarmsInput = {}, options?: mcp.CallOptions): Promise<ListAlarmsOutput> {
+    return this._call<ListAlarmsOutput>(listAlarmsTool, args, options);
+  }
+
+  /**
+   * Remind somebody.
+   *
+   * Prompt `remind`.
+   */
+  promptRemind(args: { who: string; tone?: string }, options?: mcp.CallOptions): Promise<mcp.PromptMessage[]> {
+    return this._prompt("remind", args, options);
+  }
+
+  /** Complete an argument of `remind`; `given` has the others. */
+  completePromptRemind(argument: "tone", value: string, given: Record<string, string> = {}, options?: mcp.CallOptions): Promise<mcp.Completion> {
+    return this._complete({ "type": "ref/prompt", "name": "remind" }, argument, value, given, options);
+  }
 }
 
-const getTimeTool = /* @__PURE__ */ mcp.defineTool({ "name": "get_time", "inputSchema": { "type": "object" } }, false);
+const getTimeTool = /* @__PURE__ */ mcp.defineTool({ "name": "get_time", "inputSchema": { "type": "object" } });
+const setAlarmTool = /* @__PURE__ */ mcp.defineTool({ "name": "set_alarm", "inputSchema": { "type": "object" } }, { isDangerous: true, takesKey: true });
+const listAlarmsTool = /* @__PURE__ */ mcp.defineTool({ "name": "list_alarms", "inputSchema": { "type": "object" }, "outputSchema": { "type": "object", "properties": { "items": { "type": "array", "items": { "type": "string" } }, "next": { "type": "string", "description": "The `cursor` of the next page; there is none after the last." } }, "required": ["items"], "additionalProperties": false } });

@@ -2,9 +2,14 @@
 // The part that all typed clients in this folder share; it needs `@modelcontextprotocol/client` 2.x.
 import {
   Client,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
   StreamableHTTPClientTransport,
   UriTemplate,
   type CallToolResult,
+  type CompleteRequest,
+  type CompleteResult,
   type ClientOptions,
   type ContentBlock,
   type Implementation,
@@ -22,11 +27,20 @@ export type { PromptMessage };
 /** The content of a result without a schema. */
 export type Content = ContentBlock[];
 
+/** Values for an argument of a prompt or a resource template. */
+export type Completion = CompleteResult["completion"];
+
 /** What a resource contains. */
 export type ResourceContents = ReadResourceResult["contents"][number];
 
 /** Options of a call: `signal`, `timeout` in milliseconds, `onprogress`, and others of the SDK. */
 export type CallOptions = RequestOptions;
+
+/** Options of a call that may be repeated: the server runs calls with the same key once. */
+export type KeyedCallOptions = CallOptions & {
+  /** The key; without it, each call has a new one. */
+  idempotencyKey?: string;
+};
 
 /** A server: its URL, the command that starts it, or a transport of the SDK. */
 export type Server = string | URL | readonly [command: string, ...args: string[]] | Transport;
@@ -78,11 +92,14 @@ export class EndlessPages extends Error {
 /** A tool as the manifest has it. */
 export interface ToolDefinition {
   readonly tool: Tool;
-  readonly isDangerous: boolean;
+  /** `confirm` is asked before each call. */
+  readonly isDangerous?: boolean;
+  /** Each call has a key, and is sent again over HTTP if its answer is lost. */
+  readonly takesKey?: boolean;
 }
 
-export function defineTool(tool: object, isDangerous: boolean): ToolDefinition {
-  return { tool: tool as Tool, isDangerous };
+export function defineTool(tool: object, traits: Omit<ToolDefinition, "tool"> = {}): ToolDefinition {
+  return { tool: tool as Tool, ...traits };
 }
 
 /** The base of typed clients. */
@@ -121,14 +138,22 @@ export class TypedClient {
     return this.close();
   }
 
-  protected async _result(definition: ToolDefinition, args: object, options?: CallOptions): Promise<CallToolResult> {
-    const { tool, isDangerous } = definition;
+  protected async _result(
+    { tool, isDangerous, takesKey }: ToolDefinition,
+    args: object,
+    { idempotencyKey, ...options }: KeyedCallOptions = {},
+  ): Promise<CallToolResult> {
+    if (idempotencyKey !== undefined && !takesKey) throw new TypeError(`${tool.name} takes no idempotencyKey`);
     if (isDangerous && this.#confirm && (await this.#confirm(tool.name, structuredClone(args))) !== true) {
       throw new NotConfirmed(tool.name);
     }
     // By the definition, the SDK checks structured content and mirrors arguments in headers.
     const params = { name: tool.name, arguments: args as Record<string, unknown> };
-    const result = await this.raw.callTool(params, { ...options, toolDefinition: tool });
+    const meta = takesKey ? { _meta: { "io.modelcontextprotocol/idempotencyKey": idempotencyKey ?? makeKey() } } : {};
+    const send = (timeout: CallOptions) =>
+      this.raw.callTool({ ...params, ...meta }, { ...options, ...timeout, toolDefinition: tool });
+    const canRepeat = takesKey && this.raw.transport instanceof StreamableHTTPClientTransport;
+    const result = await (canRepeat ? sendUntilAnswered(send, options, this.raw.getProtocolEra()) : send({}));
     if (result.isError) throw new ToolError(tool.name, result);
     return result;
   }
@@ -144,20 +169,20 @@ export class TypedClient {
   protected async *_pages<Page, Items extends keyof Page>(
     tool: ToolDefinition,
     items: Items,
-    cursor: string,
+    next: string & keyof Page,
     args: object,
     options?: CallOptions,
   ): AsyncGenerator<ItemOf<Page[Items]>, void, undefined> {
     const seen = new Set<string>();
     let here = args;
     while (true) {
-      const page = await this._call<Page & { nextCursor?: string }>(tool, here, options);
+      const page = await this._call<Page>(tool, here, options);
       yield* (page[items] ?? []) as ItemOf<Page[Items]>[];
-      const next = page.nextCursor;
-      if (next === undefined) return;
-      if (seen.has(next) || seen.size >= 9_999) throw new EndlessPages(`the pages of ${tool.tool.name} do not end`);
-      seen.add(next);
-      here = { ...args, [cursor]: next };
+      const cursor = page[next];
+      if (typeof cursor !== "string") return;
+      if (seen.has(cursor) || seen.size >= 9_999) throw new EndlessPages(`the pages of ${tool.tool.name} do not end`);
+      seen.add(cursor);
+      here = { ...args, cursor: cursor };
     }
   }
 
@@ -172,6 +197,49 @@ export class TypedClient {
   protected async _prompt(name: string, args: object, options?: CallOptions): Promise<PromptMessage[]> {
     return (await this.raw.getPrompt({ name, arguments: { ...args } }, options)).messages;
   }
+
+  protected async _complete(
+    ref: CompleteRequest["params"]["ref"],
+    name: string,
+    value: string,
+    given: Record<string, string>,
+    options?: CallOptions,
+  ): Promise<Completion> {
+    const params = { ref, argument: { name, value }, context: { arguments: given } };
+    return (await this.raw.complete(params, options)).completion;
+  }
+}
+
+function makeKey(): string {
+  // Not `randomUUID`, which pages without TLS do not have.
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Send a call, and within its timeout again if the answer is lost. */
+async function sendUntilAnswered(
+  send: (timeout: CallOptions) => Promise<CallToolResult>,
+  { timeout = 60_000, signal }: CallOptions,
+  era: string | undefined,
+): Promise<CallToolResult> {
+  const end = Date.now() + timeout;
+  // Up to 2025-11-25, a client that stops waiting cancels its call.
+  const longest = era === "modern" ? timeout / 3 : timeout;
+  for (let pause = 100; ; pause = Math.min(2 * pause, 2_000)) {
+    try {
+      return await send({ timeout: Math.max(1, Math.min(end - Date.now(), longest)) });
+    } catch (error) {
+      const rest = pause * (1 - Math.random() / 2);
+      if (!isLost(error) || signal?.aborted || Date.now() + rest >= end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, rest));
+    }
+  }
+}
+
+function isLost(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return [502, 503, 504].includes(error.status);
+  // `fetch` throws a TypeError if it cannot connect, or if the connection breaks.
+  if (!(error instanceof SdkError)) return error instanceof TypeError;
+  return error.code === SdkErrorCode.RequestTimeout || error.code === SdkErrorCode.ConnectionClosed;
 }
 
 type ItemOf<List> = List extends readonly (infer Item)[] ? Item : unknown;

@@ -11,10 +11,15 @@ from stubwright_runtime.generated import lazy
 
 if TYPE_CHECKING:
     from .get_time import GetTimeInput as GetTimeInput
+    from .list_alarms import ListAlarmsInput as ListAlarmsInput
+    from .list_alarms import ListAlarmsOutput as ListAlarmsOutput
+    from .set_alarm import SetAlarmInput as SetAlarmInput
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             ".get_time": ("GetTimeInput",),
+            ".list_alarms": ("ListAlarmsInput", "ListAlarmsOutput"),
+            ".set_alarm": ("SetAlarmInput",),
         },
     )
