@@ -11,6 +11,7 @@ from stubwright.codegen.source.docstrings import describe_deprecation, describe_
 from stubwright.codegen.source.render import render_typescript
 from stubwright.codegen.typescript.source import format_comment, format_doc, format_key, format_value
 from stubwright.codegen.typescript.types import ToolTypes, make_types
+from stubwright.jsonschema import bundling, dialects
 from stubwright.pycode import Code, Name, fill, join
 from stubwright_runtime.client.core.confirmation import requires_confirmation
 from stubwright_runtime.mcp.revisions import HANDSHAKES
@@ -65,6 +66,9 @@ def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
     definition = {key: tool.listed[key] for key in _DEFINED if key in tool.listed}
     if HEADER not in json.dumps(definition["inputSchema"]):  # the only keyword that the SDK reads
         definition["inputSchema"] = {"type": "object"}
+    if tool.output is not None and "outputSchema" in definition:
+        dialect = next(each for each in dialects.DIALECTS if each.uri == tool.output.dialect)
+        definition["outputSchema"] = _drop_annotations(definition["outputSchema"], dialect, manifest.formats)
     is_dangerous = requires_confirmation(tool.policy, tool.annotations, manifest.document.get("client"))
     traits = {"isDangerous": is_dangerous, "takesKey": _takes_key(tool)}
     given = [fill("{}: true", Name(name)) for name, has in traits.items() if has]
@@ -74,6 +78,18 @@ def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
         format_value(definition),
         fill(", {{ {} }}", join(", ", given)) if given else fill(""),
     )
+
+
+def _drop_annotations(schema: ir.Json, dialect: dialects.Dialect, formats: ir.Formats) -> ir.Json:
+    """Return a schema without texts, and without formats unless they are asserted: the SDK asserts them always."""
+    keywords = {"$comment", "description", "title"} | (set() if "assert" in formats else {"format"})
+    annotations = [
+        (*pointer, keyword)
+        for pointer, here in dialects.iterate_subschemas(schema, dialect)
+        if isinstance(here, dict)
+        for keyword in sorted(keywords.intersection(here))
+    ]
+    return bundling.without(schema, annotations)
 
 
 def _takes_key(tool: ir.Tool) -> bool:

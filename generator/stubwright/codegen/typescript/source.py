@@ -29,8 +29,18 @@ def format_value(value: Json) -> Code:
             return fill("{{ {} }}" if pairs else "{{}}", *([join(", ", pairs)] if pairs else []))
         case str():
             return Code(json.dumps(value, ensure_ascii=not value.isprintable()))
+        case int() if abs(value) >= _SAFE:
+            return Code(_round(value))
         case _:
             return Code(json.dumps(value))
+
+
+def _round(value: int) -> str:
+    """Return a number as JavaScript reads it, so that a linter does not complain that it is not exact."""
+    try:
+        return json.dumps(float(value))
+    except OverflowError:
+        return "Infinity" if value > 0 else "-Infinity"
 
 
 def format_member(value: Json) -> Code:

@@ -18,6 +18,7 @@ export interface ListAlarmsInput {
 
 /** Result of the tool `list_alarms`. */
 export interface ListAlarmsOutput {
+  /** Each item: at most 36893488147419103232 characters. format: date-time. */
   items: string[];
   /** The `cursor` of the next page; there is none after the last. */
   next?: string;
@@ -77,4 +78,4 @@ export class ClockClient extends mcp.TypedClient {
 
 const getTimeTool = /* @__PURE__ */ mcp.defineTool({ "name": "get_time", "inputSchema": { "type": "object" } });
 const setAlarmTool = /* @__PURE__ */ mcp.defineTool({ "name": "set_alarm", "inputSchema": { "type": "object" } }, { isDangerous: true, takesKey: true });
-const listAlarmsTool = /* @__PURE__ */ mcp.defineTool({ "name": "list_alarms", "inputSchema": { "type": "object" }, "outputSchema": { "type": "object", "properties": { "items": { "type": "array", "items": { "type": "string" } }, "next": { "type": "string", "description": "The `cursor` of the next page; there is none after the last." } }, "required": ["items"], "additionalProperties": false } });
+const listAlarmsTool = /* @__PURE__ */ mcp.defineTool({ "name": "list_alarms", "inputSchema": { "type": "object" }, "outputSchema": { "type": "object", "properties": { "items": { "type": "array", "items": { "type": "string", "maxLength": 3.6893488147419103e+19 } }, "next": { "type": "string" } }, "required": ["items"], "additionalProperties": false } });

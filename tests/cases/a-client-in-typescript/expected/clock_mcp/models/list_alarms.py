@@ -19,5 +19,7 @@ class ListAlarmsOutput(Model, extra="forbid"):
     """Result of the tool ``list_alarms``."""
 
     items: list[str]
+    """Each item: at most 36893488147419103232 characters. format: date-time."""
+
     next: str | None = None
     """The `cursor` of the next page; there is none after the last."""
