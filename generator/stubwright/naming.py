@@ -205,7 +205,13 @@ def name_arguments(names: Names, kind: str) -> Name:
     return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
-TYPESCRIPT_MEMBERS = frozenset({"close", "constructor", "pages", "raw", "then", "toJSON", "toString", "valueOf"})
+TYPESCRIPT_MEMBERS = frozenset(
+    {
+        *("close", "pages", "raw", "then", "toJSON"),
+        *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString"),
+        *("toString", "valueOf"),
+    }
+)
 """Members of a client in TypeScript other than its tools, and names with a meaning for every object."""
 
 TYPESCRIPT_TYPES = frozenset({"Promise", "Record", "Required"})

@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import conformance
+import odd
 from corpus import files as corpus_files
 from stubwright import cli
 
@@ -35,12 +37,97 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = ["-q", "-o", str(folder / "generated")]
     assert cli.run(["generate", *map(str, SPECS), str(GOLDEN), "--emit", "typescript", *made]) == 0
     assert cli.run(["generate", str(folder / "desk.yaml"), *made]) == 0
+    (folder / "hostile.json").write_text(json.dumps({"tools": [*list_hostile_tools()]}))
+    hostile = str(folder / "hostile.yaml")
+    assert cli.run(["import", "tools", str(folder / "hostile.json"), "--name", "hostile", "-o", hostile]) == 0
+    assert cli.run(["generate", hostile, "--emit", "typescript", *made]) == 0
     install = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--no-package-lock"]
     done = subprocess.run(install, cwd=folder, capture_output=True, text=True)
     if done.returncode and os.environ.get("CI") != "true":
         pytest.skip(f"npm cannot install the SDK and TypeScript: {done.stderr}")
     assert done.returncode == 0, done.stderr
     return folder
+
+
+NAMES = [
+    *(
+        "call",
+        "close",
+        "raw",
+        "connect",
+        "constructor",
+        "then",
+        "catch",
+        "toString",
+        "valueOf",
+        "toJSON",
+        "hasOwnProperty",
+        "pages",
+        "delete",
+        "class",
+        "await",
+        "new",
+        "arguments",
+    ),
+    *(
+        "eval",
+        "this",
+        "super",
+        "static",
+        "get",
+        "set",
+        "yield",
+        "Promise",
+        "Record",
+        "Required",
+        "Error",
+        "Array",
+        "mcp",
+        "options",
+        "args",
+        "typed_client",
+        "42",
+    ),
+    *(
+        "1st",
+        "🎉",
+        "naïve",
+        "日本語",
+        "_call",
+        "_result",
+        "_pages",
+        "__proto__",
+        "prototype",
+        "name",
+        "length",
+        "undefined",
+        "null",
+        "of",
+        "declare",
+        "namespace",
+    ),
+]
+"""Names of tools, definitions and properties that have a meaning in JavaScript, or cannot be written there."""
+
+TEXT = "Ends */ it. `${process.exit(1)}` \u2028 </script> \\u002a/ {@link X} \u202e \x07\n\n/* open\n*/ @deprecated"
+
+
+def list_hostile_tools() -> Iterator[dict[str, Any]]:
+    """Yield tools with hostile names, texts and schemas, and tools with schemas that are hard to write as types."""
+    texts = {
+        "enum": [TEXT, "\u2028", "'", '"', "\\", "`${1}`", None, -0.0, 2**70],
+        "default": TEXT,
+        "description": TEXT,
+    }
+    for name in NAMES:
+        recursive = {"type": "object", "properties": {"x": {"$ref": f"#/$defs/{name}"}, name: texts}}
+        schema = {"type": "object", "properties": {name: {"$ref": f"#/$defs/{name}"}}, "$defs": {name: recursive}}
+        yield {"name": name, "description": TEXT, "inputSchema": schema, "outputSchema": {**schema, "title": TEXT}}
+    every = {"type": "object", "properties": dict.fromkeys([*NAMES, "a b", "", "*/", "\n", "'", "$ref"], texts)}
+    yield {"name": "every", "inputSchema": every, "outputSchema": every}
+    for number, schema in enumerate(each for each in odd.SCHEMAS if '"$' not in json.dumps(each)):
+        one = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
+        yield {"name": f"odd{number}", "inputSchema": one, "outputSchema": one}
 
 
 def check(folder: Path, *options: str) -> str:
@@ -53,6 +140,8 @@ def check(folder: Path, *options: str) -> str:
 def built(project: Path) -> Path:
     """The project, compiled without complaints."""
     assert check(project) == ""
+    linted = subprocess.run(["npx", "eslint", "generated"], cwd=project, capture_output=True, text=True)
+    assert (linted.stdout, linted.stderr) == ("", "")
     return project
 
 
@@ -107,3 +196,8 @@ def test_a_call_with_a_key_is_repeated_until_it_is_answered(built: Path) -> None
             "third": {"payments": 2},
             "refused": "TypeError: list_notes takes no idempotencyKey",
         }
+
+
+@pytest.mark.long
+def test_methods_with_hostile_names_call_their_tools(built: Path) -> None:
+    assert run(built, "hostile.js") == sorted(tool["name"] for tool in list_hostile_tools())

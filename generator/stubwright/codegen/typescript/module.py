@@ -119,7 +119,7 @@ def _write_method(tool: ir.Tool, types: ToolTypes) -> Code:
 
 def _write_arguments(tool: ir.Tool, types: ToolTypes) -> Code:
     name = naming.name_input_class(tool.names)
-    return fill("args: {} = {{}}" if types.is_optional else "args: {}", name)
+    return fill("args?: {}" if types.is_optional else "args: {}", name)
 
 
 def _tag_deprecated(primitive: ir.Tool | ir.Primitive) -> list[str]:
@@ -149,7 +149,7 @@ def _write_primitive_method(primitive: ir.Primitive) -> Code:
     if primitive.arguments:
         is_optional = not any(each.required for each in primitive.arguments)
         fields = join("; ", _list_fields(primitive.arguments))
-        parameters = fill("args: {{ {} }} = {{}}, " if is_optional else "args: {{ {} }}, ", fields)
+        parameters = fill("args?: {{ {} }}, " if is_optional else "args: {{ {} }}, ", fields)
         args = fill("args")
     verb = fill("_prompt" if is_prompt else "_read" if primitive.arguments is None else "_readFrom")
     sent = [key, fill("options")] if primitive.arguments is None else [key, args, fill("options")]

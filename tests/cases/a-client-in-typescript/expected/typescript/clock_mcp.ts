@@ -30,7 +30,7 @@ export class ClockClient extends mcp.TypedClient {
 
   /** The items of all pages of the tools that return pages. */
   readonly pages = {
-    listAlarms: (args: ListAlarmsInput = {}, options?: mcp.CallOptions) =>
+    listAlarms: (args?: ListAlarmsInput, options?: mcp.CallOptions) =>
       this._pages<ListAlarmsOutput, "items">(listAlarmsTool, "items", "next", args, options),
   };
 
@@ -39,7 +39,7 @@ export class ClockClient extends mcp.TypedClient {
    *
    * Tool `get_time`: read-only.
    */
-  getTime(args: GetTimeInput = {}, options?: mcp.CallOptions): Promise<mcp.Content> {
+  getTime(args?: GetTimeInput, options?: mcp.CallOptions): Promise<mcp.Content> {
     return this._content(getTimeTool, args, options);
   }
 
@@ -57,7 +57,7 @@ export class ClockClient extends mcp.TypedClient {
    *
    * Tool `list_alarms`: read-only.
    */
-  listAlarms(args: ListAlarmsInput = {}, options?: mcp.CallOptions): Promise<ListAlarmsOutput> {
+  listAlarms(args?: ListAlarmsInput, options?: mcp.CallOptions): Promise<ListAlarmsOutput> {
     return this._call<ListAlarmsOutput>(listAlarmsTool, args, options);
   }
 

@@ -117,7 +117,7 @@ export type CloseInput = Record<string, never>;
 export class DrawingsClient extends mcp.TypedClient {
   /** The items of all pages of the tools that return pages. */
   readonly pages = {
-    listShapes: (args: ListShapesInput = {}, options?: mcp.CallOptions) =>
+    listShapes: (args?: ListShapesInput, options?: mcp.CallOptions) =>
       this._pages<ListShapesOutput, "shapes">(listShapesTool, "shapes", "nextCursor", args, options),
   };
 
@@ -146,7 +146,7 @@ export class DrawingsClient extends mcp.TypedClient {
    *
    * Tool `list_shapes`: read-only.
    */
-  listShapes(args: ListShapesInput = {}, options?: mcp.CallOptions): Promise<ListShapesOutput> {
+  listShapes(args?: ListShapesInput, options?: mcp.CallOptions): Promise<ListShapesOutput> {
     return this._call<ListShapesOutput>(listShapesTool, args, options);
   }
 
@@ -157,7 +157,7 @@ export class DrawingsClient extends mcp.TypedClient {
    *
    * @deprecated since 1.0.0; use draw_shape.
    */
-  close_(args: CloseInput = {}, options?: mcp.CallOptions): Promise<mcp.Content> {
+  close_(args?: CloseInput, options?: mcp.CallOptions): Promise<mcp.Content> {
     return this._content(close_Tool, args, options);
   }
 

@@ -140,7 +140,7 @@ export class TypedClient {
 
   protected async _result(
     { tool, isDangerous, takesKey }: ToolDefinition,
-    args: object,
+    args: object = {},
     { idempotencyKey, ...options }: KeyedCallOptions = {},
   ): Promise<CallToolResult> {
     if (idempotencyKey !== undefined && !takesKey) throw new TypeError(`${tool.name} takes no idempotencyKey`);
@@ -158,11 +158,11 @@ export class TypedClient {
     return result;
   }
 
-  protected async _call<T>(tool: ToolDefinition, args: object, options?: CallOptions): Promise<T> {
+  protected async _call<T>(tool: ToolDefinition, args?: object, options?: CallOptions): Promise<T> {
     return (await this._result(tool, args, options)).structuredContent as T;
   }
 
-  protected async _content(tool: ToolDefinition, args: object, options?: CallOptions): Promise<Content> {
+  protected async _content(tool: ToolDefinition, args?: object, options?: CallOptions): Promise<Content> {
     return (await this._result(tool, args, options)).content;
   }
 
@@ -170,7 +170,7 @@ export class TypedClient {
     tool: ToolDefinition,
     items: Items,
     next: string & keyof Page,
-    args: object,
+    args?: object,
     options?: CallOptions,
   ): AsyncGenerator<ItemOf<Page[Items]>, void, undefined> {
     const seen = new Set<string>();
@@ -190,11 +190,11 @@ export class TypedClient {
     return (await this.raw.readResource({ uri }, options)).contents;
   }
 
-  protected _readFrom(template: string, args: object, options?: CallOptions): Promise<ResourceContents[]> {
+  protected _readFrom(template: string, args?: object, options?: CallOptions): Promise<ResourceContents[]> {
     return this._read(new UriTemplate(template).expand({ ...args }), options);
   }
 
-  protected async _prompt(name: string, args: object, options?: CallOptions): Promise<PromptMessage[]> {
+  protected async _prompt(name: string, args?: object, options?: CallOptions): Promise<PromptMessage[]> {
     return (await this.raw.getPrompt({ name, arguments: { ...args } }, options)).messages;
   }
 
