@@ -1,4 +1,4 @@
-"""Describes the TypeScript of a server as the surface of a client in Python, with methods and types of its own."""
+"""Describes the TypeScript of a server as the surface of a Python client with its own methods and types."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def describe_surface(manifest: ir.Manifest) -> Surface:
 
 
 def map_members(manifest: ir.Manifest) -> Mapping[str, Name]:
-    """Map the names of methods in Python to those in TypeScript."""
+    """Map the names of methods in Python to methods in TypeScript."""
     primitives = itertools.chain(*manifest.primitives.values())
     names = [*(tool.names for tool in manifest.tools), *(each.names for each in primitives)]
     return {each.method: naming.name_member(each) for each in names}
