@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
@@ -14,9 +16,14 @@ from typing import Any
 import pytest
 
 import conformance
+import instances
+import mutations
 import odd
 from corpus import files as corpus_files
-from stubwright import cli
+from stubwright import cli, naming
+from stubwright.compile import pipeline
+from stubwright.project.files import disk
+from stubwright_runtime.schema.validation import compile_schema
 
 HERE = Path(__file__).parent / "typescript"
 ROOT = Path(__file__).parents[2]
@@ -155,14 +162,36 @@ def run(folder: Path, program: str, *arguments: str) -> Any:
 
 
 @pytest.mark.long
-def test_tools_of_public_servers_pass_tsc(project: Path, corpus: Path) -> None:
-    made = project / "public"
+def test_public_servers_pass_tsc_and_their_results_have_the_verdicts_of_python(built: Path, corpus: Path) -> None:
+    project, made, rows, verdicts = built, built / "public", [], []
     for path in corpus_files(corpus):
         manifest = project / f"{path.stem}.yaml"
         assert cli.run(["import", "tools", str(path), "--name", path.stem, "-o", str(manifest)]) == 0
         assert cli.run(["generate", str(manifest), "--emit", "typescript", "-q", "-o", str(made)]) == 0
-    (made / "tsconfig.json").write_text('{"extends": "../tsconfig.json", "include": ["typescript/*.ts"]}')
-    assert check(project, "-p", str(made), "--noEmit") == ""
+        compiled = pipeline.compile_manifest(str(manifest), disk.Disk()).manifest
+        assert compiled is not None
+        for tool in compiled.tools:
+            if tool.output is not None:
+                validator = compile_schema(tool.output.wire, formats=False)
+                results = [*draw_results(tool.output.wire, tool.name)]
+                verdicts += [validator.is_valid(result) for result in results]
+                names = {"client": f"{compiled.stem}Client", "method": naming.name_member(tool.names)}
+                rows.append({"module": f"../public/built/{compiled.package}.js", **names, "results": results})
+    options = {"extends": "../tsconfig.json", "compilerOptions": {"outDir": "built"}, "include": ["typescript/*.ts"]}
+    (made / "tsconfig.json").write_text(json.dumps(options))
+    assert check(project, "-p", str(made)) == ""
+    (project / "rows.json").write_text(json.dumps(rows))
+    assert run(project, "verdicts.js", "rows.json") == verdicts
+    assert min(verdicts.count(True), verdicts.count(False)) > 100
+
+
+def draw_results(schema: Any, seed: str) -> Iterator[dict[str, Any]]:
+    """Yield objects that may be valid, and each with a random change."""
+    chance = random.Random(seed)
+    for drawn in instances.draw(schema, seed, 10):
+        for result in (drawn, mutations.mutated(drawn, chance)):
+            if isinstance(result, dict) and not re.search(r"\\ud[89ab]|Infinity|NaN", text := json.dumps(result)):
+                yield json.loads(text)
 
 
 @pytest.mark.long
