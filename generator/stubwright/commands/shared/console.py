@@ -150,7 +150,7 @@ def ask(question: str) -> str:
 
 def confirm(question: str) -> bool:
     """Ask a person on standard error whether to go on."""
-    return ask(f"{question} [y/n]").casefold() in ("y", "yes")
+    return ask(f"{question} [y/n]:").casefold() in ("y", "yes")
 
 
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
