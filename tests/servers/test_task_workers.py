@@ -48,7 +48,7 @@ MANIFEST = manifest(
         tool("once", SECONDS, **TASK, stubwright={"task": {"most": 10000}}),
         tool("block", SECONDS, **TASK),
         tool("fatal", SECONDS, annotations={"idempotentHint": True}, **TASK, stubwright={"task": {"lease": "1s"}}),
-        tool("stall", SECONDS, **TASK, stubwright={"task": {"lease": "1s"}}),
+        tool("stall", SECONDS, **TASK, stubwright={"task": {"lease": "2s"}}),
     ],
     name="process",
 )
