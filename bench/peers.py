@@ -14,6 +14,8 @@ _FRAMEWORKS = {
     "pydantic-ai": ["pydantic-ai-slim>=2.68"],
     "langchain": ["langchain>=1.5"],
     "openai-agents": ["openai-agents>=0.24"],
+    "langchain-mcp-adapters": ["langchain-mcp-adapters>=0.3.2", "langchain-core"],
+    "autogen-ext": ["autogen-ext[mcp]>=0.7.5", "autogen-agentchat", "mcp<2"],
     "mcp-1": ["mcp>=1.30,<2"],
     "fastmcp": [_FASTMCP],
 }

@@ -22,7 +22,6 @@ from stubwright_runtime.projection.functions import project_tools
 
 PAGE: Final = Path(__file__).with_name("targets.md")
 KINDS: Final[tuple[metadata.Kind, ...]] = ("tool", "resource")
-_NOT_REFUSED: Final = frozenset({"ignores", "ignores at root"})
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
     found = [
         finding
         for finding in targets.judge(targets.make_list(tools, server), targets.TARGETS[name])
-        if finding.rule.kind not in _NOT_REFUSED
+        if not finding.rule.is_lossy
     ]
     sure = {finding.tool for finding in found if finding.rule.is_sure}
     row.tools += len(sure - {None})
@@ -71,7 +70,7 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
             for each in project_tools(tools, FORMS[name])
         ]
         refused = targets.judge(targets.make_list(written, server), targets.TARGETS[name])
-        row.projected += len({each.tool for each in refused if each.rule.kind not in _NOT_REFUSED} - {None})
+        row.projected += len({each.tool for each in refused if not each.rule.is_lossy} - {None})
 
 
 def keys() -> Iterator[str]:

@@ -22,7 +22,7 @@ def test_every_rule_has_its_source(name: str, rule: targets.Rule) -> None:
     assert rule.source.startswith("https://")
     assert date(2026, 1, 1) < date.fromisoformat(rule.read)
     assert rule.kind in rules.OF_TOOLS or rule.kind in rules.OF_LISTS
-    assert rule.certainty in ("documented", "source code", "reported", "derived")
+    assert rule.certainty in ("documented", "source code", "measured", "reported", "derived")
     assert (rule.certainty == "derived") == (name == targets.PORTABLE)
     assert say(rule)
 
@@ -37,6 +37,12 @@ def test_every_kind_is_used() -> None:
     assert {rule.kind for _, rule in RULES} == {*rules.OF_TOOLS, *rules.OF_LISTS}
 
 
+def test_a_preset_becomes_its_targets() -> None:
+    expanded = targets.TARGETS.expand(["crewai", "frameworks", "gemini"])
+    assert (expanded[:2], expanded[-1], len(expanded)) == (("crewai", "pydantic-ai"), "gemini", 12)
+    assert {*expanded} <= {*targets.TARGETS}
+
+
 def test_the_page_is_made_from_the_table() -> None:
     script = runpy.run_path(str(ROOT / "docs" / "targets.py"))
     text = (ROOT / "docs" / "targets.md").read_text("utf-8")
@@ -45,7 +51,9 @@ def test_the_page_is_made_from_the_table() -> None:
 
 def test_the_command_shows_the_table(tmp_path: Path) -> None:
     listed = forked.run(["targets"], tmp_path).stdout
-    assert [line.split()[0] for line in listed.splitlines()] == [*targets.TARGETS]
+    assert [line.split()[0] for line in listed.splitlines()] == ["frameworks", *targets.TARGETS]
+    framework = forked.run(["targets", "agno"], tmp_path).stdout
+    assert framework.splitlines()[1] == "No tool was refused, and no schema lost a part."
     shown = forked.run(["targets", "bedrock", "--json"], tmp_path).stdout
     assert '"source": "https://docs.aws.amazon.com/' in shown
     refused = forked.run(["targets", "gemni"], tmp_path)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
-names TARGET*  a client or an API (default: list all)
+names TARGET*  a client or an API, or a preset of them (default: list all)
 --format text|json  how to print the table
 """
 
@@ -36,21 +36,27 @@ def add(verbs: Any) -> None:
 def _show(arguments: argparse.Namespace) -> int:
     from stubwright.targets import TARGETS
 
-    chosen = [TARGETS[works.parse_target(name)] for name in arguments.names] or [*TARGETS.values()]
+    chosen = [TARGETS[name] for name in works.parse_targets(arguments.names)] or [*TARGETS.values()]
     if arguments.format == "json":
         write_out(json.dumps({target.name: _to_json(target) for target in chosen}, indent=2) + "\n")
     elif arguments.names:
         write_out("\n".join(map(_describe, chosen)))
     else:
         width = max(map(len, TARGETS))
-        write_out("".join(f"{target.name:<{width}}  {target.title}\n" for target in chosen))
+        presets = {name: ", ".join(TARGETS.expand([name])) for name in TARGETS.list_presets()}
+        titles = presets | {target.name: target.title for target in chosen}
+        write_out("".join(f"{name:<{width}}  {title}\n" for name, title in titles.items()))
     return 0
 
 
 def _describe(target: Target) -> str:
     from stubwright.targets.wording import say
 
-    lines = [f"{target.name}: {target.title}", f"Otherwise {target.consequence}.", ""]
+    lines = [f"{target.name}: {target.title}"]
+    lines += (
+        [f"Otherwise {target.consequence}."] if target.rules else ["No tool was refused, and no schema lost a part."]
+    )
+    lines += [*([target.note] if target.note else []), ""]
     today = datetime.now(UTC).date()
     for rule in target.rules:
         age = ", over a year ago" if rule.is_old(today) else ""
@@ -63,4 +69,5 @@ def _to_json(target: Target) -> dict[str, Any]:
         {"rule": rule.kind, "value": rule.value, "source": rule.source, "read": rule.read, "certainty": rule.certainty}
         for rule in target.rules
     ]
-    return {"title": target.title, "consequence": target.consequence, "rules": rules}
+    note = {"note": target.note} if target.note else {}
+    return {"title": target.title, "consequence": target.consequence, **note, "rules": rules}

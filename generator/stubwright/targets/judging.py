@@ -53,10 +53,10 @@ def judge(tools: Sequence[ListedTool], target: Target, part: Sequence[ListedTool
         for_each = rules.OF_TOOLS.get(rule.kind)
         if for_each is None:
             for what, fix in rules.OF_LISTS[rule.kind](tools, rule.value):
-                yield Finding(target, rule, None, (), what, fix)
+                yield Finding(target, rule, None, (), what, rule.fix or fix)
             continue
         for tool in tools if part is None else part:
             breaches = list(for_each(tool, rule.value))
             if breaches:
                 pointer, what, fix = breaches[0]
-                yield Finding(target, rule, tool.name, pointer, what, fix, len(breaches) - 1)
+                yield Finding(target, rule, tool.name, pointer, what, rule.fix or fix, len(breaches) - 1)

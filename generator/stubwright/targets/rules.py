@@ -157,6 +157,32 @@ def _filled(tool: ListedTool) -> Found:
             yield (*_INPUT, *pointer, "properties"), what, "leave `properties` out, or give the object a property"
 
 
+def _declared(tool: ListedTool) -> Found:
+    if isinstance(tool.schema, dict) and tool.schema.keys().isdisjoint({"properties", "$ref"}):
+        yield _INPUT, "has an `inputSchema` without `properties`", "add `properties: {}`"
+
+
+def _one_type(tool: ListedTool) -> Found:
+    for pointer, schema in tool.schemas:
+        if isinstance(schema.get("type"), list):
+            what = "has a list of types"
+            yield (*_INPUT, *pointer, "type"), what, "write an `anyOf`, or set `wire: {nullable: anyOf}` if one is null"
+
+
+def _typed_arguments(tool: ListedTool, keywords: Sequence[str]) -> Found:
+    properties = tool.schema.get("properties") if isinstance(tool.schema, dict) else None
+    for name, schema in properties.items() if isinstance(properties, dict) else ():
+        if schema is True or (keywords and isinstance(schema, dict) and schema.keys().isdisjoint(keywords)):
+            yield (*_INPUT, "properties", name), f"has an argument `{name}` without a type", "declare its type"
+
+
+def _flat(tool: ListedTool) -> Found:
+    for pointer, schema in tool.schemas:
+        if pointer and pointer[0] == "properties" and schema.get("properties"):
+            what = "has an object with properties in an argument"
+            yield (*_INPUT, *pointer, "properties"), what, "describe them in the argument's description"
+
+
 def _closed(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if _is_object(schema) and schema.get("additionalProperties") is not False:
@@ -369,6 +395,10 @@ OF_TOOLS: Final[Mapping[str, Callable[[ListedTool, Any], Found]]] = {
     "string enums": lambda tool, _: _string_enums(tool),
     "items": lambda tool, _: _items(tool),
     "filled": lambda tool, _: _filled(tool),
+    "declared": lambda tool, _: _declared(tool),
+    "one type": lambda tool, _: _one_type(tool),
+    "typed arguments": _typed_arguments,
+    "flat": lambda tool, _: _flat(tool),
     "closed": lambda tool, _: _closed(tool),
     "all required": lambda tool, _: _all_required(tool),
     "typed": lambda tool, _: _typed(tool),

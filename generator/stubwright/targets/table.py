@@ -6,17 +6,19 @@ It is data (`targets.json`), so that each number has its source and the day on w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-Certainty: TypeAlias = Literal["documented", "source code", "reported", "derived"]
-"""The evidence for a rule: the vendor's documentation or source code, reports of users, or other rules."""
+Certainty: TypeAlias = Literal["documented", "source code", "measured", "reported", "derived"]
+"""The evidence for a rule: the vendor's documentation or source code, a trial, reports of users, or other rules."""
 
 _YEAR: Final = timedelta(days=365)
+
+_IGNORED: Final = frozenset({"ignores", "ignores at root"})
 
 PORTABLE: Final = "portable"
 """The target that represents all others; a manifest that names none is judged by it."""
@@ -32,6 +34,8 @@ class Rule:
         source: The URL of the evidence.
         read: The day on which it was read there, as YYYY-MM-DD.
         certainty: How much is known.
+        is_lossy: True if the target accepts a tool that breaks the rule, but ignores a part of it.
+        fix: What to do about it, if that differs from the advice of the kind.
     """
 
     kind: str
@@ -39,6 +43,8 @@ class Rule:
     source: str
     read: str
     certainty: Certainty
+    is_lossy: bool = False
+    fix: str = ""
 
     def is_old(self, today: date) -> bool:
         """Return whether it was read more than a year before a day, so that it may be true no more."""
@@ -46,8 +52,8 @@ class Rule:
 
     @property
     def is_sure(self) -> bool:
-        """True if the vendor's documentation or source code is the evidence."""
-        return self.certainty in ("documented", "source code")
+        """True if the vendor's documentation or source code, or a trial, is the evidence."""
+        return self.certainty in ("documented", "source code", "measured")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +65,40 @@ class Target:
         title: What people call it.
         consequence: What happens to tools that break one of its rules.
         rules: Its rules.
+        note: What else its users should set or know.
     """
 
     name: str
     title: str
     consequence: str
     rules: tuple[Rule, ...]
+    note: str = ""
 
 
 class _Table(Mapping[str, Target]):
     """The targets by their names; the file is read when one is first asked for."""
 
     @cached_property
+    def _document(self) -> Mapping[str, Any]:
+        document: Mapping[str, Any] = json.loads((Path(__file__).parent / "targets.json").read_text("utf-8"))
+        return document
+
+    @cached_property
     def _targets(self) -> Mapping[str, Target]:
-        document = json.loads((Path(__file__).parent / "targets.json").read_text("utf-8"))
-        return {name: _read(name, entry) for name, entry in document["targets"].items()}
+        return {name: _read(name, entry) for name, entry in self._document["targets"].items()}
+
+    def list_presets(self) -> list[str]:
+        """Return the names of all presets."""
+        return [*self._document["presets"]]
+
+    def list_names(self) -> list[str]:
+        """Return the names of all presets and targets."""
+        return [*self.list_presets(), *self]
+
+    def expand(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the names with each preset replaced by its targets, each once."""
+        presets: Mapping[str, Sequence[str]] = self._document["presets"]
+        return tuple(dict.fromkeys(target for name in names for target in presets.get(name, (name,))))
 
     def __getitem__(self, name: str) -> Target:
         return self._targets[name]
@@ -87,9 +112,18 @@ class _Table(Mapping[str, Target]):
 
 def _read(name: str, entry: Mapping[str, Any]) -> Target:
     rules = tuple(
-        Rule(rule["rule"], rule["value"], rule["source"], rule["read"], rule["certainty"]) for rule in entry["rules"]
+        Rule(
+            rule["rule"],
+            rule["value"],
+            rule["source"],
+            rule["read"],
+            rule["certainty"],
+            rule.get("lossy", rule["rule"] in _IGNORED),
+            rule.get("fix", ""),
+        )
+        for rule in entry["rules"]
     )
-    return Target(name, entry["title"], entry["consequence"], rules)
+    return Target(name, entry["title"], entry["consequence"], rules, entry.get("note", ""))
 
 
-TARGETS: Final[Mapping[str, Target]] = _Table()
+TARGETS: Final = _Table()

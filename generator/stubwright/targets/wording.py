@@ -43,6 +43,12 @@ _WORDS: Final[Mapping[str, Callable[[Any], str]]] = {
     "string enums": lambda _: "values in an `enum` are strings",
     "items": lambda _: "arrays describe their items",
     "filled": lambda _: "no `properties: {}`",
+    "declared": lambda _: "each `inputSchema` has `properties`",
+    "one type": lambda _: "no lists of types",
+    "typed arguments": lambda keywords: (
+        f"each argument has one of {_list(keywords)}" if keywords else "no argument is `true`"
+    ),
+    "flat": lambda _: "objects in arguments have no properties of their own",
     "closed": lambda _: "all objects have `additionalProperties: false`",
     "all required": lambda _: "all properties are required",
     "typed": lambda _: "all schemas have a type",

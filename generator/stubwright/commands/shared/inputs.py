@@ -95,15 +95,16 @@ def choose_targets(arguments: argparse.Namespace) -> Sequence[str]:
     Raises:
         UsageError: There is no such target.
     """
-    return tuple(dict.fromkeys(parse_target(name) for name in arguments.target))
+    return parse_targets(arguments.target)
 
 
-def parse_target(name: str) -> str:
-    """Return the name of a target. Raises UsageError if no target has it."""
+def parse_targets(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the targets of names, with presets expanded. Raises UsageError if there is no such target."""
     from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.targets import TARGETS
 
-    if name not in TARGETS:
-        fix = did_you_mean(name, [*TARGETS], "targets")
-        raise UsageError(f"there is no target `{name}`; {fix or 'see `stubwright targets`'}")
-    return name
+    for name in names:
+        if name not in TARGETS.list_names():
+            fix = did_you_mean(name, TARGETS.list_names(), "targets")
+            raise UsageError(f"there is no target `{name}`; {fix or 'see `stubwright targets`'}")
+    return TARGETS.expand(names)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 _NAMES: Final = frozenset({"name", "long name"})
 _PROPERTIES: Final = frozenset({"property", "root property"})
-IGNORED: Final = frozenset({"ignores", "ignores at root"})
-"""The kinds of rules whose targets accept the tool, but ignore a part of it."""
-
 _BOUNDS: Final = frozenset(
     {"tools", "description", "optional properties", "unions", "levels", "properties", "characters", "enum values"}
     | {"large enum"}
@@ -43,7 +40,7 @@ def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequen
         part: The names of the tools that are checked.
         chosen: Targets that replace the manifest's own.
     """
-    names = chosen or manifest.targets
+    names = targets.TARGETS.expand(chosen or manifest.targets)
     if not names and "server" not in manifest.emit:
         return []  # the server is not ours to change
     unknown = [name for name in names if name not in targets.TARGETS]
@@ -81,7 +78,9 @@ def _is_said_by_mcp(finding: Finding) -> bool:
 
 def _report_unknown(name: str, manifest: ir.Manifest, file: str) -> Diagnostic:
     place = Place(file, ("targets", manifest.targets.index(name))) if name in manifest.targets else None
-    return Diagnostic("SW284", f"there is no target `{name}`", place, did_you_mean(name, [*targets.TARGETS], "targets"))
+    return Diagnostic(
+        "SW284", f"there is no target `{name}`", place, did_you_mean(name, targets.TARGETS.list_names(), "targets")
+    )
 
 
 def describe(finding: Finding) -> str:
@@ -94,7 +93,7 @@ def describe(finding: Finding) -> str:
 def advise(finding: Finding) -> str:
     """Return a fix, the consequence of not applying it, and the source of the rule."""
     target = finding.target
-    if finding.rule.kind in IGNORED:
+    if finding.rule.is_lossy:
         otherwise = "models do not see it"
     elif target.name in PROJECTED:
         otherwise = f"use the output of `stubwright export --target {target.name}`: {target.consequence}"
@@ -118,7 +117,7 @@ def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Map
 
 
 def _say_what_it_does(finding: Finding) -> str:
-    if finding.rule.kind in IGNORED:
+    if finding.rule.is_lossy:
         return f"`{finding.target.name}` omits"
     if finding.target.name == targets.PORTABLE:
         return "some clients refuse"
@@ -127,7 +126,7 @@ def _say_what_it_does(finding: Finding) -> str:
 
 def _code(finding: Finding) -> str:
     kind, is_sure = finding.rule.kind, finding.rule.is_sure
-    if kind in IGNORED:
+    if finding.rule.is_lossy:
         return "SW354"
     if kind in _NAMES:
         return "SW280" if is_sure else "SW311"

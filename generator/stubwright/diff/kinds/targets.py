@@ -25,7 +25,7 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
     """
     shared = {shared.name: shared.schema.place for shared in pair.new.shared}
     by_name = {tool.name: tool for tool in pair.new.tools}
-    for name in names or pair.new.targets or (targets.PORTABLE,):
+    for name in targets.TARGETS.expand(names or pair.new.targets or (targets.PORTABLE,)):
         if name not in targets.TARGETS:
             continue
         target = targets.TARGETS[name]
@@ -35,7 +35,7 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
                 yield Change(
                     "SW560",
                     "wire",
-                    "breaking" if finding.rule.is_sure and finding.rule.kind not in targeting.IGNORED else "may break",
+                    "breaking" if finding.rule.is_sure and not finding.rule.is_lossy else "may break",
                     f"tool `{finding.tool}`" if finding.tool else "the list of tools",
                     targeting.describe(finding),
                     None,
