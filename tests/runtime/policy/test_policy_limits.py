@@ -523,7 +523,7 @@ async def test_a_thread_keeps_its_place_until_it_ends(mode: str, module: Any) ->
     handlers = Handlers()
     async with _connected(module, handlers, mode) as client:
         assert await _said(client, "quick_sync", how="blocks") == LATE.format("quick_sync")
-        assert handlers.cancelled.is_set(), "ctx.on_cancel is told at a timeout"
+        assert await anyio.to_thread.run_sync(handlers.cancelled.wait, 60), "ctx.on_cancel is told at a timeout"
         assert await _said(client, "quick_sync", how="now") == BUSY.format("quick_sync")
         assert _places(module) == {"quick_sync": 1}
         handlers.open.set()
