@@ -154,11 +154,14 @@ async def test_workers_that_die_lose_no_task(project: Path, start: Callable[...,
         killing = asyncio.create_task(kill())
         places = asyncio.Semaphore(16)
 
-        async def one(number: int) -> tuple[str, dict[str, Any]]:
+        async def one(number: int) -> tuple[str, dict[str, Any] | None]:
             kind = chance.choice(["again", "once"])
             await asyncio.sleep(chance.uniform(0, DEATHS))
             async with places:
-                task = await begun(http, chance.choice(servers), kind, number, chance.uniform(0.005, 1.0))
+                try:
+                    task = await begun(http, chance.choice(servers), kind, number, chance.uniform(0.005, 1.0))
+                except httpx2.TransportError:
+                    return f"{kind} {number}", None
             await asyncio.sleep(2)
             async with places:
                 return f"{kind} {number}", await ended(http, chance.choice(servers), task)
@@ -167,16 +170,22 @@ async def test_workers_that_die_lose_no_task(project: Path, start: Callable[...,
         await killing
     counts = runs(project)
     assert len(results) == NUMBER
+    given_up, lost = 0, sum(said is None for said in results.values())
+    assert lost <= NUMBER // 100, "calls whose connection broke: whether their tasks began is unknown"
     for name, said in results.items():
         kind, number = name.split()
+        assert kind == "again" or counts[name] <= 1
+        if said is None:
+            continue
         if said["status"] == "completed":
             assert said["result"]["content"] == [{"type": "text", "text": f"did {number}"}]
         else:
-            assert (kind, said["status"]) == ("once", "failed")
+            assert said["status"] == "failed"
             assert "died" in said["error"]["message"]
+            given_up += kind == "again"
         assert counts[name] >= (said["status"] == "completed"), "who died before the handler began has run nothing"
-        assert kind == "again" or counts[name] <= 1
-    assert any(said["status"] == "failed" for said in results.values()), "nobody died at work"
+    assert given_up <= NUMBER // 100, f"tasks that met {MAX_DEATHS} deaths"
+    assert any(said and said["status"] == "failed" for said in results.values()), "nobody died at work"
 
 
 @pytest.mark.long

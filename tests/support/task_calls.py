@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import httpx2
+import httpx2
 
 
 async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) -> dict[str, Any]:
-    """Return the answer to a request of 2026-07-28 that names a tool or a task."""
+    """Return the answer to a request of 2026-07-28 that names a tool or a task; repeat a read that was lost."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -25,7 +24,14 @@ async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) 
         "mcp-name": params.get("name") or params["taskId"],
     }
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-    response = await http.post(url, json=body, headers=headers)
+    while True:
+        try:
+            response = await http.post(url, json=body, headers=headers)
+            break
+        except httpx2.TransportError:
+            if method != "tasks/get":  # whether it took effect is unknown
+                raise
+            await asyncio.sleep(0.05)
     text = response.text
     if response.headers["content-type"].startswith("text/event-stream"):
         [text] = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
