@@ -1,16 +1,21 @@
-"""Standard error for a log: a thread writes to it, so that no other thread waits for its reader.
+"""Standard error for logs and prints: a thread writes to it, so that no other thread waits for its reader.
 
 Texts are written in order. While a mebibyte is waiting, further texts are dropped; a line with their number follows.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import sys
 import threading
 from collections import deque
-from typing import Final, TextIO
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _MOST_WAITING: Final = 1 << 20
 """Bytes that may wait to be written; a pipe holds 64 KiB more."""
@@ -44,11 +49,15 @@ class BackgroundStream:
 
     def write(self, text: str) -> int:
         """Add a text to the queue, or drop it if the queue is full; return the text's length."""
-        data = text.replace("\n", os.linesep).encode(self._encoding, "backslashreplace")
+        self.write_bytes(text.replace("\n", os.linesep).encode(self._encoding, "backslashreplace"))
+        return len(text)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Add encoded text to the queue, or drop it if the queue is full."""
         with self._changed:
             if self._error is not None or self._size + len(data) > self._most:
-                self._lost += text.count("\n")
-                return len(text)
+                self._lost += data.count(b"\n")
+                return
             if self._lost:
                 self._add(self._report_lost())
             self._add(data)
@@ -56,7 +65,12 @@ class BackgroundStream:
                 self._thread = threading.Thread(target=self._write_all, name="standard error", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
-        return len(text)
+
+    def open_text(self) -> TextIO:
+        """Return a text file for `print` that writes each line here."""
+        return io.TextIOWrapper(
+            io.BufferedWriter(_Raw(self, self._descriptor)), self._encoding, "backslashreplace", line_buffering=True
+        )
 
     def flush(self) -> None:
         """Do nothing: `logging` calls this after each record, and must not wait."""
@@ -105,10 +119,35 @@ class BackgroundStream:
                 select.select((), (self._descriptor,), ())
 
 
+class _Raw(io.RawIOBase):
+    """A stream as the lowest layer of a file of `io`."""
+
+    def __init__(self, stream: BackgroundStream, descriptor: int) -> None:
+        self._stream = stream
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer) -> int:
+        copy = bytes(data)
+        self._stream.write_bytes(copy)
+        return len(copy)
+
+
+@lru_cache(maxsize=1)
+def _open(descriptor: int, encoding: str) -> BackgroundStream:
+    """Return the stream to a descriptor, the same each time, so that logs and prints stay in order."""
+    return BackgroundStream(descriptor, encoding)
+
+
 def open_background() -> TextIO | BackgroundStream:
     """Return a stream to standard error that never waits; `sys.stderr` itself if it has no file descriptor."""
     try:
         descriptor = sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):  # there is none, or it was replaced by another object
         return sys.stderr
-    return BackgroundStream(descriptor, sys.stderr.encoding)
+    return _open(descriptor, sys.stderr.encoding)

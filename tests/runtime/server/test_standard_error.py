@@ -38,10 +38,23 @@ def pipe() -> Iterator[tuple[int, int]]:
             os.close(end)
 
 
-def _start(lines: int) -> subprocess.Popen[bytes]:
+PRINTING = """
+import os, sys
+from stubwright_runtime.observability.logs import set_up
+from stubwright_runtime.server.transports.stdio.wire import claim_stdio
+set_up("info")
+with claim_stdio() as held:
+    for number in range(int(sys.argv[1])):
+        print("a line of handlers:", f"{number:05}", "x" * 100, file=(sys.stdout, sys.stderr)[number % 2])
+    os.write(held.sink, b"done\\n")
+sys.stdin.read()
+"""
+
+
+def _start(lines: int, program: str = PROGRAM) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "runtime")}
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(lines)],
+        [sys.executable, "-c", program, str(lines)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -49,8 +62,9 @@ def _start(lines: int) -> subprocess.Popen[bytes]:
     )
 
 
-def test_a_process_whose_log_is_not_read_goes_on_and_ends() -> None:
-    with _start(20_000) as process:
+@pytest.mark.parametrize("program", [PROGRAM, PRINTING], ids=["log", "print"])
+def test_a_process_whose_standard_error_is_not_read_goes_on_and_ends(program: str) -> None:
+    with _start(20_000, program) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         assert process.stdout.readline() == b"done\n"
@@ -58,8 +72,9 @@ def test_a_process_whose_log_is_not_read_goes_on_and_ends() -> None:
         assert process.wait(60) == 0
 
 
-def test_a_reader_gets_every_line_in_order() -> None:
-    with _start(2_000) as process:
+@pytest.mark.parametrize("program", [PROGRAM, PRINTING], ids=["log", "print"])
+def test_a_reader_gets_every_line_in_order(program: str) -> None:
+    with _start(2_000, program) as process:
         _, errors = process.communicate(b"", 60)
     assert [int(line.split()[4]) for line in errors.splitlines()] == [*range(2_000)]
 

@@ -5,13 +5,14 @@ Meanwhile, `print()` and child processes write to standard error and read no inp
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ....observability.standard_error import BackgroundStream, open_background
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -41,7 +42,7 @@ def claim_stdio() -> Generator[StdioPipes, None, None]:
     os.close(nothing)
     os.dup2(_STDERR, _STDOUT)
     try:
-        with _flush_lines():
+        with _print_in_background():
             yield StdioPipes(source, sink)
     finally:
         sys.stdout.flush()
@@ -52,18 +53,19 @@ def claim_stdio() -> Generator[StdioPipes, None, None]:
 
 
 @contextmanager
-def _flush_lines() -> Generator[None, None, None]:
-    """Write out each line that is printed, as standard error does, also where both are a pipe."""
-    stdout = sys.stdout
-    if not isinstance(stdout, io.TextIOWrapper):
+def _print_in_background() -> Generator[None, None, None]:
+    """Write what this process prints to standard error from a thread: handlers do not wait for a reader."""
+    stdout, stderr = sys.stdout, sys.stderr
+    stream = open_background()
+    if not isinstance(stream, BackgroundStream):
         yield
         return
-    before = stdout.line_buffering
-    stdout.reconfigure(line_buffering=True)
+    sys.stdout = sys.stderr = stream.open_text()
     try:
         yield
     finally:
-        stdout.reconfigure(line_buffering=before)
+        sys.stdout.flush()
+        sys.stdout, sys.stderr = stdout, stderr
 
 
 def is_pipe(descriptor: int) -> bool:
