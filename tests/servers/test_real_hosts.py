@@ -232,4 +232,6 @@ def test_mounted_servers(host: str, workers: int, revision: str, folder: Path, t
                 if revision == NEW:
                     assert json.loads(last[-1][5:])["result"]["resultType"] == "complete"
         assert process.wait(60) in (0, -signal.SIGTERM)
-    assert log.read_text().count("HANDLERS ENDED") == len(STACKS) * workers, log.read_text()
+    # hypercorn terminates its other workers when the first of them has ended.
+    least = len(STACKS) if host == "hypercorn" else len(STACKS) * workers
+    assert least <= log.read_text().count("HANDLERS ENDED") <= len(STACKS) * workers, log.read_text()
