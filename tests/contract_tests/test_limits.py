@@ -107,6 +107,45 @@ def test_a_limit_that_is_soon_over_is_waited_for(tmp_path: Path) -> None:
     assert [fault.check for fault in report.faults if fault.is_error] == []
 
 
+ONCE = """
+NAMES = ["a"]
+keys = []
+def call(arguments):
+    time.sleep(0.002)
+    result = answer(arguments)
+    key = params.get("_meta", {}).get("io.modelcontextprotocol/idempotencyKey")
+    keys.append(key)
+    return answer_again(result) if key is not None and keys.count(key) == 2 else result
+
+def answer_again(result):
+    return ANSWER
+"""
+MARKED = '{**result, "_meta": {"io.stubwright/replayed": True}}'
+
+
+@pytest.mark.parametrize(
+    ("again", "once", "words"),
+    [
+        (MARKED, {"key": "request"}, None),
+        (MARKED, {"key": ["q"]}, None),
+        ("result", {"key": ["unsent"]}, None),
+        ("result", {"key": "request", "for": "1ms"}, None),
+        (
+            "result",
+            {"key": "request"},
+            "the result of the repeated call has no `io.stubwright/replayed` in its `_meta`",
+        ),
+        (MARKED.replace("{**result", '{"content": []'), {"key": ["q"]}, "the repeated call has another result"),
+        ("None", {"key": "all"}, "the repeated call has no result"),
+    ],
+)
+def test_a_repeated_call_of_a_tool_with_once(
+    again: str, once: dict[str, Any], words: str | None, tmp_path: Path
+) -> None:
+    report = test(tmp_path, ONCE.replace("ANSWER", again), cases=2, once={"a": once})
+    assert [fault.message for fault in report.faults if fault.check is checks.ONCE] == ([words] if words else [])
+
+
 @pytest.mark.long
 def test_the_budget_is_a_bound_for_the_server(tmp_path: Path) -> None:
     began = time.monotonic()

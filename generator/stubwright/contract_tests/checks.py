@@ -173,6 +173,12 @@ IDEMPOTENT: Final = Check(
     "a second identical call of a tool with `idempotentHint: true` does not change the result of `--probe`",
     "MCP 2025-11-25, schema, ToolAnnotations",
 )
+ONCE: Final = Check(
+    "repeated-call-runs-once",
+    "error",
+    "if the manifest is tested: a repeated call of a tool with `policy.once` gets the first result, marked as replayed",
+    "stubwright's own",
+)
 
 CHECKS: Final = tuple(check for check in tuple(globals().values()) if isinstance(check, Check))
 """All checks above, in the order of reports."""
@@ -188,6 +194,7 @@ OF_CALLS: Final = (
     SAYS_WHAT,
     CONCURRENT,
     CANCELLED,
+    ONCE,
 )
 """Those that a run cannot check if no tool was called."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 import anyio
 import mcp_types
@@ -16,7 +17,9 @@ from stubwright.contract_tests.reports import Fault
 from stubwright.contract_tests.session import BudgetError
 from stubwright.contract_tests.stacks import find_stack
 from stubwright.importers.live import UnreachableError
-from stubwright_runtime.mcp.vocabulary import TOOL_NAME
+from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY, TOOL_NAME
+from stubwright_runtime.policy.once import FOR
+from stubwright_runtime.values.units import parse_duration
 
 if TYPE_CHECKING:
     from stubwright.contract_tests.cases import Case
@@ -28,6 +31,9 @@ _NO_TOOL: Final = "stubwright-no-such-tool"
 _NO_METHOD: Final = "stubwright/no-such-method"
 _NO_CURSOR: Final = "stubwright-no-such-cursor"
 _AT_ONCE: Final = 8
+_ATTEMPTS: Final = 5
+"""Calls without a success after which a tool is not checked."""
+
 _MOMENTS: Final = (0.02, 0.2)
 """Seconds after which a call is cancelled: many servers have begun by then, and few have ended."""
 
@@ -141,6 +147,42 @@ async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
         return None
     words = _describe("`tools/list`, sent after a call was cancelled,", answer)
     return Fault(checks.CANCELLED, words, str(tool["name"]), case.arguments)
+
+
+async def check_once(
+    session: Session, tool: Mapping[str, Any], once: Mapping[str, Any], cases: Iterable[Case]
+) -> Fault | None:
+    """Call a tool twice with one key, and return the fault of the second answer, if any.
+
+    Args:
+        session: The server.
+        tool: The tool.
+        once: Its `policy.once`.
+        cases: Calls of it. The first successful call is repeated.
+    """
+    key = once["key"]
+    keyed = [case for case in cases if case.is_valid and (isinstance(key, str) or {*key} & {*case.arguments})]
+    for case in keyed[:_ATTEMPTS]:
+        meta = {IDEMPOTENCY_META_KEY: str(uuid4())}
+        first = await session.call(tool, case.arguments, meta)
+        if not isinstance(first, Result) or first.is_error or first.is_question:
+            continue
+        if first.seconds >= parse_duration(once.get("for", FOR)):
+            return None  # its result is no longer stored
+        second = await session.call(tool, case.arguments, meta)
+        words = "" if find_limit(second) is not None else _compare(first, second)
+        return Fault(checks.ONCE, words, str(tool["name"]), case.arguments) if words else None
+    return None
+
+
+def _compare(first: Result, second: Answer) -> str:
+    if not isinstance(second, Result):
+        return "the repeated call has no result"
+    if any(first.value.get(name) != second.value.get(name) for name in ("content", "structuredContent", "isError")):
+        return "the repeated call has another result"
+    meta = second.value.get("_meta")
+    is_marked = isinstance(meta, dict) and meta.get(REPLAY_META_KEY) is True
+    return "" if is_marked else f"the result of the repeated call has no `{REPLAY_META_KEY}` in its `_meta`"
 
 
 def _check_unknown_tool(answer: Answer) -> Iterator[Fault]:

@@ -67,6 +67,7 @@ class Plan:
         probe: A call that shows the server's state; None if hints are not compared with the effects of calls.
         calls: The only calls to make, over one connection; empty to make calls from schemas.
         rate: The most requests a second.
+        once: The `policy.once` of each tool that its manifest has, by the tool's name.
     """
 
     source: Source
@@ -80,6 +81,7 @@ class Plan:
     probe: Call | None = None
     calls: Sequence[Call] = ()
     rate: float = math.inf
+    once: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def run(plan: Plan) -> Report:
@@ -304,6 +306,9 @@ class _Run:
                     report.ended = f"{report.planned - report.calls} not made, after {_LOST} without an answer"
                     break
             await tester.shrink_all(self._end)
+            if answered is not None and (once := plan.once.get(report.name)) is not None:
+                fault = await protocol.check_once(self._session, tool, once, [answered, *cases])
+                self._faults += [] if fault is None else [fault]
             await self._crashes.explain()
         finally:
             self._faults += tester.faults  # also those before the server went away

@@ -220,14 +220,15 @@ class Session:
         if turn > now:
             await anyio.sleep(turn - now)
 
-    async def call(self, tool: Mapping[str, Any], arguments: Any) -> Answer:
-        """Call a tool. Raises UnreachableError and BudgetError, as `ask` does."""
+    async def call(self, tool: Mapping[str, Any], arguments: Any, meta: Mapping[str, Any] | None = None) -> Answer:
+        """Call a tool, with more fields of `_meta` if any. Raises UnreachableError and BudgetError, as `ask` does."""
         connection = await self.connect()
         headers = {}
         if connection.revision in MODERN_PROTOCOL_VERSIONS and isinstance(arguments, Mapping):
             headers = make_headers(list_mirrored(tool.get("inputSchema")), arguments)
         self._sent.append(SentCall(tool, arguments, time.monotonic()))
-        return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments)
+        more = {} if meta is None else {"_meta": meta}
+        return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments, **more)
 
     async def request(self, label: str, method: str, params: Mapping[str, Any]) -> Answer:
         """Send a request that is not a call of a listed tool, and remember it under a label; raises as `ask` does."""

@@ -397,6 +397,7 @@ class Connection:
         """
         if self.revision in MODERN_PROTOCOL_VERSIONS:
             params["_meta"] = {
+                **params.get("_meta", {}),
                 mcp_types.PROTOCOL_VERSION_META_KEY: self.revision,
                 mcp_types.CLIENT_INFO_META_KEY: _INFO,
                 mcp_types.CLIENT_CAPABILITIES_META_KEY: CAPABILITIES,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stubwright.contract_tests.probing import Call
     from stubwright.contract_tests.reports import Report
     from stubwright.importers.sources import Source
+    from stubwright.ir import Tool
 
 _FAULTS: Final = 1
 _NO_ANSWER: Final = 3
@@ -144,11 +145,20 @@ class _Subject:
     @property
     def examples(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The arguments that its manifest has as examples, by the tool's name."""
-        manifest = None if self.destination is None else self.destination.manifest
         return {
             tool.name: [example.input for example in tool.examples if isinstance(example.input, dict)]
-            for tool in (() if manifest is None else manifest.tools)
+            for tool in self._tools
         }
+
+    @property
+    def once(self) -> Mapping[str, Any]:
+        """The `policy.once` of its manifest's tools, by the tool's name."""
+        return {tool.name: tool.policy["once"] for tool in self._tools if "once" in tool.policy}
+
+    @property
+    def _tools(self) -> Sequence[Tool]:
+        manifest = None if self.destination is None else self.destination.manifest
+        return () if manifest is None else manifest.tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +299,7 @@ def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer
         arguments.probe,
         arguments.call,
         arguments.rate,
+        {} if arguments.mock else subject.once,  # a mock has no policies
     )
     try:
         with printer.show_work(f"testing {subject.label}"):
