@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import sqlite3
 import threading
 import time
 from contextlib import asynccontextmanager, suppress
@@ -425,6 +426,39 @@ async def test_an_effect_before_a_death_has_the_same_key_in_the_next_run(package
     assert keys[0] == keys[1] != keys[2]
     assert len(keys) == 3
     assert name not in keys[0]
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+async def test_an_effect_in_a_transaction_is_made_once_whenever_its_process_dies(
+    package: ModuleType, tmp_path: Path, is_committed: bool
+) -> None:
+    store, firsts, blocked = store_of(package), list[bool](), asyncio.Event()
+    database = sqlite3.connect(tmp_path / "database")
+    database.execute("CREATE TABLE stubwright_once (key TEXT PRIMARY KEY)")
+    database.execute("CREATE TABLE orders (name TEXT)")
+
+    async def order(_args: Any, ctx: Any) -> str:
+        with suppress(asyncio.CancelledError):
+            if await ctx.once_in(database, "order"):
+                database.execute("INSERT INTO orders VALUES ('a')")
+                firsts.append(True)
+            if len(firsts) > 1 or is_committed:
+                database.commit()
+            if not blocked.is_set():
+                database.rollback()
+                blocked.set()
+                await asyncio.sleep(60)
+        return "ordered"
+
+    dying, other = (server(package, store, Handlers(again=order)) for _ in range(2))
+    async with in_memory(dying, STATELESS, TASKS) as wire, in_memory(other, STATELESS, TASKS):
+        name = await made(wire, "again")
+        await blocked.wait()
+        assert store._leases.pop(f"task:{name}")
+        assert await other.core.tasks.work(name)
+        assert first((await wire("tasks/get", taskId=name))["result"]) == "ordered"
+    assert database.execute("SELECT count(*) FROM orders").fetchone() == (1,)
+    assert len(firsts) == (1 if is_committed else 2)
 
 
 @pytest.mark.parametrize(("tool", "retries"), [("again", 1), ("work", 0)])

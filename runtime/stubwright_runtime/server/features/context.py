@@ -226,6 +226,23 @@ class Context:
         """
         return self.rounds.make_idempotency_key(key)
 
+    async def once_in(self, connection: Any, key: str) -> bool:
+        """Record an effect in the open transaction of a database; return whether this run is to make it.
+
+        If the effect is a change in the same transaction, it happens once, also if the process dies at any point. The
+        database has the table `stubwright_once (key TEXT PRIMARY KEY)`.
+
+        Args:
+            connection: A connection of `sqlite3`, `aiosqlite`, `psycopg` or `asyncpg`.
+            key: The name of the effect, as for `idempotency_key`.
+
+        Raises:
+            TypeError: The connection is none of these.
+        """
+        from .transactions import record_effect
+
+        return await record_effect(connection, self.idempotency_key(key))
+
     async def complete(self, elicitation: str) -> bool:
         """Notify the client that the URL of a question is completed (MCP 2025-11-25, client/elicitation).
 
