@@ -22,7 +22,7 @@ _STYLE: Final = """
 _CHOICE: Final = re.compile(
     r"argument (?P<name>\S+): invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)", re.DOTALL
 )
-_UNKNOWN: Final = re.compile(r"unrecognized arguments: (?P<word>-\S+)(?!.*; put `--`).*", re.DOTALL)
+_UNKNOWN: Final = re.compile(r"unrecognized arguments: (?P<word>-[^\s;]+)(?!.*; put `--`).*", re.DOTALL)
 _WITHOUT_VALUE: Final = re.compile(r"argument (?P<name>\S+): expected (?:at least )?one argument")
 _MISSING: Final = re.compile(r"the following arguments are required: (?P<names>.*)")
 _NO_NUMBER: Final = re.compile(r"argument (?P<name>\S+): invalid (?:int|float) value: '(?P<word>.*)'", re.DOTALL)
@@ -69,7 +69,7 @@ class CommandParser(argparse.ArgumentParser):
                 rest = []
         if rest:  # reported here, with the usage of this command
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
-            lacks_dashes = takes_one and command is None
+            lacks_dashes = takes_one and command is None and not _is_misspelt(rest[0], self)
             hint = (
                 f"; put `--` before a command, as in: {self.prog} -- {_complete_command(parsed, rest)}"
                 if lacks_dashes
@@ -84,6 +84,16 @@ class CommandParser(argparse.ArgumentParser):
         """Exit with a line that explains a mistake, without control characters from the command line."""
         write_err(replace_controls(f"{self.prog}: {_explain(self, message)}"))
         self.exit(2)
+
+
+def _is_misspelt(word: str, parser: argparse.ArgumentParser) -> bool:
+    from stubwright.diagnostics.suggestions import is_slip
+
+    return word.startswith("-") and any(is_slip(word.partition("=")[0], each) for each in _list_options(parser))
+
+
+def _list_options(parser: argparse.ArgumentParser) -> list[str]:
+    return [*dict.fromkeys(_OPTION.findall(parser.format_help()))]
 
 
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
@@ -107,7 +117,7 @@ def _explain(parser: argparse.ArgumentParser, message: str) -> str:
         word = found["word"].partition("=")[0]
         is_first = " " not in parser.prog  # an option of a command, before the command's name, is not misspelt
         find = find_misspelt if is_first else find_nearest
-        near = find(word, dict.fromkeys(_OPTION.findall(parser.format_help())))
+        near = find(word, _list_options(parser))
         advice = "options of a command are written after its name" if is_first else f"see `{parser.prog} --help`"
         return f"there is no option `{word}`; {f'did you mean `{near}`?' if near else advice}"
     more = f"see `{parser.prog} --help`"
