@@ -72,8 +72,8 @@ TOOL = "tools:\n  - name: get\n    description: Get.\n    annotations: {readOnly
             f"\ufeff{HEAD}{TOOL}    inputSchema:  # of ids\n      type: object\n".replace("\n", "\r\n"),
         ),
         "a quoted key": (
-            f"{HEAD}{TOOL}    inputSchema: {{type: object, 'requierd': [], \"propertise\": {{}}}}\n",
-            f"{HEAD}{TOOL}    inputSchema: {{type: object, 'required': [], \"properties\": {{}}}}\n",
+            f"{HEAD}{TOOL}    inputSchema: {{type: object, 'requierd': [], \"propertise\": {{}}, minlenght: 0}}\n",
+            f"{HEAD}{TOOL}    inputSchema: {{type: object, 'required': [], \"properties\": {{}}, minLength: 0}}\n",
         ),
         "a missing type in a block": (
             f"{HEAD}{TOOL}    inputSchema:\n      # none\n      properties: {{}}\n",

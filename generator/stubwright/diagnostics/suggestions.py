@@ -183,8 +183,11 @@ _COMPARED: Final = 100  # characters of a word; comparing takes quadratic time
 
 def _nearest(word: str, known: list[str], cutoff: float) -> str | None:
     plain = _plain(word)
-    same = next((other for other in known if _plain(other) == plain), None)
-    return same or next(iter(difflib.get_close_matches(word[:_COMPARED], known, 1, cutoff)), None)
+    if same := next((other for other in known if _plain(other) == plain), None):
+        return same
+    alike = {other.casefold(): other for other in reversed(known)}
+    near = difflib.get_close_matches(word[:_COMPARED].casefold(), alike, 1, cutoff)
+    return alike[near[0]] if near else None
 
 
 def _edits(word: str, other: str) -> int:
