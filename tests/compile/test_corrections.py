@@ -79,9 +79,9 @@ TOOL = "tools:\n  - name: get\n    description: Get.\n    annotations: {readOnly
             f"{HEAD}{TOOL}    inputSchema:\n      # none\n      properties: {{}}\n",
             f"{HEAD}{TOOL}    inputSchema:\n      # none\n      type: object\n      properties: {{}}\n",
         ),
-        "a missing type in an empty mapping": (
-            f"{HEAD}{TOOL}    inputSchema: {{}}\n",
-            f"{HEAD}{TOOL}    inputSchema: {{type: object}}\n",
+        "a missing type in an empty mapping with an anchor": (
+            f"{HEAD}{TOOL}    inputSchema: &none {{}}\n",
+            f"{HEAD}{TOOL}    inputSchema: &none {{type: object}}\n",
         ),
         "a number that is text": (
             f"{HEAD}{TOOL}    inputSchema: {{type: object, description: 1.10}}\n".replace("'", ""),

@@ -24,7 +24,7 @@ _PASSES: Final = 20
 _PLAIN: Final = re.compile(r"(?!(?:true|false|null)$)[A-Za-z_$][\w.$?/-]*", re.IGNORECASE)
 """A scalar that is the same string in quotes and without, in YAML."""
 
-_FLOW: Final = re.compile(r"\s*:\s*\{")
+_FLOW: Final = re.compile(r"\s*:\s*(?:[&!]\S+\s+)*\{")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
