@@ -144,12 +144,17 @@ def test_a_person_sees_the_changes_and_is_asked(
     assert status == (0 if is_written else 1)
 
 
-def test_a_link_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("why", ["it is a link, and is left unchanged", "it is read-only"])
+def test_a_link_and_a_read_only_file_are_left_alone(
+    why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "real.yaml").write_bytes(WRONG)
-    (tmp_path / "manifest.yaml").symlink_to("real.yaml")
+    real = tmp_path / ("real.yaml" if "link" in why else "manifest.yaml")
+    real.write_bytes(WRONG)
+    if "link" in why:
+        (tmp_path / "manifest.yaml").symlink_to("real.yaml")
+    else:
+        real.chmod(0o444)
     monkeypatch.chdir(tmp_path)
     assert cli.run(["check", "--fix", "manifest.yaml"]) == 1
-    assert (tmp_path / "real.yaml").read_bytes() == WRONG
-    assert "SW406" in capsys.readouterr().err
+    assert real.read_bytes() == WRONG
+    assert f"error[SW406]: cannot write `manifest.yaml`: {why}\n" in capsys.readouterr().err

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared.console import Printer, UsageError, confirm, explain, is_interactive, write_err
+from stubwright.commands.shared.console import Printer, UsageError, confirm, is_interactive, write_err
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -85,13 +86,17 @@ def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: 
         return
     for file, (old, new) in changes.items():
         try:
-            if is_same := inside.read_regular(file) == old:
+            if inside.read_regular(file) != old:
+                problem = "it has changed"
+            elif not Path(file).stat().st_mode & stat.S_IWUSR:  # which replacing the file would ignore
+                problem = "it is read-only"
+            else:
+                problem = None
                 disk.write(Path(file), new)
-            problem = None if is_same else "it has changed"
         except OSError as error:
-            problem = explain(error)
+            problem = error.strerror or str(error)
         if problem is not None:
-            fix = "the file is unchanged; mend that, and run the command again"
+            fix = "the file is unchanged; fix that, and run the command again"
             printer.add([Diagnostic("SW406", f"cannot write `{file}`: {problem}", help=fix)])
 
 
