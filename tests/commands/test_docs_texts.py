@@ -25,6 +25,7 @@ def shown(text: str, level: int = 4) -> str:
         ("one\ntwo", "<p>one<br>two</p>"),
         ("- a\n  - b\n- c", "<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>"),
         ("3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'),
+        ("a\u061cb\u00adc\u202e", "<p>a\\u061cb\\u00adc\\u202e</p>"),
         ("> said", "<blockquote><p>said</p></blockquote>"),
         ("a\n\n---\n\nb", "<p>a</p><hr><p>b</p>"),
         ("[a](https://x.org/?b=1&c)", '<p><a href="https://x.org/?b=1&amp;c" rel="noreferrer">a</a></p>'),

@@ -6,7 +6,9 @@ import itertools
 import re
 from typing import Final
 
-_UNSEEN: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+_UNSEEN: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
 """Control characters, and characters that change the direction of text or are invisible."""
 
 _SEPARATORS: Final = re.compile(r"(?<=[^_\-/.:])[_\-/.:]+(?=[^_\-/.:])")
