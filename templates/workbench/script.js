@@ -11,7 +11,7 @@
   const makeButton = (text, onclick, className = "") => make("button", { type: "button", textContent: text, className, onclick });
   // Characters that are invisible, or change the direction of text, are shown by their numbers.
   const visible = (text) =>
-    String(text).replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    String(text).replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const makePre = (text) => make("pre", { textContent: visible(text) });
   const makeQuiet = (text) => make("p", { className: "quiet", textContent: visible(text) });
   const tell = (text, isGrave) => {
@@ -110,10 +110,11 @@
   const makeText = (field) => {
     const isLong = field.schema.maxLength > 200 || /text|body|content|description/.test(field.name);
     const input = makeInput(isLong && !field.suggest ? "textarea" : "input", field);
+    const lost = input.tagName === "INPUT" ? /[\r\n]/ : /\r/; // what the browser removes from such a field
     return {
       input,
       isEmpty: () => !input.value,
-      fits: (value) => typeof value === "string",
+      fits: (value) => typeof value === "string" && !lost.test(value),
       read: () => (input.value || field.isRequired ? JSON.stringify(input.value) : undefined),
       write: (value) => (input.value = value ?? ""),
     };
@@ -214,7 +215,7 @@
       isEmpty,
       fits: (value) => isObject(value) && Object.entries(value).every(([name, one]) => byName.get(name)?.fits(one)),
       read: (isSilent) => (isEmpty() && !field.isRequired ? undefined : object(parts.map((part) => [part.name, part.read(isSilent)]).filter(([, text]) => text !== undefined))),
-      write: (value) => parts.forEach((part) => part.write(value?.[part.name])),
+      write: (value) => parts.forEach((part) => part.write(Object.hasOwn(value ?? {}, part.name) ? value[part.name] : undefined)),
     };
   };
   const makeRows = (field) => {
@@ -332,7 +333,7 @@
     const write = (value, toJson = asJson) => {
       turn(toJson || !group.fits(value));
       (asJson ? whole : group).write(value);
-      note.textContent = asJson && !toJson ? "The form lacks fields for some of these arguments, so they stay JSON." : "";
+      note.textContent = asJson && !toJson ? "The form cannot show some of these values, so they stay JSON." : "";
     };
     const change = () => {
       const text = tryTo(() => read());
@@ -417,10 +418,11 @@
     const isStream = (response.headers.get("Content-Type") ?? "").startsWith("text/event-stream");
     return isStream ? readStream(response, id, hear) : readAnswer(response);
   };
+  const countBytes = (text) => new TextEncoder().encode(text).length;
   const readAnswer = async (response) => {
     const text = await response.text();
     try {
-      return { ...parse(text), bytes: text.length };
+      return { ...parse(text), bytes: countBytes(text) };
     } catch {
       const challenge = response.headers.get("WWW-Authenticate");
       return { error: { code: `HTTP ${response.status}`, message: `HTTP ${response.status}: ${text}${challenge ? `\n${challenge}` : ""}` } };
@@ -433,7 +435,7 @@
     for (;;) {
       const { done, value } = await reader.read();
       if (done) throw new Error("the stream ended before the answer");
-      bytes += value.length;
+      bytes += countBytes(value);
       text += value.replace(/\r\n?/g, "\n");
       const events = text.split("\n\n");
       text = events.pop();
@@ -498,7 +500,7 @@
     const head = make("tr", {}, ...names.map((name) => make("th", { scope: "col", textContent: visible(name) })));
     const body = some.map((row) => make("tr", {}, ...names.map((name) => make("td", {}, make("div", { textContent: showCell(row[name]) })))));
     const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
-    return make("div", { className: "scroll", tabIndex: 0 }, table, ...(rows.length > SHOWN ? [makeQuiet(`and ${rows.length - SHOWN} more rows, all of them below`)] : []));
+    return make("div", { className: "scroll", tabIndex: 0 }, table, ...(rows.length > SHOWN ? [makeQuiet(`and ${rows.length - SHOWN} more rows; the full response has them all`)] : []));
   };
   const showValue = (value) => {
     if (isTable(value)) return [showTable(value)];
@@ -718,7 +720,7 @@
       rememberCalls();
     } catch (error) {
       call.controller = null;
-      settle(call, error.name === "AbortError" ? "cancelled" : `no answer: ${error.message}. The terminal of stubwright dev may say more.`, "grave");
+      settle(call, error.name === "AbortError" ? "cancelled" : `no answer: ${error.message}. The terminal of stubwright dev may have more details.`, "grave");
     } finally {
       records.delete(trace);
     }
@@ -944,12 +946,12 @@
       tell("serving the last save");
       if (digest !== data.digest) location.reload();
     },
-    broken: (_, isOld) => isOld || tell("the last save is not served: the terminal says why; the server of the one before goes on", true),
-    ended: ({ status }, isOld) => isOld || tell(`the server has ended (${status}); it is started again at the next save`, true),
+    broken: (_, isOld) => isOld || tell("the last save has errors, which the terminal shows; the server of the save before continues", true),
+    ended: ({ status }, isOld) => isOld || tell(`the server has ended (${status}); the next save starts it again`, true),
   };
   const events = new EventSource("/events");
   events.onopen = () => tell("serving the last save");
-  events.onerror = () => tell("stubwright dev has ended, or does not answer", true);
+  events.onerror = () => tell("stubwright dev has ended or does not respond", true);
   events.onmessage = (event) => {
     const { kind, ...details } = JSON.parse(event.data);
     heard[kind](details, Number(event.lastEventId) <= data.last);

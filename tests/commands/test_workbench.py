@@ -62,6 +62,7 @@ tools:
           minItems: 1
           items: {type: object, properties: {city: {type: string}, nights: {type: integer}}, required: [city]}
         more: {type: object, additionalProperties: {type: integer}, examples: [{rooms: 2}]}
+        constructor: {type: string}
     stubwright: {policy: {confirm: true}}
   - name: books
     description: Lists books.
@@ -378,6 +379,8 @@ def test_a_browser_tries_everything(chromium: browser.Browser, project: Path) ->
     plan = json.loads(said["plan"])
     assert (plan["day"], plan["stops"]) == ("2026-12-24", [{"city": "Rome", "nights": 2}, {"city": "Bari"}])
     assert plan["more"] == {"rooms": 2}
+    assert "constructor" not in plan
+    assert said["lines"] == {"constructor": "two\nlines", "more": {}}
     assert datetime.fromisoformat(plan["at"]) == datetime(2026, 12, 24, 18, 30, tzinfo=UTC)
     assert said["books"] == [["title", "pages", "<b>Dune", "1", "Emma", "1"], ["title", "pages", "Ulysses", "1"]]
     assert {'+ "title": "Ulysses"', '- "title": "Emma"'} <= {

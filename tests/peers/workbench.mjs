@@ -110,6 +110,9 @@ for (const name of ["stubwright call", "curl", "Python"]) {
 }
 await form.getByRole("button", { name: "As JSON" }).click();
 said.sent = JSON.stringify(JSON.parse(await form.getByLabel("arguments").inputValue()));
+await form.getByLabel("arguments").fill('{"constructor": "two\\nlines", "more": {}}');
+await form.getByRole("button", { name: "As a form" }).click();
+said.lines = JSON.parse(await form.getByLabel("arguments").inputValue());
 
 // A list as a table, its next page, and what is different there
 await open("books");
