@@ -81,7 +81,9 @@ def _find_run(arguments: argparse.Namespace, printer: Printer) -> works.Run | No
     run = works.find_run(arguments, printer, arguments.output)
     for part in arguments.emit:
         if part not in get_args(Emit):
-            raise UsageError(f"--emit takes {', '.join(get_args(Emit))}, not `{part}`")
+            from stubwright.diagnostics.suggestions import did_you_mean
+
+            raise UsageError(f"`{part}` is not a value of `--emit`; {did_you_mean(part, get_args(Emit), 'values')}")
     emit = tuple(part for part in get_args(Emit) if part in arguments.emit)
     return None if run is None else replace(run, target=replace(run.target, emit=emit))
 
