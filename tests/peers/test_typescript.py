@@ -146,7 +146,7 @@ def check(folder: Path, *options: str) -> str:
 @pytest.fixture(scope="module")
 def built(project: Path) -> Path:
     """The project, compiled without complaints."""
-    assert check(project) == ""
+    assert check(project) == check(project, "-p", "tsconfig.browser.json") == ""
     linted = subprocess.run(["npx", "eslint", "generated"], cwd=project, capture_output=True, text=True)
     assert (linted.stdout, linted.stderr) == ("", "")
     return project
