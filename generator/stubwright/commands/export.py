@@ -39,12 +39,14 @@ def add(verbs: Any) -> None:
 
 def _export(arguments: argparse.Namespace) -> int:
     from stubwright.compile import pipeline
+    from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.project.files import disk
     from stubwright_runtime.projection.forms import FORMS
     from stubwright_runtime.projection.functions import as_tools, project_tools
 
     if arguments.target not in FORMS:
-        raise UsageError(f"`{arguments.target}` takes no functions; these do: {', '.join(FORMS)}")
+        hint = did_you_mean(arguments.target, FORMS, "APIs that do")
+        raise UsageError(f"`{arguments.target}` takes no functions; {hint}")
     printer = Printer("text", strict=False)
     compiled = pipeline.compile_manifest(arguments.manifest, disk.Disk(), targets=("mcp",))
     errors = [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
