@@ -129,7 +129,7 @@ CODES: Final = _make_table(
     ("SW535", "wire", "A property is no longer required."),
     ("SW536", "wire", "A type changed."),
     ("SW537", "wire", "The values allowed (`enum`, `const`) changed."),
-    ("SW538", "wire", "A bound changed: of a number, a length or a count."),
+    ("SW538", "wire", "A limit of a number, a length or a count changed."),
     ("SW539", "wire", "A `pattern` or `format` changed."),
     ("SW540", "wire", "What is allowed for keys and items without their own schema changed."),
     ("SW541", "wire", "Alternatives or conditions (`anyOf`, `if`, …) changed."),
