@@ -266,10 +266,9 @@ def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declara
 
 def _list_tools(bundle: Bundle, path: str) -> Iterator[tuple[Place, Mapping[str, Json]]]:
     """Yield the tools of one document with the default annotations of that document."""
-    hints = (bundle.documents[path].value.get("defaults") or {}).get("annotations")
+    hints = (bundle.documents[path].value.get("defaults") or {}).get("annotations") or {}
     for place, wire in list_entries(bundle, path, vocabulary.TOOLS):
-        if hints:
-            own = {**hints, **(wire.get("annotations") or {})}
+        if own := {**hints, **(wire.get("annotations") or {})}:
             wire = {**wire, "annotations": {name: value for name, value in own.items() if value is not None}}
         yield place, wire
 
