@@ -29,7 +29,9 @@ def test_it_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setenv(name, value)
     with Walkthrough(tmp_path) as walk:
         walk.play(PAGE)
-        assert (walk.count, walk.blocks) == (5, [])
+        assert (walk.count, len(walk.blocks)) == (5, 1)
+    [setup] = walk.blocks
+    assert setup in (ROOT / "docs" / "tutorial.md").read_text("utf-8"), "both pages have the same set-up"
 
 
 def commands() -> Iterator[str]:
@@ -82,6 +84,6 @@ def anchors(page: Path) -> set[str]:
 
 def test_make_has_what_it_names() -> None:
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    named = re.findall(r"`make (\w+)`", PAGE)
+    named = re.findall(r"(?:^|`)make (\w+)", PAGE, re.MULTILINE)
     assert named == ["demo", "test"]
     assert {*named} <= {*targets}
