@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -27,6 +27,7 @@ CRASHED = "CRASHED"
 """Our code for a request at which Prism's process ends; it is started again."""
 
 _FETCH = ("npx", "-y", "-p", "node@22", "-p", PRISM, "-c", "command -v node && command -v prism")
+_LISTENING = re.compile(r"Prism is listening on http://\S+:(\d+)")
 _PROBLEM = "https://stoplight.io/prism/errors#"
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "date", "accept-encoding"})
 
@@ -138,9 +139,9 @@ class _Running:
     """Prism's process for a document."""
 
     def __init__(self, prism: Prism, document: Path, log: Path, seconds: float) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
-        mock = ("mock", "--errors", "--port", str(self._port), str(document))
+        # Prism takes a free port itself: one that is found before may be taken until it starts.
+        mock = ("mock", "--errors", "--port", "0", str(document))
+        self._port = 0
         self._command = [str(prism.node), str(prism.entry), *mock]
         self._log = log
         self._seconds = seconds
@@ -153,7 +154,8 @@ class _Running:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         end = time.monotonic() + self._seconds
         while time.monotonic() < end and self._process.poll() is None:
-            if "Prism is listening" in self._log.read_text("utf-8", "replace"):
+            if listening := _LISTENING.search(self._log.read_text("utf-8", "replace")):
+                self._port = int(listening[1])
                 return
             time.sleep(0.05)
         said = self._log.read_text("utf-8", "replace")
