@@ -59,6 +59,11 @@ def explain_alternatives(
         place = validator.format_path(tags[0].path, root)
         yield f"{place}: expected one of {list_values(allowed)}{validator.describe_actual(tags[0], allowed)}"
         return
+    known = validator.list_alternatives(node)
+    of_meant = [each for each, branch in zip(known, branches, strict=False) if any(branch is one for one in meant)]
+    if line := validator.explain_missing_tag(node, of_meant, root):
+        yield line
+        return
     lines_of = [
         [line for inner in branch[:_SHOWN] if inner.branches is None for line in validator.explain(inner, root)]
         for branch in meant
@@ -70,12 +75,18 @@ def explain_alternatives(
         yield from every
         for inner in below:
             yield from validator.explain(inner, root, depth)
-        return
+        lines_of = [[line for line in lines if line not in every] for lines in lines_of]
+        if below or not all(lines_of):
+            return
     place = f"{validator.format_path(path, root)}: fits none of the {len(branches)} alternatives"
     if depth >= _DEEPEST_REASONS:
         yield place
         return
-    examples = [next(validator.explain(branch[0], root, depth + 1), "") for branch in meant[:3] if branch]
+    examples = (
+        [lines[0] for lines in lines_of[:3]]
+        if every
+        else [next(validator.explain(branch[0], root, depth + 1), "") for branch in meant[:3] if branch]
+    )
     listing = "; ".join(f"({number}) {line}" for number, line in enumerate(examples, 1))
     yield f"{place}: {listing}"
 

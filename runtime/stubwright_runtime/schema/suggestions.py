@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -53,6 +55,11 @@ def find_envelope(value: Any, known: Collection[str]) -> str | None:
     if not isinstance(value, dict) or len(value) != 1:
         return None
     [(name, inner)] = value.items()
+    if isinstance(inner, str) and name in _ENVELOPES and inner.lstrip().startswith("{"):
+        try:
+            inner = json.loads(inner)
+        except (ValueError, RecursionError):
+            return None
     if name in known or not isinstance(inner, dict):
         return None
     if name in _ENVELOPES:
@@ -60,7 +67,9 @@ def find_envelope(value: Any, known: Collection[str]) -> str | None:
     return name if inner and inner.keys() <= set(known) else None  # the tool's name, for example
 
 
-def find_missing_tag(root: Mapping[str, Any], alternatives: Json, value: Any) -> tuple[str, Sequence[Any]] | None:
+def find_missing_tag(
+    root: Mapping[str, Any], alternatives: Sequence[Json], value: Any
+) -> tuple[str, Sequence[Any]] | None:
     """Return the key that distinguishes alternatives and that a value lacks, with its values; None if there is none.
 
     Args:
@@ -68,7 +77,7 @@ def find_missing_tag(root: Mapping[str, Any], alternatives: Json, value: Any) ->
         alternatives: Schemas.
         value: A value that fits them.
     """
-    if not is_mapping(value) or not is_list(alternatives):
+    if not is_mapping(value) or not alternatives:
         return None
     tags_of = [_find_tags(root, schema, value) for schema in alternatives]
     key = next((key for key in tags_of[0] if all(key in tags for tags in tags_of)), None)
@@ -85,6 +94,24 @@ def _find_tags(root: Mapping[str, Any], schema: Any, value: Mapping[str, Any]) -
         if key not in value and is_mapping(inner) and ("const" in inner or is_list(inner.get("enum"))):
             tags[key] = [inner["const"]] if "const" in inner else inner["enum"]
     return tags
+
+
+def suggest_exclusive_keys(root: Mapping[str, Any], alternatives: Sequence[Json]) -> str:
+    """Return a hint on which keys exclude each other, if each alternative requires some that no other requires."""
+    resolved = [
+        find_target(root, each["$ref"]) if is_mapping(each) and "$ref" in each else each for each in alternatives
+    ]
+    required: list[Json] = [each.get("required") if is_mapping(each) else None for each in resolved]
+    keys_of = [[str(key) for key in keys] if is_list(keys) else [] for keys in required]
+    count = Counter(key for keys in keys_of for key in set(keys))
+    own = [[json.dumps(key, ensure_ascii=False) for key in keys if count[key] == 1] for keys in keys_of]
+    return f"; send only {' or '.join(' with '.join(keys) for keys in own)}" if own and all(own) else ""
+
+
+def suggest_patterns(holder: Json) -> str:
+    """Return a hint on the patterns of the keys that a schema allows besides its properties; empty without any."""
+    patterns: Json = holder.get("patternProperties") if is_mapping(holder) else None
+    return f"; other keys must match {' or '.join(patterns)}" if is_mapping(patterns) and patterns else ""
 
 
 def find_causes(schema: Json, keyword: str, instance: Mapping[str, Any], missing: str) -> Sequence[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
@@ -29,7 +30,15 @@ from ..values.locations import normalize_path
 from ..values.text import split_pointer
 from .errors import ErrorNode, Kind, Path, UnknownKeys, to_error_node
 from .numbers import ExactSchema, make_exact_schema, may_compare_large_numbers
-from .suggestions import find_causes, find_envelope, find_equal_items, find_missing_tag, suggest_form
+from .suggestions import (
+    find_causes,
+    find_envelope,
+    find_equal_items,
+    find_missing_tag,
+    suggest_exclusive_keys,
+    suggest_form,
+    suggest_patterns,
+)
 
 if TYPE_CHECKING:
     from ..package import Package, Tool
@@ -253,10 +262,11 @@ class Validator:
                 if self._is_redacted(path):
                     yield f"{self.format_path(path, root)}: has unknown keys"
                     return
+                patterns = suggest_patterns(self._find_holder(node))
                 for number, name in enumerate(names):
                     near = _find_nearest(name, known) if number < _SHOWN else None
                     similar = f"; did you mean {_quote(near)}?" if near else ""
-                    hint = _suggest_unwrapping(node, known) or similar
+                    hint = _suggest_unwrapping(node, known) or similar or patterns
                     yield f"{self.format_path((*path, name), root)}: unknown key{hint}"
             case ValidationErrorKind.UnevaluatedItems(items):
                 yield f"{self.format_path(path, root)}: {_count(len(items), 'item')} too many"
@@ -281,16 +291,30 @@ class Validator:
 
     def explain_several(self, node: ErrorNode, fitting: Sequence[int], root: str) -> str:
         """Explain that a value fits more than one alternative: it may lack the key that distinguishes them."""
-        holder = self._find_holder(node)
-        alternatives: Json = holder.get("oneOf") if is_mapping(holder) else None
+        alternatives = self.list_alternatives(node)
+        if line := self.explain_missing_tag(node, alternatives, root):
+            return line
+        schema = self._schema if node.schema is None else node.schema
+        meant = [alternatives[number - 1] for number in fitting] if alternatives else []
+        hint = "" if self._is_redacted(node.path) else suggest_exclusive_keys(schema, meant)
+        listing = " and ".join(map(str, fitting))
+        return f"{self.format_path(node.path, root)}: must fit exactly one alternative, but fits {listing}{hint}"
+
+    def explain_missing_tag(self, node: ErrorNode, alternatives: Sequence[Json], root: str) -> str:
+        """Explain that a value lacks the key that distinguishes alternatives; empty if there is no such key."""
         schema = self._schema if node.schema is None else node.schema
         tag = None if self._is_redacted(node.path) else find_missing_tag(schema, alternatives, node.instance)
         if tag is None:
-            listing = " and ".join(map(str, fitting))
-            return f"{self.format_path(node.path, root)}: must fit exactly one alternative, but fits {listing}"
+            return ""
         key, options = tag
         place = self.format_path((*node.path, key), root)
         return f"{place}: required, but missing; expected one of {list_values(options)}"
+
+    def list_alternatives(self, node: ErrorNode) -> Sequence[Json]:
+        """Return the alternatives of a choice that failed; empty if they cannot be found."""
+        holder = self._find_holder(node)
+        alternatives: Json = holder.get(node.schema_path[-1]) if is_mapping(holder) else None
+        return alternatives if is_list(alternatives) else ()
 
     def describe_actual(self, node: ErrorNode, options: Iterable[Any] = (), kinds: Iterable[Kind | None] = ()) -> str:
         """Describe the actual value, and suggest the probable intention.
@@ -311,7 +335,17 @@ class Validator:
         )
         counted = isinstance(kind, ValidationErrorKind.MinProperties | ValidationErrorKind.MaxProperties)
         hint = f"; did you mean {_quote(near)}?" if near else self._suggest_text(value, kinds or (kind,))
+        if value is None and self._is_optional(node):
+            hint = "; omit the key if it has no value"
         return f", got {_describe(value, counted=counted)}{hint}"
+
+    def _is_optional(self, node: ErrorNode) -> bool:
+        """Return whether an error is about a property that may be absent."""
+        *_, properties, name, _ = ("", "", "", *node.schema_path)
+        if properties != "properties" or not node.path or node.path[-1] != name:
+            return False
+        holder = self._find_holder(replace(node, schema_path=node.schema_path[:-2]))
+        return is_mapping(holder) and name not in holder.get("required", ())
 
     def _suggest_text(self, value: Any, kinds: Iterable[Kind | None]) -> str:
         """Suggest how to write what came as text."""

@@ -101,7 +101,7 @@ SHAPE = {
             {"kind": "Square"},
             ['kind: expected one of "circle", "square", got the string "Square"; did you mean "square"?'],
         ),
-        (SHAPE, {"r": 1}, ["kind: required, but missing"]),
+        (SHAPE, {"r": 1}, ['kind: required, but missing; expected one of "circle", "square"']),
         (
             {"anyOf": [{"required": ["a", "b"]}, {"required": ["c", "d"]}]},
             {},
