@@ -282,6 +282,25 @@ async def test_an_upload_that_is_slow_goes_on_and_one_that_stops_is_answered() -
         assert said.endswith(b'"The body of the request took too long to arrive"}}')
 
 
+async def test_requests_that_wait_for_an_answer_stay_bytes() -> None:
+    """A client that sends requests without reading answers costs what it sent, and gets all answers in order."""
+    app = App()
+    app.hold.clear()
+    async with served(app, Bounds(4, None)) as (port, links):
+        reader, writer = await link(port, GET * 5000)
+        async with asyncio.timeout(60):
+            while not links._open or not app.held:  # noqa: ASYNC110 - nothing says so
+                await asyncio.sleep(0)
+            [connection] = links._open
+            waiting = len(getattr(connection, "pipeline", ()))  # h11 has no such list: all stays bytes
+            assert waiting <= 4096 // len(GET) + 1
+            app.hold.set()
+            for _ in range(5000):
+                assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200")
+        assert app.held == 5000
+        writer.close()
+
+
 async def test_all_errors_of_taking_connections_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
     loop = asyncio.get_running_loop()
     log_accept_errors(loop)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _HEAD: Final = 16 * 1024
 """Bytes of a head that have come without its end, as h11 has it; httptools has no bound of its own."""
 
+_PIECE: Final = 4 * 1024
+"""Bytes that are parsed at a time, so that few requests of a client that does not wait for answers become objects."""
+
 
 class _Parser:
     """A parser that ignores `Upgrade`: such a request is an ordinary one, with its body (RFC 9110, 7.8).
@@ -30,15 +33,28 @@ class _Parser:
     def __init__(self, connection: HttptoolsConnection) -> None:
         self._connection = connection
         self._parser = self._make_parser()
+        self._unparsed = b""
 
     def feed_data(self, data: bytes) -> None:
-        """Parse incoming bytes.
+        """Parse incoming bytes, but none while another request waits for its turn.
 
         Raises:
             httptools.HttpParserError: They are not valid HTTP.
             httptools.HttpParserUpgrade: They follow a CONNECT request.
         """
-        rest = memoryview(data)
+        rest, self._unparsed = memoryview(self._unparsed + data), b""
+        for start in range(0, len(rest), _PIECE):
+            if self._connection.pipeline:
+                self._unparsed = bytes(rest[start:])
+                break
+            self._feed_piece(rest[start : start + _PIECE])
+
+    @property
+    def is_behind(self) -> bool:
+        """True if bytes wait until another request is answered."""
+        return bool(self._unparsed)
+
+    def _feed_piece(self, rest: memoryview) -> None:
         while True:
             try:
                 self._parser.feed_data(rest)
@@ -160,6 +176,12 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         self.app = unframed = _UnchunkedApp(self.app)  # the connection ends with this request
         super().on_headers_complete()
         unframed.cycle = self.cycle
+
+    def on_response_complete(self) -> None:
+        """Start the next request, and parse what arrived after it."""
+        super().on_response_complete()
+        if self.parser.is_behind and not self.pipeline and not self.transport.is_closing():
+            self.feed(b"")
 
     def on_message_complete(self) -> None:
         """Note that a request has ended, unless it is parsed again."""
