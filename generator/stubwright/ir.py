@@ -315,7 +315,7 @@ class Manifest:
 
     @property
     def output(self) -> str:
-        """The folder of the Python package, or the module in TypeScript if there is no package."""
+        """The folder of the Python package, or the TypeScript module if there is no package."""
         return self.package if self.has_package else f"typescript/{self.package}.ts"
 
     @property

@@ -212,25 +212,25 @@ TYPESCRIPT_MEMBERS = frozenset(
         *("toString", "valueOf"),
     }
 )
-"""Members of a client in TypeScript other than its tools, and names with a meaning for every object."""
+"""Members of a TypeScript client other than its tools, and members of every object."""
 
 TYPESCRIPT_TYPES = frozenset({"Promise", "Record", "Required"})
-"""Types of the language in modules of TypeScript: a type with such a name would hide it."""
+"""TypeScript's built-in types: a generated type with such a name would shadow them."""
 
 
 def name_member(names: Names) -> Name:
-    """Return the method of a client in TypeScript: `get_weather` gives `getWeather`."""
+    """Return the method of a TypeScript client: `get_weather` gives `getWeather`."""
     name = names.stem[:1].lower() + names.stem[1:]
     return Name(f"{name}_" if name in TYPESCRIPT_MEMBERS else name)
 
 
 def name_completing_member(names: Names) -> Name:
-    """Return the method of a client in TypeScript that completes the arguments of a prompt or resource template."""
+    """Return the method of a TypeScript client that completes the arguments of a prompt or resource template."""
     return Name(f"complete{names.stem}")
 
 
 def name_type(name: Name) -> Name:
-    """Return the type in TypeScript with the name of a class."""
+    """Return the TypeScript type that has the name of a class."""
     return name + "_" if name in TYPESCRIPT_TYPES else name
 
 

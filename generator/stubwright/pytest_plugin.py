@@ -30,7 +30,7 @@ _MAPPINGS: Final = {"env": ("env", "="), "headers": ("header", ": ")}
 _OPTIONS: Final = ("cases", "seed", "probe", "deadline", "budget", "rate", "handlers")
 _FLAGS: Final = ("allow_writes", "strict")
 _SHOWN: Final = 2_000
-"""Characters of what stubwright says if it does not test the server."""
+"""The maximum length of the message if stubwright does not test the server."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

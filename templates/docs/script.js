@@ -199,7 +199,7 @@
     reveal();
   });
   document.addEventListener("click", (event) => {
-    const link = event.target.closest('a[href^="#"]'); // the same link again is no change of the address
+    const link = event.target.closest('a[href^="#"]'); // the same link does not change the address
     if (link && link.hash && link.hash === location.hash && link.id !== "back") reveal();
   });
 
@@ -212,7 +212,7 @@
   sheet.addEventListener("scroll", scrolls, { passive: true });
   addEventListener("resize", scrolls);
 
-  // Keys: / searches, arrows go through what was found, Enter opens it, Escape shows all again.
+  // Keys: / searches, arrows go through what was found, Enter opens it, Escape clears the filter.
   const shown = () => all("nav a, #results a").filter((link) => link.offsetParent !== null);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

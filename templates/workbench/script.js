@@ -19,7 +19,7 @@
     byId("state").className = isGrave ? "grave" : "";
   };
 
-  // Values travel as JSON text, so that a number stays as it was typed, however many digits it has.
+  // Values are JSON text, so that numbers keep all the digits that were typed.
   const parse = (text) =>
     JSON.parse(text, (_, value, context) =>
       typeof value === "number" && JSON.rawJSON && context?.source && String(value) !== context.source ? JSON.rawJSON(context.source) : value,
@@ -29,11 +29,11 @@
   const isRaw = (value) => Boolean(JSON.isRawJSON?.(value));
   const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value) && !isRaw(value);
 
-  // What a page remembers outlives it: it loads again after each save.
+  // State that survives a reload: the page reloads after each save.
   const recall = (name) => sessionStorage.getItem(`stubwright-${name}:${data.name}`);
   const remember = (name, text) => sessionStorage.setItem(`stubwright-${name}:${data.name}`, text);
 
-  // Schemas, as far as a form can show them. A reference stands for what it leads to, and `null` for an empty field.
+  // Schemas, as forms show them: references are resolved, and `null` is an empty field.
   const findTarget = (reference, root) =>
     decodeURIComponent(reference.slice(1)).split("/").slice(1).map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~")).reduce((value, name) => value?.[name], root);
   const follow = (given, root) => {
@@ -91,7 +91,7 @@
     }
   };
 
-  // Controls. Each reads JSON text, or nothing where it is omitted, and throws what is wrong; `fits` tells whether it
+  // Controls. Each reads JSON text, or `undefined` if it is omitted, and throws on bad input; `fits` returns whether it
   // can show a value. A control with `node` lays itself out; the others have one `input` below a label.
   const makeInput = (tag, { id }, properties) => make(tag, { id, autocomplete: "off", spellcheck: false, ...properties });
   const makeChoice = (field, offered) => {
@@ -277,7 +277,7 @@
     return type === "object" && isObject(schema.properties) && !schema.oneOf && !schema.anyOf && depth < DEEPEST ? makeGroup(field) : makeJson(field);
   };
 
-  // A field: a control, its label, what the schema says of it, and what is wrong with it.
+  // A field: a control, its label, a hint from the schema, and an error.
   let fields = 0;
   const makeField = (name, given, root, { isRequired = false, depth = 0, suggest = null }) => {
     const field = { id: `field-${++fields}`, name, schema: follow(given, root), root, isRequired, depth, suggest };
@@ -303,7 +303,7 @@
         try {
           return control.read(isSilent);
         } catch (error) {
-          if (!input || isSilent) throw error; // a part says what is wrong, or nobody
+          if (!input || isSilent) throw error; // a part shows the error, or none does
           wrong.textContent = error.message;
           wrong.hidden = false;
           input.focus();
@@ -313,7 +313,7 @@
     };
   };
 
-  // A form: fields for the properties of a schema, or the whole as JSON, which can say everything.
+  // A form: fields for the properties of a schema, or everything as JSON.
   const makeForm = (given, suggest) => {
     const schema = follow(given, given);
     const hasFields = Object.keys(schema.properties ?? {}).length > 0;
@@ -333,7 +333,7 @@
     const write = (value, toJson = asJson) => {
       turn(toJson || !group.fits(value));
       (asJson ? whole : group).write(value);
-      note.textContent = asJson && !toJson ? "The form cannot show some of these values, so they stay JSON." : "";
+      note.textContent = asJson && !toJson ? "The form has no fields for some of these arguments, so they stay JSON." : "";
     };
     const change = () => {
       const text = tryTo(() => read());
@@ -346,7 +346,7 @@
     try {
       return read();
     } catch {
-      return undefined; // the field says what is wrong
+      return undefined; // the field shows the error
     }
   };
   const rememberForm = (form, key) => {
@@ -354,7 +354,7 @@
     const value = kept === null ? undefined : tryTo(() => parse(kept));
     if (value !== undefined) form.write(value);
     form.box.addEventListener("input", () => {
-      const text = tryTo(() => form.read(true)); // what is half typed is not remembered
+      const text = tryTo(() => form.read(true)); // half-typed input is not saved
       if (text !== undefined) remember(`form:${key}`, text);
     });
   };
@@ -441,7 +441,7 @@
       text = events.pop();
       for (const event of events) {
         const lines = event.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart());
-        if (!lines.length) continue; // a sign of life
+        if (!lines.length) continue; // a keep-alive
         const message = parse(lines.join("\n"));
         if (message.id === id) return { ...message, bytes };
         hear(message);
@@ -478,7 +478,7 @@
     }
   };
 
-  // Answers: content as what it is, a list of objects as a table, everything else as JSON.
+  // Answers: content by its type, a list of objects as a table, everything else as JSON.
   const makeMedia = (mimeType, base64, text) => {
     const src = `data:${mimeType};base64,${base64}`;
     if (mimeType?.startsWith("image/")) return make("img", { src, alt: `An image, ${mimeType}` });
@@ -500,7 +500,7 @@
     const head = make("tr", {}, ...names.map((name) => make("th", { scope: "col", textContent: visible(name) })));
     const body = some.map((row) => make("tr", {}, ...names.map((name) => make("td", {}, make("div", { textContent: showCell(row[name]) })))));
     const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
-    return make("div", { className: "scroll", tabIndex: 0 }, table, ...(rows.length > SHOWN ? [makeQuiet(`and ${rows.length - SHOWN} more rows; the full response has them all`)] : []));
+    return make("div", { className: "scroll", tabIndex: 0 }, table, ...(rows.length > SHOWN ? [makeQuiet(`and ${rows.length - SHOWN} more rows, in the full response below`)] : []));
   };
   const showValue = (value) => {
     if (isTable(value)) return [showTable(value)];
@@ -517,7 +517,7 @@
     return Array.isArray(result.messages) ? result.messages.map(showMessage) : [makePre(show(result))];
   };
 
-  // Two answers, line by line: what is only in the first, what is only in the second (longest common subsequence).
+  // A line diff of two answers (longest common subsequence).
   const MOST = 4_000_000; // cells of the table of two texts
   const compareLines = (before, after) => {
     if (before.length * after.length > MOST) return [...before.map((line) => ["del", line]), ...after.map((line) => ["ins", line])];
@@ -543,9 +543,9 @@
     return make("pre", {}, ...lines.map(([tag, line]) => make(tag, { textContent: `${SIGNS[tag]}${visible(line)}${tag === "span" ? "\n" : ""}` })));
   };
 
-  // Calls: the last fifty, the newest first. Views of calls before the page was loaded are made from what was answered.
+  // Calls: the last fifty, the newest first. Calls from before the page was loaded are shown from their stored answers.
   const KEPT = 50;
-  const LONGEST_KEPT = 200_000; // characters of an answer that outlives the page
+  const LONGEST_KEPT = 200_000; // characters of an answer that survives a reload
   let calls = [];
   let shown = null;
   const recallCalls = () => {
@@ -640,7 +640,7 @@
       const end = (words) => box.replaceChildren(makeQuiet(`${params.message ?? ""} — ${words}`));
       const answer = (words, choose) => {
         const chosen = tryTo(choose);
-        if (!chosen) return; // the field says what is wrong
+        if (!chosen) return; // the field shows the error
         const [action, content] = chosen;
         end(words);
         byId("answer").focus();
@@ -660,7 +660,7 @@
       box.querySelector("input, select, textarea, button").focus();
     });
 
-  // One call, from its button to what came of it, with all questions between.
+  // One call, from its button to its outcome, with all questions between.
   const makeListener = (place) => {
     let bar = null;
     return ({ method, params }) => {
@@ -692,7 +692,7 @@
       settle(call, "running …", "");
     }
   };
-  // A refusal of the server and a failure of the tool are the same on the wire; the record of the call has its ending.
+  // A rejection by the server and a failure of the tool look the same on the wire; the record of the call differs.
   const records = new Map();
   const REFUSED = ["denied", "limited", "invalid"];
   const expectRecord = (trace) => new Promise((resolve) => records.set(trace, resolve));
@@ -720,13 +720,13 @@
       rememberCalls();
     } catch (error) {
       call.controller = null;
-      settle(call, error.name === "AbortError" ? "cancelled" : `no answer: ${error.message}. The terminal of stubwright dev may have more details.`, "grave");
+      settle(call, error.name === "AbortError" ? "cancelled" : `no answer: ${error.message}. See the terminal of stubwright dev for details.`, "grave");
     } finally {
       records.delete(trace);
     }
   };
 
-  // The same call elsewhere. The token is a variable, so that none gets into a chat.
+  // The same call elsewhere. The token is a variable, so that no token is pasted into a chat.
   const quote = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
   const toPython = (value) => {
     if (isRaw(value)) return value.rawJSON;
@@ -820,7 +820,7 @@
     else byId("form").scrollIntoView();
   };
 
-  // The list: / filters it, arrows go through it, Enter opens, Escape shows all again.
+  // The list: / filters it, arrows go through it, Enter opens, Escape clears the filter.
   const filter = byId("filter");
   const search = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -854,7 +854,7 @@
   };
   const openLink = (event) => {
     const link = event.target.closest("nav a");
-    if (link && link.hash === location.hash) route(true); // the same link again is no change of the address
+    if (link && link.hash === location.hash) route(true); // the same link does not change the address
   };
 
   // The identity: a token of this run, or one that another issuer signed.
@@ -894,7 +894,7 @@
     };
     change.addEventListener("click", now);
     const row = make("div", { className: "field" }, make("label", { textContent: "scopes" }), scopes);
-    person.append(rowOf("subject", subject), row, rowOf("claims", claims, "An object, such as {\"tenant\": \"acme\"}."), make("div", { className: "actions" }, change), wrong);
+    person.append(rowOf("subject", subject), row, rowOf("claims", claims, "An object, for example {\"tenant\": \"acme\"}."), make("div", { className: "actions" }, change), wrong);
     now();
   } else {
     become(null, "no token");
@@ -903,15 +903,15 @@
     person.append(rowOf("token", input, `Calls need a token from ${data.auth.issuer}. With --scope, this run issues tokens itself, for the subject that you choose.`));
   }
 
-  // What happens in the run.
+  // Events of the run.
   const lines = byId("lines");
   const difference = ({ summary, text }) => {
     byId("summary").textContent = summary;
     byId("changes").textContent = text;
   };
-  // What was fetched may be older than what the stream has told since.
+  // The fetched difference may be older than the one from the stream.
   let isTold = false;
-  fetch("/difference").then((response) => response.json()).then((known) => isTold || difference(known), () => {}); // without an answer, the stream says so
+  fetch("/difference").then((response) => response.json()).then((known) => isTold || difference(known), () => {}); // if it fails, the stream reports it
   const LONGEST = 1000; // records that are shown
   const note = (time, text, tone) => {
     const pane = byId("journal");
@@ -942,12 +942,12 @@
       difference(changed);
     },
     saved: ({ digest }, isOld) => {
-      if (isOld) return; // this page was made of a later save
+      if (isOld) return; // this page is of a later save
       tell("serving the last save");
       if (digest !== data.digest) location.reload();
     },
-    broken: (_, isOld) => isOld || tell("the last save has errors, which the terminal shows; the server of the save before continues", true),
-    ended: ({ status }, isOld) => isOld || tell(`the server has ended (${status}); the next save starts it again`, true),
+    broken: (_, isOld) => isOld || tell("the last save has errors (see the terminal); still serving the one before", true),
+    ended: ({ status }, isOld) => isOld || tell(`the server has ended (${status}); it restarts at the next save`, true),
   };
   const events = new EventSource("/events");
   events.onopen = () => tell("serving the last save");

@@ -279,7 +279,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
             (
                 ["add", "--", "/nowhere/at-all"],
                 2,
-                "stubwright: `at-all` cannot be started: there is no such program; is it installed?\n",
+                "stubwright: `at-all` cannot be started: program not found; is it installed?\n",
             ),
         ],
         4,

@@ -205,7 +205,7 @@ def test_a_package_that_another_manifest_makes_is_not_taken_from_it(tmp_path: Pa
     (tmp_path / "two.yaml").write_text(SERVER % "airtable-mcp-server")
     done = stubwright("generate", "one.yaml", "two.yaml", cwd=tmp_path)
     assert done.returncode == 1
-    assert "two.yaml:2:16: error[SW401]: `generated/airtable_mcp/__init__.py` is already made from `one.yaml`" in (
+    assert "two.yaml:2:16: error[SW401]: `generated/airtable_mcp/__init__.py` is already generated from `one.yaml`" in (
         done.stderr
     )
     assert "another `python.package`" in done.stderr

@@ -299,7 +299,7 @@ def test_a_server_that_ends_by_itself_is_told_and_comes_with_the_next_save(proje
     with dev(project) as it:
         it.says("interrupt to stop")
         os.kill(it.answers("helped one"), signal.SIGKILL)
-        it.says("the server was ended by signal 9; it is started again at the next save")
+        it.says("the server was ended by signal 9; it restarts at the next save")
         write(project / "src" / "helper.py", "WORD = 'again'\n")
         it.says("serving")
         it.answers("again one")
@@ -329,9 +329,9 @@ def test_an_address_that_is_taken_is_told(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--http", "nowhere"], "--http is 'nowhere'; it is HOST:PORT, such as 127.0.0.1:8000"),
-        (["--http", "fd:3"], "--http is 'fd:3'; it is HOST:PORT"),
-        (["--python", "nowhere"], "--python nowhere: there is no such file"),
+        (["--http", "nowhere"], "--http is 'nowhere'; expected HOST:PORT, such as 127.0.0.1:8000"),
+        (["--http", "fd:3"], "--http is 'fd:3'; expected HOST:PORT"),
+        (["--python", "nowhere"], "--python nowhere: file not found"),
         (["a.yaml", "b.yaml"], "unrecognized arguments: b.yaml"),
     ],
 )

@@ -190,7 +190,7 @@ def test_wrong_options_end_it(guarded: Path, options: list[str], said: str) -> N
 def test_a_server_without_tokens_has_none_to_give(project: Path) -> None:
     done = stubwright("dev", "--http", "127.0.0.1:0", "--scope", "diary:read", cwd=project)
     assert done.returncode == 2
-    assert "--scope is for servers that want tokens; `diary.yaml` has no `auth`" in done.stderr
+    assert "--scope is for servers that require tokens; `diary.yaml` has no `auth`" in done.stderr
 
 
 def test_scopes_come_from_all_parts_of_a_manifest() -> None:

@@ -508,7 +508,7 @@ def test_the_command(tmp_path: Path) -> None:
         assert (spelt.returncode, spelt.stdout) == (0, f"{target}: up to date\n")
     twice = stubwright("docs", "good.json", "twin.json", "-o", "site", cwd=tmp_path)
     assert twice.returncode == 1
-    assert "twin.json:1:38: error[SW401]: `site/sample_mcp.html` is already made from `good.json`" in twice.stderr
+    assert "twin.json:1:38: error[SW401]: `site/sample_mcp.html` is already generated from `good.json`" in twice.stderr
     wrong = stubwright("docs", "bad.json", "-o", "site", cwd=tmp_path)
     assert wrong.returncode == 1
     assert "error[SW102]" in wrong.stderr

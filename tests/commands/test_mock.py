@@ -493,7 +493,7 @@ def test_the_command_line(folder: Path) -> None:
     wrong = stubwright("mock", "manifest.json", "--http", "here", cwd=folder)
     assert (wrong.returncode, wrong.stderr) == (
         2,
-        "stubwright: --http is 'here'; it is HOST:PORT, such as 127.0.0.1:8000\n",
+        "stubwright: --http is 'here'; expected HOST:PORT, such as 127.0.0.1:8000\n",
     )
     assert stubwright("mock", "manifest.json", "--http", "127.0.0.1:65536", cwd=folder).returncode == 2
     (folder / "bad.json").write_text(json.dumps(manifest([{**tool("a"), "inputSchema": 3}])))

@@ -352,7 +352,7 @@ def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
     assert missing.returncode == 1
     unknown = stubwright("record", "--", "no-such-program", cwd=tmp_path)
     assert unknown.returncode == 3
-    assert "`no-such-program` cannot be started: there is no such program; is it" in unknown.stderr
+    assert "`no-such-program` cannot be started: program not found; is it" in unknown.stderr
 
 
 def test_a_message_that_takes_long_to_record_passes_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -804,9 +804,7 @@ def test_a_command_that_cannot_be_started_leaves_the_recording_as_it_is(tmp_path
     for name in ("new.jsonl", "old.jsonl"):
         done = run(tmp_path, "record", "-o", name, "--", "no-such-program")
         assert (done.returncode, done.stdout) == (3, "")
-        assert done.stderr.startswith(
-            "stubwright: `no-such-program` cannot be started: there is no such program; is it"
-        )
+        assert done.stderr.startswith("stubwright: `no-such-program` cannot be started: program not found; is it")
     assert [path.name for path in tmp_path.iterdir()] == ["old.jsonl"]
     assert (tmp_path / "old.jsonl").read_bytes() == before
 

@@ -100,14 +100,14 @@ def test_a_file_says_where_it_is_from_and_whether_it_was_edited(name: str, comma
     ("command", "why"),
     [
         ("stubwright import mcp -- touch here", "a live server is imported by hand"),
-        ("stubwright import openapi --what", "its first lines name a command that is none"),
-        ("stubwright import openapi 'a", "a quote that is not closed"),
-        ("stubwright generate -o parts/acme.yaml", "another command than `stubwright import`"),
+        ("stubwright import openapi --what", "its first lines name an invalid command"),
+        ("stubwright import openapi 'a", "an unclosed quote"),
+        ("stubwright generate -o parts/acme.yaml", "a command other than `stubwright import`"),
         ("stubwright import openapi - -o parts/acme.yaml", "from standard input"),
         ("stubwright import openapi api.json", "was written to `standard output`"),
         ("stubwright import openapi api.json -o other.yaml", "was written to `other.yaml`"),
         ("stubwright import openapi api.json --rename a -o parts/acme.yaml", "--rename is `a`"),
-        ("stubwright import openapi api.json --help -o parts/acme.yaml", "another command than"),
+        ("stubwright import openapi api.json --help -o parts/acme.yaml", "a command other than"),
         ("stubwright import openapi nothing.json -o parts/acme.yaml", "`nothing.json` does not exist"),
     ],
 )

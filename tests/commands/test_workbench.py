@@ -329,7 +329,7 @@ def test_options_of_the_page_are_checked(project: Path) -> None:
         (["--page", "192.0.2.1:80"], "; `--page 127.0.0.1:0` takes any port that is free"),
         (["--claim", "a=1"], "--claim needs --scope"),
         (["--scope", "diary:read", "--claim", "exp=1"], "choose another claim"),
-        (["--scope", "diary:read", "--claim", "a"], "it is NAME=VALUE"),
+        (["--scope", "diary:read", "--claim", "a"], "expected NAME=VALUE"),
     ):
         with dev(project, *options) as it:
             assert it.process.wait(30) == 2, options

@@ -19,9 +19,9 @@ import amounts
 import forked
 from command_line import stubwright
 from stubwright.contract_tests import protocol
+from stubwright.contract_tests.answer_checks import judge
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
 from stubwright.contract_tests.cases import Arguments, Case
-from stubwright.contract_tests.judging import judge
 from stubwright.contract_tests.shrinking import shrink, weigh
 from stubwright.contract_tests.stacks import find_stack
 
@@ -157,9 +157,9 @@ def test_without_a_probe_no_hint_is_compared(tmp_path: Path) -> None:
     ("probe", "words"),
     amounts.sample(
         [
-            ("fresh", "--probe: `fresh` answers otherwise each time, so that it shows no change"),
+            ("fresh", "--probe: `fresh` answers differently each time, so it cannot detect changes"),
             ("shwn", "--probe: there is no tool `shwn`; did you mean `shown`?"),
-            ('shown {"a": 1}', "--probe: `shown` fails with these arguments, so that it shows nothing"),
+            ('shown {"a": 1}', "--probe: `shown` fails with these arguments, so it cannot detect changes"),
             ("shown [1]", "argument --probe: write the name of a tool, and its arguments as a JSON object"),
             ("shown {", "argument --probe: the arguments of `shown` are not JSON: "),
         ],

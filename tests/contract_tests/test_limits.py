@@ -135,7 +135,7 @@ MARKED = '{**result, "_meta": {"io.stubwright/replayed": True}}'
             {"key": "request"},
             "the result of the repeated call has no `io.stubwright/replayed` in its `_meta`",
         ),
-        (MARKED.replace("{**result", '{"content": []'), {"key": ["q"]}, "the repeated call has another result"),
+        (MARKED.replace("{**result", '{"content": []'), {"key": ["q"]}, "the repeated call has a different result"),
         ("None", {"key": "all"}, "the repeated call has no result"),
     ],
 )

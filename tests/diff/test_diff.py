@@ -269,7 +269,7 @@ def test_a_path_at_a_revision_counts_from_the_root(
     ("said", "expected", "status"),
     [
         (["git:nowhere", "specs/a.yaml"], "git has no revision `nowhere` here", 1),
-        (["git:--output=x", "specs/a.yaml"], "is no revision", 1),
+        (["git:--output=x", "specs/a.yaml"], "is not a revision", 1),
         (["git:HEAD", "git:HEAD"], "names no file", 2),
         (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
         (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "it counts from the repository's root, and `./PATH` from", 1),

@@ -322,7 +322,7 @@ def test_a_signal_ends_the_process_too(
         (["http://localhost/mcp", "--header", "X: a\nb"], "the value of the header `X` has a character"),
         (["http://localhost/mcp", "--env", "A=1"], "--env is for a command"),
         (["--header", "A: b", "--", "true"], "--header and --token are for a URL"),
-        (["--env", "NOT_THERE_AT_ALL", "--", "true"], "--env NOT_THERE_AT_ALL: there is no such variable here"),
+        (["--env", "NOT_THERE_AT_ALL", "--", "true"], "--env NOT_THERE_AT_ALL: the variable is not set"),
         (["--client", "--prefix", "x_", "--", "true"], "it cannot go with --client"),
         (["--client", "--fragment", "--", "true"], "--client cannot go with --fragment"),
         (["--timeout", "0", "--", "true"], "`0` is not a positive number of seconds"),
@@ -357,7 +357,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     done = stubwright("import", "mcp", "--", "no-such-program", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         1,
-        "stubwright: `no-such-program` cannot be started: there is no such program; is it installed?\n",
+        "stubwright: `no-such-program` cannot be started: program not found; is it installed?\n",
     )
 
 
@@ -725,7 +725,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
         (["--from", "nobody"], 2, "--from takes a kind (mcp, openapi, python) and one source"),
         (["--from", "openapi"], 2, "--from openapi takes a file"),
         (["--from", "openapi", "nothing.yaml"], 1, "error[SW001]: `nothing.yaml` does not exist"),
-        (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout go with --from mcp"),
+        (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout require --from mcp"),
         (["--include", "a"], 2, "operations are selected with --from openapi SOURCE"),
         (["--from", "mcp"], 2, "name one server: a URL, or a command after `--`"),
         (["--header", "A: b"], 2, "name a server to start from with --from mcp"),

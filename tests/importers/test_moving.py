@@ -621,7 +621,7 @@ def test_what_cannot_move_says_why_and_leaves_nothing(
         (["--from", "python", "old/books.py:mcp", "--yes", "--"], "the command after `--` is empty"),
         (["--from", "python", "old/books.py:mcp", "--header", "A: b"], "--header and --token are for --from mcp URL"),
         (["--from", "python", "old/books.py:mcp", "--include", "a"], "operations are selected with --from openapi"),
-        (["--yes"], "--yes goes with --from python"),
+        (["--yes"], "--yes requires --from python"),
     ],
 )
 def test_words_that_do_not_fit(words: list[str], said: str, folder: Path) -> None:

@@ -471,8 +471,8 @@ def test_a_program_gets_a_token_by_its_credentials(
     done = run("list", world.server, "--client-credentials")
     assert done.status == 3
     assert done.err == (
-        f"stubwright: `{world.server}` was not asked, because there is no authorization: `{world.url}/token` gives no "
-        "token: it answers HTTP 400 with the error invalid_client\n"
+        f"stubwright: `{world.server}` was not asked, for lack of authorization: `{world.url}/token` issued no "
+        "token: HTTP 400 with the error invalid_client\n"
     )
 
 
@@ -510,11 +510,11 @@ BAD: Mapping[str, tuple[Callable[[World], Fields], str]] = {
     ),
     "no iss": (lambda w: {"redirect": {"iss": None}}, "came back from a server other than"),
     "denied": (lambda w: {"redirect": {"code": None, "error": "access_denied"}}, "with the error access_denied"),
-    "an odd error": (lambda w: {"redirect": {"code": None, "error": "\x1b[1mx"}}, "did not allow the login\n"),
+    "an odd error": (lambda w: {"redirect": {"code": None, "error": "\x1b[1mx"}}, "denied the login\n"),
     "no code": (lambda w: {"redirect": {"code": None}}, "without a code"),
     "registration refused": (lambda w: {"registered": {"client_id": None}}, "does not register this program"),
     "no bearer token": (lambda w: {"token": {"token_type": "DPoP"}}, "a type other than Bearer"),
-    "an unsendable token": (lambda w: {"token": {"access_token": "a\r\nb"}}, "gives no token"),
+    "an unsendable token": (lambda w: {"token": {"access_token": "a\r\nb"}}, "issued no token"),
 }
 
 
@@ -527,7 +527,7 @@ def test_a_login_ends_with_one_sentence(case: str, world: World, run: Callable[.
     lines = [line for line in done.err.splitlines(keepends=True) if not line.startswith("note: ")]
     assert (done.status, len(lines)) == (3, 1), done.err
     assert told in lines[0]
-    assert lines[0].startswith(f"stubwright: `{world.server}` was not asked, because there is no authorization: ")
+    assert lines[0].startswith(f"stubwright: `{world.server}` was not asked, for lack of authorization: ")
     assert not keeping.locate(world.server).exists()
 
 
@@ -554,7 +554,7 @@ def test_a_login_ends_when_nobody_comes(
     monkeypatch.setattr(browser, "_SECONDS", 0.05)
     monkeypatch.setattr(webbrowser, "open", lambda _: True)
     done = run("call", world.server, "a", "--login")
-    assert (done.status, "there was no login within 0.05 s" in done.err) == (3, True)
+    assert (done.status, "no login within 0.05 s" in done.err) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -579,7 +579,7 @@ def test_no_redirect_of_an_endpoint_is_followed(world: World, run: Callable[...,
     with _redirecting(world) as url:
         world.issuer = {"token_endpoint": f"{url}/moved"}
         done = run("call", world.server, "a", "--login")
-    assert (done.status, "it answers HTTP 307" in done.err) == (3, True)
+    assert (done.status, "token: HTTP 307" in done.err) == (3, True)
     assert not world.list_heard("/token")
 
 
@@ -601,7 +601,7 @@ def test_a_file_that_others_can_read_is_not_used(world: World, run: Callable[...
     path.chmod(0o600)
     path.write_text("[]")
     done = run("list", world.server)
-    assert (done.status, "holds no login; delete it" in done.err) == (3, True)
+    assert (done.status, "does not contain a login; delete it" in done.err) == (3, True)
 
 
 def test_a_contract_holds_no_token(world: World, run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -615,7 +615,7 @@ def test_a_contract_holds_no_token(world: World, run: Callable[..., Done], monke
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["call", "https://example.com/mcp", "a", "--login", "--token", "x"], "give no --token or Authorization"),
+        (["call", "https://example.com/mcp", "a", "--login", "--token", "x"], "omit --token and Authorization"),
         (["call", "http://example.com/mcp", "a", "--login"], "need an https URL"),
         (["call", "https://me:pw@example.com/mcp", "a", "--login"], "without user and password"),
         (["call", "https://example.com/mcp", "a", "--client-id", "x"], "--client-id is for --login"),
@@ -623,7 +623,7 @@ def test_a_contract_holds_no_token(world: World, run: Callable[..., Done], monke
         (["call", "a", "--login", "--", "server"], "a command has no access token"),
         (["list", "desk.yaml", "--logout"], "--logout is for a URL"),
         (["list", "desk.yaml", "--client-credentials"], "--client-credentials is for a URL"),
-        (["lock", "desk.yaml", "--login"], "here is none"),
+        (["lock", "desk.yaml", "--login"], "require a URL"),
         (["lock", "https://a.example/", "https://b.example/", "--client-credentials"], "several would get the same"),
         (["lock", "--config", "x.json", "--client-credentials"], "cannot go with --config"),
         (["test", "--config", "x.json", "--client-id", "x"], "cannot go with --config"),

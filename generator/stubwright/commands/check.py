@@ -38,7 +38,7 @@ def add(verbs: Any) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
     if arguments.yes and not arguments.fix:
-        raise UsageError("--yes goes with --fix")
+        raise UsageError("--yes requires --fix")
     chosen = works.choose_targets(arguments)
     run = works.find_run(arguments, printer)
     if run is not None:

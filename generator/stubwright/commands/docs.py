@@ -27,7 +27,7 @@ _OPTIONS: Final = """
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    docs = verbs.add_parser("docs", _docs, help="make a static page of each server's tools")
+    docs = verbs.add_parser("docs", _docs, help="create a static page of each server's tools")
     works.add_options(docs)
     declare(docs, _OPTIONS, output={"required": True})
 
@@ -91,7 +91,7 @@ def _make_page(
         printer.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `stubwright check` lists")
     file = folder / f"{checked.manifest.package}.html"
     if file in sources:
-        message = f"`{file}` is already made from `{sources[file]}`"
+        message = f"`{file}` is already generated from `{sources[file]}`"
         help_ = "set another `python: {package: …}` in one of the two"
         printer.add([Diagnostic("SW401", message, build.locate_package(path, checked), help_)])
         return

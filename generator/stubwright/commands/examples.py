@@ -1,6 +1,6 @@
-"""Exit statuses and examples of commands, for the end of their help.
+"""Exit statuses and examples of commands, which end their help.
 
-A command that is not in the table has its own text. Every command exits with 2 if the command line is wrong.
+A command that is not in the table has its own text. Every command exits with 2 on a usage error.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-_MANIFEST: Final = "1 the manifest is wrong"
+_MANIFEST: Final = "1 invalid manifest"
 _PRINTED: Final = f"0 printed, {_MANIFEST}"
 
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "new": ("0 made, 1 the source cannot be read, or a file cannot be written", "stubwright new my-server"),
+        "new": ("0 created, 1 the source cannot be read, or a file cannot be written", "stubwright new my-server"),
         "check": (
-            "0 no errors (with --strict, no warnings), 1 errors",
+            "0 no errors (with --strict, no warnings), 1 errors found",
             "stubwright check specs/weather.yaml",
             "stubwright check --fix",
         ),
         "generate": (
-            "0 up to date, 1 errors, or a difference with --check",
+            "0 up to date, 1 errors, or differences with --check",
             "stubwright generate specs/weather.yaml -o generated",
         ),
-        "dev": ("0 interrupted, 1 the address is not available", "stubwright dev specs/weather.yaml"),
+        "dev": ("0 interrupted, 1 address unavailable", "stubwright dev specs/weather.yaml"),
         "list": (f"{_PRINTED}, 3 no answer from the server", "stubwright list specs/weather.yaml"),
         "inspect": (f"{_PRINTED}, 3 no answer from the server", "stubwright inspect specs/weather.yaml get_weather"),
         "install": (
-            "0 written, 1 the manifest or the client's file is wrong",
+            "0 written, 1 the manifest or the client's file is invalid",
             "stubwright install claude specs/weather.yaml",
         ),
         "diff": (
-            "0 no change that counts, 1 a breaking change (or what --fail-on selects) or a wrong side",
+            "0 no breaking change, 1 a breaking change (or another level with --fail-on), or an invalid manifest",
             "stubwright diff git:main specs/weather.yaml",
         ),
         "explain": ("0 explained", "stubwright explain SW203"),
@@ -44,21 +44,21 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "stubwright import openapi api.json -o specs/api.yaml",
         ),
         "refresh": (
-            "0 up to date, 1 a file cannot be imported again, or a difference with --check",
+            "0 up to date, 1 a file cannot be imported again, or differences with --check",
             "stubwright refresh --check",
         ),
         "mock": (
-            "0 stopped, 1 the manifest is wrong, or the address is not available",
+            "0 stopped, 1 invalid manifest, or address unavailable",
             "stubwright mock specs/weather.yaml --http 127.0.0.1:8000",
         ),
         "replay": (
-            "0 stopped, 1 the recording is wrong, or the address is not available",
+            "0 stopped, 1 invalid recording, or address unavailable",
             "stubwright replay desk.jsonl --http 127.0.0.1:8000",
         ),
         "docs": (f"0 written, {_MANIFEST}", "stubwright docs specs/weather.yaml -o site"),
-        "publish": ("0 written, 1 the project or its manifest is wrong", "stubwright publish specs/weather.yaml"),
+        "publish": ("0 written, 1 the project or its manifest is invalid", "stubwright publish specs/weather.yaml"),
         "schema": ("0 printed", "stubwright schema > manifest.schema.json"),
-        "wheels": ("0 written, 1 a wheel cannot be made or written", "stubwright wheels -o wheels"),
+        "wheels": ("0 written, 1 a wheel cannot be built or written", "stubwright wheels -o wheels"),
         "completion": ("0 printed", "stubwright completion zsh"),
     }
 )
@@ -66,8 +66,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def format_epilog(text: str, statuses: str, *examples: str) -> str:
-    """Return the end of a help: a text, exit statuses, and examples."""
-    usual = textwrap.fill(f"{statuses}, 2 the command line is wrong", 100, initial_indent="  ", subsequent_indent="  ")
+    """Return the end of a help text: notes, exit statuses, and examples."""
+    usual = textwrap.fill(f"{statuses}, 2 usage error", 100, initial_indent="  ", subsequent_indent="  ")
     shown = "".join(f"\n  {example}" for example in examples)
     parts = [textwrap.fill(text, 100), f"exit status:\n{usual}", f"example{'s' if examples[1:] else ''}:{shown}"]
     return "\n\n".join(part for part in parts if part)

@@ -32,7 +32,7 @@ _OPTIONS: Final = """
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    generate = verbs.add_parser("generate", _generate, help="compile manifests; write only changed files")
+    generate = verbs.add_parser("generate", _generate, help="compile manifests, and write only changed files")
     works.add_options(generate)
     declare(generate, _OPTIONS)
 

@@ -74,7 +74,7 @@ def _install(arguments: argparse.Namespace) -> int:
         _list_clients(arguments)
         return 0
     if arguments.format != "text":
-        raise UsageError("--format goes with --list")
+        raise UsageError("--format requires --list")
     if arguments.print and arguments.remove:
         raise UsageError("--print shows what would be written, and --remove writes nothing: use only one")
     printer = Printer("text", strict=False)
@@ -86,7 +86,7 @@ def _install(arguments: argparse.Namespace) -> int:
     folder = Path.cwd() if run.project is None else Path.cwd() / run.project.folder
     file = client.find_file(arguments.scope, folder)
     if file is None:
-        raise UsageError(f"{client.title} has no file for one project; leave --scope out")
+        raise UsageError(f"{client.title} has no file for one project; omit --scope")
     try:
         if arguments.remove:
             return _remove(arguments, client, manifest, file)

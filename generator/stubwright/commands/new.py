@@ -84,7 +84,7 @@ def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
         UsageError: There is no such kind, or it does not fit.
     """
     if arguments.yes and (arguments.origin is None or arguments.origin[0] != "python"):
-        raise UsageError("--yes goes with --from python")
+        raise UsageError("--yes requires --from python")
     if arguments.origin is None:
         if arguments.header or arguments.env or arguments.timeout:
             raise UsageError("name a server to start from with --from mcp")
@@ -107,7 +107,7 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
     if file is None or arguments.command is not None:
         raise UsageError("--from openapi takes a file or a URL")
     if arguments.header or arguments.env or arguments.timeout:
-        raise UsageError("--header, --env and --timeout go with --from mcp")
+        raise UsageError("--header, --env and --timeout require --from mcp")
     make = import_.prepare_openapi(file, arguments, name=arguments.name)
     again = import_.describe_import(_find_from_project(file, arguments), arguments)
     is_repeatable = file != documents.STANDARD_INPUT

@@ -27,7 +27,7 @@ def add(verbs: Any) -> None:
     targets = verbs.add_parser(
         "targets",
         _show,
-        help="show the limits of clients and APIs, with sources",
+        help="show the limits of clients and model APIs, with sources",
         epilog="`targets: [NAME, …]` in a manifest, or `stubwright check --target NAME`, judges tools by them.",
     )
     declare(targets, _OPTIONS)

@@ -1,4 +1,4 @@
-"""Applies to the files of a manifest what the help of its diagnostics says exactly. Writes nothing."""
+"""Applies the exact corrections of diagnostics to the files of a manifest, in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _PASSES: Final = 20
-"""The most times that the manifest is corrected: a mended mistake can reveal others."""
+"""The maximum number of rounds: a correction can reveal other mistakes."""
 
 _PLAIN: Final = re.compile(r"(?!(?:true|false|null)$)[A-Za-z_$][\w.$?/-]*", re.IGNORECASE)
 """A scalar that is the same string in quotes and without, in YAML."""
@@ -30,13 +30,13 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """New text for a stretch of a file, which mends a finding."""
+    """New text for a range of a file, which fixes a finding."""
 
     file: str
     start: int
     end: int
     text: str
-    mends: tuple[str, str, str]
+    fixes: tuple[str, str, str]
 
 
 class _Overlay:
@@ -56,9 +56,9 @@ class _Overlay:
 
 
 def correct(entry: str, reader: Reader, targets: Sequence[str] = ()) -> Mapping[str, tuple[bytes, bytes]]:
-    """Return the files of a manifest that change, each before and after, where a help says exactly how.
+    """Return the files of a manifest that the corrections of its diagnostics change, each before and after.
 
-    A correction is taken back if its diagnostic stays, or if it causes one of an earlier stage: a warning never
+    A correction is reverted if its diagnostic stays, or if it causes one of an earlier stage: a warning never
     becomes an error.
     """
     files = _Overlay(reader)
@@ -66,7 +66,7 @@ def correct(entry: str, reader: Reader, targets: Sequence[str] = ()) -> Mapping[
     def check() -> pipeline.Result:
         return pipeline.compile_manifest(entry, files, targets=targets)
 
-    def mends(edits: Sequence[_Edit]) -> bool:
+    def fixes(edits: Sequence[_Edit]) -> bool:
         unchanged = {**files.new}
         files.new |= _apply(edits, files.new)
         is_better = _is_better(_count(result), _count(check()), edits)
@@ -76,9 +76,9 @@ def correct(entry: str, reader: Reader, targets: Sequence[str] = ()) -> Mapping[
     for _ in range(_PASSES):
         result = check()
         edits = [*_find_edits(result, files.new)]
-        if edits and not mends(edits):
-            edits = [edit for edit in edits if mends([edit])]
-            edits = edits if mends(edits) else edits[:1]
+        if edits and not fixes(edits):
+            edits = [edit for edit in edits if fixes([edit])]
+            edits = edits if fixes(edits) else edits[:1]
         if not edits:
             break
         files.new |= _apply(edits, files.new)
@@ -96,10 +96,10 @@ def _count(result: pipeline.Result) -> Counter[tuple[str, str, str]]:
 def _is_better(
     before: Counter[tuple[str, str, str]], after: Counter[tuple[str, str, str]], edits: Sequence[_Edit]
 ) -> bool:
-    mended = Counter(edit.mends for edit in edits)
+    fixed = Counter(edit.fixes for edit in edits)
     # The third character of a code is the stage that reports it.
-    stage = min((code[2] for _, code, _ in mended), default="0")
-    return mended <= before - after and all(code[2] >= stage for _, code, _ in after - before)
+    stage = min((code[2] for _, code, _ in fixed), default="0")
+    return fixed <= before - after and all(code[2] >= stage for _, code, _ in after - before)
 
 
 def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator[_Edit]:

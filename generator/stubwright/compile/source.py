@@ -353,7 +353,7 @@ class _Loader:
         self.found += [replace(each, help=folders.FIX) if each.code == "SW003" else each for each in problems]
         if not problems and not isinstance(described.value, dict):
             fix = "write `name:` and `description:` between the lines with `---`"
-            self._report("SW276", "the frontmatter is no mapping", Place(at), fix)
+            self._report("SW276", "the frontmatter is not a mapping", Place(at), fix)
         return Skill(path, place, described, files) if isinstance(described.value, dict) else None
 
     def _skill_file(self, path: str, place: Place, same: dict[str, str]) -> File | None:

@@ -120,7 +120,7 @@ NAMES: Final = Check(
 SAME_ORDER: Final = Check(
     "list-keeps-its-order",
     "warning",
-    "`tools/list` has the same tools in the same order when it is asked again",
+    "`tools/list` has the same tools in the same order when it is called again",
     "MCP 2026-07-28, server/tools, Capabilities (SHOULD)",
     is_new=True,
 )
@@ -176,7 +176,7 @@ IDEMPOTENT: Final = Check(
 ONCE: Final = Check(
     "repeated-call-runs-once",
     "error",
-    "if the manifest is tested: a repeated call of a tool with `policy.once` gets the first result, marked as replayed",
+    "if the target is a manifest: a repeated call of a `policy.once` tool gets the first result, marked as replayed",
     "stubwright's own",
 )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.contract_tests.session import Loss, Request, SentCall, Session
 
 MOMENT: Final = 5.0
-"""Seconds that a server may take at most to die of calls that it has answered."""
+"""The maximum delay of a crash after the calls that caused it were answered, in seconds."""
 
 _SHORTEST_MOMENT: Final = 1.5
 LAST_MOMENT: Final = 3.0

@@ -48,9 +48,9 @@ class Probe:
         """
         self._shown, again = await self._look(), await self._look()
         if not self._shown:
-            raise ProbeError(f"`{self._call.tool}` fails with these arguments, so that it shows nothing")
+            raise ProbeError(f"`{self._call.tool}` fails with these arguments, so it cannot detect changes")
         if self._shown != again:
-            raise ProbeError(f"`{self._call.tool}` answers otherwise each time, so that it shows no change")
+            raise ProbeError(f"`{self._call.tool}` answers differently each time, so it cannot detect changes")
 
     async def judge(self, tool: Mapping[str, Any], case: Case) -> Iterator[Finding]:
         """Return the changes by an answered call that contradict its tool's hints; the call may be sent once more."""

@@ -179,7 +179,7 @@ def _compare(first: Result, second: Answer) -> str:
     if not isinstance(second, Result):
         return "the repeated call has no result"
     if any(first.value.get(name) != second.value.get(name) for name in ("content", "structuredContent", "isError")):
-        return "the repeated call has another result"
+        return "the repeated call has a different result"
     meta = second.value.get("_meta")
     is_marked = isinstance(meta, dict) and meta.get(REPLAY_META_KEY) is True
     return "" if is_marked else f"the result of the repeated call has no `{REPLAY_META_KEY}` in its `_meta`"

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE, checks, protocol
+from stubwright.contract_tests.answer_checks import judge
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
 from stubwright.contract_tests.crashes import MOMENT, Crashes
-from stubwright.contract_tests.judging import judge
 from stubwright.contract_tests.links import Linker, Links, order
 from stubwright.contract_tests.probing import Call, Probe, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, ToolReport, sort_faults

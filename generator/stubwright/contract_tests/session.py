@@ -36,7 +36,7 @@ class BudgetError(Exception):
 
 
 _STARTING_AGAIN: Final = 60.0
-"""Seconds that a command has to start again: what it is made of has been fetched by then."""
+"""The timeout for restarting a command, in seconds: its packages are installed by then."""
 
 _REMEMBERED: Final = 256
 """Calls over one connection that are remembered."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = "a"
 _SHORT: Final = 24
-"""Characters of a text of which each is omitted and replaced on its own; longer ones are halved."""
+"""The maximum length of a string whose characters are omitted and replaced one by one; longer strings are halved."""
 
 
 def shrink(value: Any) -> Iterator[Any]:

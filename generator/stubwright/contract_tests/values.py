@@ -15,7 +15,7 @@ from stubwright.jsonschema.pointers import resolve_local
 _DEEPEST: Final = 6
 _CHAIN: Final = 20  # consecutive references
 _LONG: Final = 10_000
-"""Characters of a text that no `maxLength` bounds."""
+"""The length of a string without `maxLength`."""
 
 _MOST_CHARACTERS: Final = 100_000
 _MOST_ITEMS: Final = 1_000

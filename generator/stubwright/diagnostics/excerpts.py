@@ -1,4 +1,4 @@
-"""Texts of bounded length: of what someone wrote, a message holds a line at most."""
+"""Excerpts: messages quote at most one line of user input."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 LINE: Final = 120
-"""Characters of what someone wrote, in a message."""
+"""The maximum length of a quotation of user input in a message."""
 
 CODE: Final = 400
 """The most characters of an excerpt that a user may copy."""

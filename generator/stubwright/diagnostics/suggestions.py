@@ -49,7 +49,7 @@ Correction: TypeAlias = Rename | Requote | Insert
 
 
 class Advice(str):
-    """A help so exact that a program can apply it: `correction` is a change at the place of the diagnostic."""
+    """A help that a program can apply: `correction` is a change at the place of the diagnostic."""
 
     __slots__ = ("correction",)
 
@@ -126,7 +126,7 @@ def find_misspelt(word: str, known: Iterable[str]) -> str | None:
 def is_slip(word: str, other: str) -> bool:
     """Return whether `word` is `other` with one or two letters wrong.
 
-    This is for words that may both be right, so what people name alike on purpose is no slip: `v1` and `v2`, `get` and
+    This is for words that may both be right, so deliberately similar names are not slips: `v1` and `v2`, `get` and
     `set`, `import` and `export`. One part of the word may differ, in one letter, or in two if it is long.
     """
     parts, others = (re.split(r"[^a-z0-9]+", each.casefold()) for each in (word, other))

@@ -35,7 +35,7 @@ class Change:
     """One change.
 
     `side` is `wire` if models or clients of the old server see the change, `python` if handlers or typed callers do,
-    and `typescript` if callers in TypeScript do. `subject` is what changed, such as "tool `get_weather`"; `old` and
+    and `typescript` if TypeScript callers do. `subject` is what changed, such as "tool `get_weather`"; `old` and
     `new` are its places, if it has any. `help` explains why, or what to do. `ignored` is true if the manifest's
     `diff: {ignore: …}` counts it as harmless. `target` is the only client or API that it breaks. `words` are the texts
     for models, if the impact is `words`. `is_equal` is true if the schema is written differently, but proved to accept

@@ -98,7 +98,7 @@ def _remove_indentation(text: str) -> str:
 
 
 def _lower_headings(tokens: Sequence[Token], level: int) -> None:
-    """Put headings at `level` and below it, each at most one below that before it."""
+    """Put headings at `level` and below it, each at most one level below the previous one."""
     above: list[str] = []
     for token in tokens:
         if token.type == "heading_open":

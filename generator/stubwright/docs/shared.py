@@ -129,7 +129,7 @@ def _find_holder(pointer: Pointer) -> Pointer:
 
 
 def _make_anchor(name: str, identity: str, taken: set[str]) -> str:
-    """Return an address on the page, without what a URL would escape, and without `-`, which precedes its parts."""
+    """Return an address on the page, without characters that URLs escape, and without `-`, which separates parts."""
     anchor = f"schema-{_UNSAFE.sub('_', name)}"
     if anchor in taken:
         anchor += f"-{_digest(identity)[:_CHARACTERS]}"

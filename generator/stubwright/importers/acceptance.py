@@ -97,7 +97,7 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
 
 
 _SHOWN: Final = 5
-"""The number of tools that a note names at most."""
+"""The maximum number of tools that a note names."""
 
 
 def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:

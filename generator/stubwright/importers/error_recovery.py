@@ -27,7 +27,7 @@ _NAMED: Final = frozenset({"schemas"}).union(*(dialect.named for dialect in dial
 """Keys of mappings whose keys are names: of components of OpenAPI, and the keywords of JSON Schema."""
 
 _LISTED: Final = 10
-"""The number of places that a note names at most."""
+"""The maximum number of places that a note names."""
 
 
 class _OddError(ValueError):

@@ -242,7 +242,7 @@ async def _prepare(source: Source) -> None:
     try:
         await source.auth.prepare()
     except LoginError as error:
-        raise UnreachableError(f"was not asked, because there is no authorization: {error}") from None
+        raise UnreachableError(f"was not asked, for lack of authorization: {error}") from None
 
 
 @contextmanager

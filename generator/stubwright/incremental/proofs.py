@@ -23,8 +23,8 @@ _BATCH = 300
 """The number of modules for one process: each process imports the shared ones again."""
 
 _HELP = (
-    "nothing was written. This is a mistake of stubwright's, not of yours: please report it with the schema; "
-    "until it is mended, write the schema in another way"
+    "nothing was written. This is a bug in stubwright, not your mistake: please report it with the schema; "
+    "until it is fixed, write the schema in another way"
 )
 
 

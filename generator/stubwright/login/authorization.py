@@ -179,7 +179,7 @@ class ClientCredentials(Authorization):
 
 
 class KeptLogin(Authorization):
-    """The token of an earlier login, which is refreshed and kept again."""
+    """The token of an earlier login, refreshed and stored again if necessary."""
 
     _is_read = False
 
@@ -366,7 +366,7 @@ def _read_code(fields: Mapping[str, str], issuer: Issuer) -> str:
     if name != issuer.name and (name is not None or issuer.is_named):
         raise LoginError(f"the browser came back from a server other than {requests.show(issuer.name)}")
     if "error" in fields:
-        raise LoginError(f"{requests.show(issuer.name)} did not allow the login{tokens.find_error(fields)}")
+        raise LoginError(f"{requests.show(issuer.name)} denied the login{tokens.find_error(fields)}")
     if not fields.get("code"):
         raise LoginError(f"{requests.show(issuer.name)} sent the browser back without a code")
     return fields["code"]

@@ -60,7 +60,7 @@ class Listener:
         """Return the fields of the redirect. Raises LoginError if it does not come in time."""
         with anyio.move_on_after(_SECONDS):
             return await self._arrived
-        raise LoginError(f"there was no login within {_SECONDS:g} s")
+        raise LoginError(f"no login within {_SECONDS:g} s")
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -102,7 +102,7 @@ async def listen(port: int) -> AsyncIterator[Listener]:
     try:
         server = await listener.start(port)
     except OSError as error:
-        raise LoginError(f"no port of {_HOST} can be listened at: {error.strerror}") from None
+        raise LoginError(f"cannot listen on {_HOST}: {error.strerror}") from None
     try:
         yield listener
     finally:

@@ -48,7 +48,7 @@ def read(server: str) -> Grant | None:
         program = Program(**{**known, "scopes": tuple(known["scopes"])})
         return Grant(**{**value, "program": program, "scopes": tuple(value["scopes"])})
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise LoginError(f"`{path}` holds no login; delete it") from None
+        raise LoginError(f"`{path}` does not contain a login; delete it") from None
 
 
 def write(server: str, grant: Grant) -> None:

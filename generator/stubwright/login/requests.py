@@ -74,7 +74,7 @@ async def _send(client: httpx2.AsyncClient, request: httpx2.Request, auth: httpx
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > _MOST_BYTES:
-                        raise LoginError(f"{where} sends more than {_MOST_BYTES // 1024} KiB")
+                        raise LoginError(f"{where} sent more than {_MOST_BYTES // 1024} KiB")
             finally:
                 await response.aclose()
     except TimeoutError:

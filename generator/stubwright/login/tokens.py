@@ -129,9 +129,9 @@ async def get_token(
     token = answer.value.get("access_token")
     where = requests.show(endpoint)
     if answer.status != 200 or not is_token(token):
-        raise RefusedError(f"{where} gives no token: it answers HTTP {answer.status}{find_error(answer.value)}")
+        raise RefusedError(f"{where} issued no token: HTTP {answer.status}{find_error(answer.value)}")
     if not is_bearer(answer.value):
-        raise LoginError(f"{where} gives a token of a type other than Bearer")
+        raise LoginError(f"{where} issued a token of a type other than Bearer")
     refresh, life = answer.value.get("refresh_token"), find_lifetime(answer.value)
     return Grant(
         resource,

@@ -148,7 +148,7 @@ def read_revision(name: str) -> Revision:
         RevisionError: There is no such revision, or no git.
     """
     if not name or name.startswith("-"):  # git would read it as an option
-        raise RevisionError(f"`{name}` is no revision")
+        raise RevisionError(f"`{name}` is not a revision")
     try:
         environment = _make_environment()
         commit = _git(environment, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")

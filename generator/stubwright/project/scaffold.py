@@ -229,7 +229,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     (folder / "specs" / imported).write_text(text, "utf-8", newline="\n")
     checked = pipeline.compile_manifest(manifest.as_posix(), disk.Disk())
     if checked.manifest is None:
-        raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
+        raise ScaffoldError(f"the imported manifest is invalid: {checked.diagnostics[0].message}")
     methods = [method for method in surface.list_handler_methods(checked.manifest) if not method.is_optional]
     nothing = handwritten.HandwrittenClass("", "", "", "")
     used = {values["interface"], *handwritten.list_names_to_import(nothing, methods)}

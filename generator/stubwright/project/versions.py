@@ -37,7 +37,7 @@ def find_difference(project: Project, path: str, manifest: ir.Manifest, document
     if _are_equal(version, project.version) or _CODE in _ignored(document) or not _is_the_only_one(path, project):
         return None
     message = f"the server's version is `{version}`, and `{project.file}` says `{project.version}`"
-    fix = f"write `{project.version}` here, or mend the version there"
+    fix = f"write `{project.version}` here, or correct the version there"
     return Diagnostic(_CODE, message, Place(paths.normalize(path), ("server", "version")), fix)
 
 

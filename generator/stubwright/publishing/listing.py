@@ -18,7 +18,7 @@ FILE: Final = "server.json"
 
 _SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _LONGEST: Final = 100
-"""Characters of a title or a description, at most (server.schema.json)."""
+"""The maximum length of a title or a description (server.schema.json)."""
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp")
 _PORT: Final = "8000"

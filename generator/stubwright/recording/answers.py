@@ -102,7 +102,7 @@ def _is_alike(recorded: Any, sent: Any) -> bool:
 
 
 def _list_leaves(value: Any, way: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each value that is no object with members and no list with items, by the way to it."""
+    """Yield each value that is not a non-empty object or list, by the path to it."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     if not items or (isinstance(value, list) and not value):
         yield way, value

@@ -51,7 +51,7 @@ _GRACE: Final = 1
 _CONNECTING: Final = 30.0
 
 _HELD: Final = 1024 * 1024
-"""Bytes of a body that are held: of a smaller one, all is recorded before the first byte passes on."""
+"""The maximum size of a buffered body: smaller bodies are recorded whole before they are forwarded."""
 
 _OWN: Final = frozenset(
     {b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}

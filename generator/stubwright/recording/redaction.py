@@ -38,10 +38,10 @@ _SHORTEST_BASE64: Final = 8
 """Characters of base64 that are searched for within more of it; fewer are in many texts by chance."""
 
 _LONGEST_ENCODED: Final = 4096
-"""Characters; a longer value is no key or password, and is not searched for in base64 and hex."""
+"""Characters; a longer value is not a key or password, and is not searched for in base64 and hex."""
 
 _LONGEST_ESCAPED: Final = 512
-"""Characters; of a longer value, only the usual escapes of whole texts are searched for: its pattern would be slow."""
+"""Characters; longer values are searched for only in the usual escapes of whole texts, to keep their pattern fast."""
 
 _ESCAPE: Final = re.compile(r"[%\\=&]")
 """The characters that escapes begin with."""
@@ -172,7 +172,7 @@ def list_parts(credentials: str) -> Iterator[str]:
             for encoding in ("utf-8", "latin-1"):  # the scheme leaves open which
                 with suppress(UnicodeDecodeError):
                     text = pair.decode(encoding)
-                    yield from (text, text.partition(":")[2])  # the user is no secret, and often a common word
+                    yield from (text, text.partition(":")[2])  # the user is not a secret, and often a common word
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ _INPUT: Final = 0
 _OUTPUT: Final = 1
 _CHUNK: Final = 64 * 1024
 _PATIENCE: Final = 5.0
-"""Seconds that the command has to end after its input has, and again after it was asked to."""
+"""The time for the command to exit after its input ended, and again after SIGTERM, in seconds."""
 
 _LAST: Final = 2.0
 """Seconds without a byte after the command ended; something that it started may keep its output open."""

@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from stubwright.project.launch import Launch
 
 _PATIENCE: Final = 8
-"""Seconds that a server has to stop: those for its open requests, and some more."""
+"""The time for a server to stop, in seconds: its grace period for open requests, and a margin."""
 
 _LAST: Final = 1
-"""Seconds for the last lines of a server that has ended: what it started may keep its standard error open."""
+"""The time to read the last lines of a server that has ended: its child processes may keep standard error open."""
 
 _HANDOVER: Final = 1
 """Seconds that a server waits for the one before it to end, which may hold what both need, such as a locked file."""
 
 _SLOW: Final = 5
-"""Seconds after which it is reported that a server is not made yet."""
+"""Seconds after which a server that has not started yet is reported."""
 
 _GLANCE: Final = 0.2
-"""Seconds between two looks at whether a server that is being made is still wanted."""
+"""The interval between two checks whether a starting server is still needed, in seconds."""
 
 _FAULTS: Final = (1, 2)
 """Exit statuses of Python and of the proof that come with a message."""

@@ -1,4 +1,4 @@
-"""The rules of targets, a function for each kind of the table.
+"""The rules of targets: one function for each kind of rule in the table.
 
 Each takes a tool and the value in the table, and yields the places that break the rule, each with the mistake and its
 fix. The functions of `OF_LISTS` take all tools of a list.
@@ -154,7 +154,7 @@ def _filled(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if schema.get("properties") == {}:
             what = "has an object with `properties: {}`"
-            yield (*_INPUT, *pointer, "properties"), what, "leave `properties` out, or give the object a property"
+            yield (*_INPUT, *pointer, "properties"), what, "omit `properties`, or give the object a property"
 
 
 def _declared(tool: ListedTool) -> Found:

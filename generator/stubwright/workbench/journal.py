@@ -15,7 +15,7 @@ Kind: TypeAlias = Literal["log", "more", "print", "call", "saved", "compared", "
 ended, a save that is served, its changes, a save that is not served, and a server that ended on its own."""
 
 _KEPT: Final = 1000
-"""Events that a page gets that opens late, at most."""
+"""The maximum number of earlier events that a new page receives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Journal:
             return self._last
 
     def add(self, kind: Kind, **details: Any) -> None:
-        """Note that something happened; `details` must be JSON."""
+        """Record an event; `details` must be JSON."""
         with self._changed:
             self._last += 1
             self._events.append(Event(self._last, kind, details))

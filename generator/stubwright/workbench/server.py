@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _LONGEST: Final = 64 * 1024
-"""Bytes of a request's body, at most."""
+"""The maximum size of a request's body, in bytes."""
 
 _ALIVE: Final = 10.0
-"""Seconds between two signs of life of a stream of events."""
+"""The interval between two keep-alives of an event stream, in seconds."""
 
 _SAFE: Final = (
     ("Cache-Control", "no-store"),
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """Answer the page at `/`, and `/docs`, `/difference` (what has changed) and `/events` (what happens)."""
+        """Answer the page at `/`, and `/docs`, `/difference` (the changes) and `/events` (the events of the run)."""
         address = urlsplit(self.path)
         given = parse_qs(address.query).get("key", [""])[0]
         # `compare_digest` refuses strings that are not ASCII, so that bytes are compared.
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus(code), f"{message or HTTPStatus(code).phrase}{f': {explain}' if explain else ''}\n")
 
     def log_message(self, *_: Any) -> None:
-        """Log nothing: what the page asks for is no event of the run."""
+        """Log nothing: requests of the page are not events of the run."""
 
     def _is_ours(self) -> bool:
         """Return whether the request is for this server, and from its own page if from any."""

@@ -47,7 +47,7 @@ def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[st
     try:
         # A callable, since OpenSSL would ask at the terminal for a password that is not given.
         context.load_cert_chain(values["certificateEnv"], values.get("keyEnv"), lambda: values.get("passwordEnv", ""))
-    except OSError as error:  # also what is no certificate, a wrong password, and a key of another certificate
+    except OSError as error:  # also for an invalid certificate, a wrong password, and a key of another certificate
         files = " and ".join(certificate[key] for key in ("certificateEnv", "keyEnv") if key in certificate)
         raise ValueError(
             f"the client certificate for {name} cannot be used ({files}): {error.strerror or error}"

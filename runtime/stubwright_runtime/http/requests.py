@@ -317,7 +317,7 @@ class Binding:
         header = ("Content-Type", media.encode())
         if kind in (_MULTIPART, _FORM):
             if not is_mapping(value):
-                raise ToolError(f"The API wants an object in `{media}`, and no other value.")
+                raise ToolError(f"The API requires an object as `{media}`.")
             if kind == _MULTIPART:
                 return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
             making.headers.append(header)
@@ -400,7 +400,7 @@ def _make_pair(pair: str) -> Part:
 
 
 def _encode_part(name: str, value: Any, given: str | None, content: Content) -> tuple[bytes, str]:
-    """Return the content and the media type of a part that is no file."""
+    """Return the content and the media type of a part that is not a file."""
     is_plain = not isinstance(value, Mapping | list)
     media = given or content.media
     if media is None or _CONTROL.search(media):
@@ -480,7 +480,7 @@ def find_holes(text: str) -> list[str]:
 
 
 def list_texts(value: Any) -> list[str]:
-    """Return all strings in a JSON value that are no keys."""
+    """Return all strings in a JSON value except keys."""
     if isinstance(value, str):
         return [value]
     below = value.values() if is_mapping(value) else value if is_list(value) else ()

@@ -39,7 +39,7 @@ _KEPT: Final = 256
 _CHARACTERS: Final = 1024 * 1024
 """Their total length; the latest is retained however long it is."""
 
-# Short words count only as whole parts of a name, since `keyboard` and `compass` are no secrets, nor is `author`.
+# Short words count only as whole parts of a name, since `keyboard`, `compass` and `author` are not secrets.
 # It is not compiled here: servers load this module, and ask for no names.
 _TELLING_NAME: Final = (
     r"token|secret|passw|passphrase|pwd|credential|cookie|(?:^|[_.-])(?:pass|pat|sig|dsn|keys?)(?:$|[_.-])"

@@ -61,7 +61,7 @@ def _value(binding: Mapping[str, Any], principal: Principal) -> Any:
 
 
 def read_value(value: Any, schema: Json) -> Any:
-    """Read a bound value by the type of its argument: a text as JSON if the argument is no text, any other unchanged.
+    """Read a bound value by its argument's type: a string as JSON if the argument is not a string, any other unchanged.
 
     Args:
         value: The value.

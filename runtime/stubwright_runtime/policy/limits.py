@@ -44,7 +44,7 @@ class Limits:
 def _limit_size(tool: Tool, most: int, call_next: Handle) -> Handle:
     async def call(request: Request) -> Outcome:
         outcome = await call_next(request)
-        if request.begin is not None or outcome.ending not in ("completed", "tool_error"):
+        if request.begin is not None or outcome.status not in ("completed", "tool_error"):
             return outcome
         size = len(json.dumps(outcome.result, ensure_ascii=False).encode())
         if size <= most:
@@ -77,7 +77,7 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
             keeper = request.limits = _Keeper(scope, slots)
             try:
                 outcome = await call_next(request)
-                if not scope.cancel_called or outcome.ending != "failed":  # a failure may be the cancelled handler's
+                if not scope.cancel_called or outcome.status != "failed":  # a failure may be the cancelled handler's
                     return outcome
             finally:
                 keeper.leave()
@@ -159,21 +159,21 @@ class _Keeper:
         self._slots = slots
         self._has_place = slots is not None
         self._holders = 1
-        self._resting = 0
+        self._suspensions = 0
 
     @asynccontextmanager
-    async def rest(self) -> AsyncGenerator[None, None]:
+    async def suspend(self) -> AsyncGenerator[None, None]:
         """Stop the clock while a person is waited for; several waits may overlap."""
-        self._resting += 1
-        if self._resting == 1:
+        self._suspensions += 1
+        if self._suspensions == 1:
             self._left = self._scope.deadline - anyio.current_time()
             self._scope.deadline = math.inf
             self._free()
         try:
             yield
         finally:
-            self._resting -= 1
-            if not self._resting:
+            self._suspensions -= 1
+            if not self._suspensions:
                 await self._return()
 
     async def _return(self) -> None:

@@ -22,7 +22,7 @@ import anyio
 
 from ..mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from ..observability.logs import log
-from ..server.core.outcomes import Ending, Outcome, refuse
+from ..server.core.outcomes import Outcome, OutcomeStatus, refuse
 from ..server.features.input_requests import MissingCapability, find_inner, is_suspended, leaves_handler
 from ..server.features.url_elicitation import UrlRequired
 from ..state.budget import BudgetExceeded
@@ -45,7 +45,7 @@ LEASE: Final = 30.0
 
 _KIND: Final = "once"
 _PATIENCE: Final = 60.0
-"""Seconds that a call without a timeout waits for the first one, at most."""
+"""The maximum wait of a call without a timeout for the first call, in seconds."""
 
 _MARGIN: Final = 0.1
 """Seconds before its timeout at which a waiting call is answered."""
@@ -122,7 +122,7 @@ class _Record:
     shown: Mapping[str, str]
     holder: str
     result: dict[str, Any] | None = None
-    ending: Ending = "completed"
+    ending: OutcomeStatus = "completed"
     reason: str | None = None
 
     def dump(self) -> bytes:
@@ -288,11 +288,11 @@ class Once:
         """Keep the outcome of a call; if it never reached the handler or asks a question first, give its key back."""
         if asks or not request.has_begun or (request.rounds is not None and request.rounds.pending):
             await self._release(tool, call)
-        elif outcome is None or outcome.ending not in _KEPT:
+        elif outcome is None or outcome.status not in _KEPT:
             await self._save(tool, call, version, replace(call.record, state="unknown"))
         else:
             call.outcome = outcome
-            fields: dict[str, Any] = {"result": outcome.result, "ending": outcome.ending, "reason": outcome.reason}
+            fields: dict[str, Any] = {"result": outcome.result, "ending": outcome.status, "reason": outcome.reason}
             await self._save(tool, call, version, replace(call.record, state="done", **fields))
 
     async def _save(self, tool: Tool, call: _Call, version: int, record: _Record) -> None:

@@ -45,7 +45,7 @@ def limit_result(tool: Tool, call_next: Handle) -> Handle:
     async def call(request: Request) -> Outcome:
         outcome = await call_next(request)
         # For a task, the result of its run.
-        if request.begin is not None or outcome.ending not in ("completed", "tool_error"):
+        if request.begin is not None or outcome.status not in ("completed", "tool_error"):
             return outcome
         size = measure(outcome.result)
         return outcome if size <= most else _shorten(tool, outcome, size, most)
@@ -54,7 +54,7 @@ def limit_result(tool: Tool, call_next: Handle) -> Handle:
 
 
 def _shorten(tool: Tool, outcome: Outcome, size: int, most: int) -> Outcome:
-    if outcome.ending == "tool_error":
+    if outcome.status == "tool_error":
         end = f"… (the rest is omitted: the message was about {size:,} tokens; the limit is {most:,})"
         return replace(outcome, result={**outcome.result, "content": _cut_error(outcome.result, most, end)})
     content = _cut_lines(outcome.result, tool, size, most)

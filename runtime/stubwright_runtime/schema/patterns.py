@@ -67,7 +67,7 @@ def translate_pattern(pattern: str) -> str:
     at = 0
     while at < len(pattern):
         if (named := _REFERENCE.match(pattern, at)) is not None and named[1] in groups:
-            # In its own group, so that a digit after it is no part of the number.
+            # In its own group, so that a digit after it is not part of the number.
             parts.append(f"(?:\\{groups[named[1]]})")
             at = named.end()
         elif (quantifier := _QUANTIFIER.match(pattern, at)) is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MIN_KEY_BYTES: Final = 32
-"""Bytes that a key has at least."""
+"""The minimum length of a key, in bytes."""
 
 _KEY_ID_BYTES: Final = 4
 _NONCE_BYTES: Final = 12

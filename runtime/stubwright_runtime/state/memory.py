@@ -28,7 +28,7 @@ _Name = tuple[str, str]
 _NEVER: Final = float("inf")
 
 _SWEEP: Final = 10.0
-"""Seconds between two looks for leases and marks that have ended, at least."""
+"""The minimum interval between two sweeps of expired leases and marks, in seconds."""
 
 
 _FEW: Final = 64

@@ -54,7 +54,7 @@ class Nonces:
             del self._ends[first]
 
     def __len__(self) -> int:
-        """Return the number of marks that are remembered."""
+        """Return the number of stored marks."""
         return len(self._ends)
 
     def _forget_half(self) -> None:

@@ -139,7 +139,7 @@ class Outages:
             budget.end(self._clock())
 
     def mark_down(self, error: BaseException, waited: float = PATIENCE) -> None:
-        """Take note of a failure; `waited` is how long an answer was waited for, at most."""
+        """Record a failure; `waited` is the timeout of the request."""
         is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
         self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
         if self.refusals and type(error) is self.refusals[0] and not _CODE.match(str(error)):

@@ -123,7 +123,7 @@ class HighWaterMarks:
         return 0
 
     def note(self, roster: str, number: int, end: int | None) -> None:
-        """Remember a number, where it is the highest."""
+        """Record a number if it is the highest."""
         if number < self.find_number(roster):
             return
         self._numbers[roster] = number, end

@@ -54,7 +54,7 @@ _CANCELLING: Final = 0.5
 """Seconds after which what was cancelled is cancelled again."""
 
 _LONGEST_REST: Final = 2.0
-"""Seconds between two attempts to hear the store again, at most."""
+"""The maximum interval between two attempts to subscribe to the store again, in seconds."""
 
 _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
 """A number as Lua writes it again after adding to it."""

@@ -72,7 +72,7 @@ class TaskChannel:
         """Do nothing: no stream waits."""
 
     async def request(self, method: str, _params: Mapping[str, Any] | None, /) -> NoReturn:
-        """Raise RuntimeError: questions of tasks are no requests, since its rounds keep them."""
+        """Raise RuntimeError: questions of tasks are not requests, since its rounds keep them."""
         raise RuntimeError(f"a task cannot send {method}")
 
     async def record_visit(self, elicitation: str) -> None:

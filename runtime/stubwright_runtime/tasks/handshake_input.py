@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .service import Tasks
 
 _GONE: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
-"""The errors that are no answers of the client."""
+"""The errors that are not answers of the client."""
 
 
 class InputRequester:

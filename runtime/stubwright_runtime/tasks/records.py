@@ -175,7 +175,7 @@ class Task:
         )
 
     def end(self) -> Task:
-        """Return the task without what only its run needs."""
+        """Return the task without the fields that only its run needs."""
         return replace(self, arguments={}, answers={}, done={}, tries={}, capabilities=None, trace={})
 
     def dump_head(self) -> bytes:

@@ -58,7 +58,7 @@ _RETRY_INTERVAL: Final = 0.5
 """Seconds between two attempts to keep how a task ended."""
 
 _MESSAGE_INTERVAL: Final = 1.0
-"""Seconds between two messages of a task that are retained, at least."""
+"""The minimum interval between two retained messages of a task, in seconds."""
 
 _MAX_CHARACTERS: Final = 200
 """Characters of an error that are a task's message."""
@@ -127,7 +127,7 @@ class Runs:
             return True
         tool = self._server.package.tools.get(task.tool)
         places = math.inf if tool is None else tool.policy.get("concurrency", math.inf)
-        # A name that the manifest does not have is no attribute of a metric.
+        # A name that the manifest does not have is not an attribute of a metric.
         known = "" if tool is None else tool.name
         add_waiting(known, 1)
         try:
@@ -244,9 +244,9 @@ class Runs:
                         await self._run_handler(attempt, request)
                         group.cancel_scope.cancel()
                 if attempt.scope.cancelled_caught and not attempt.is_ending:
-                    attempt.call_state.ending, attempt.call_state.reason = "cancelled", "cancelled"
+                    attempt.call_state.status, attempt.call_state.reason = "cancelled", "cancelled"
         except anyio.get_cancelled_exc_class():
-            attempt.call_state.ending, attempt.call_state.reason = "cancelled", "stopped"
+            attempt.call_state.status, attempt.call_state.reason = "cancelled", "stopped"
             with anyio.CancelScope(shield=True):
                 await self._give_up(attempt)
             raise
@@ -254,7 +254,7 @@ class Runs:
             SCOPE.reset(token)
             request.close()
             attempt.call_state.seconds = time.perf_counter() - start
-            if attempt.call_state.ending is not None and self._recorder is not None:
+            if attempt.call_state.status is not None and self._recorder is not None:
                 self._recorder.record(attempt.call_state)
 
     async def _watch(self, attempt: _Attempt) -> None:
@@ -300,7 +300,7 @@ class Runs:
         except MissingCapability as error:
             text, data = str(error), {"requiredCapabilities": error.required}
             if request.revision.has("stateless"):
-                attempt.call_state.ending, attempt.call_state.reason = "failed", "client_capability"
+                attempt.call_state.status, attempt.call_state.reason = "failed", "client_capability"
                 await self._fail(attempt, MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return
             outcome = refuse(f"{text}.", "failed", "client_capability")
@@ -350,25 +350,25 @@ class Runs:
 
     async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
         """Fail, since there is no room for the next record."""
-        attempt.call_state.ending, attempt.call_state.reason = "limited", "storage"
+        attempt.call_state.status, attempt.call_state.reason = "limited", "storage"
         await self._fail(attempt, INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
         """Fail with the handler's exception if it is an error of the protocol; otherwise it goes only to the log."""
         raised = find_mcp_error(error)
         if raised is not None:
-            attempt.call_state.ending, attempt.call_state.reason = "failed", "protocol_error"
+            attempt.call_state.status, attempt.call_state.reason = "failed", "protocol_error"
             data = None if raised.error.data is None else encode_json(raised.error.data)[0]
             await self._fail(attempt, raised.error.code, clean(raised.error.message), data)
             return
         if find_state_lost(error) is not None:
-            attempt.call_state.ending, attempt.call_state.reason = "limited", "state_lost"
+            attempt.call_state.status, attempt.call_state.reason = "limited", "state_lost"
             await self._fail(attempt, INTERNAL_ERROR, describe_lost_state(is_unknown=True))
             return
         error_reference = make_reference()
         self._server.failures.add(error_reference, error)
         log().error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
-        attempt.call_state.ending, attempt.call_state.reason, attempt.call_state.reference = (
+        attempt.call_state.status, attempt.call_state.reason, attempt.call_state.reference = (
             "failed",
             "internal_error",
             error_reference,
@@ -456,7 +456,7 @@ def _first_text(result: Mapping[str, Any]) -> str | None:
 
 
 async def _answer_nothing(_request: Request) -> Result:
-    """Answer no message: a task is no message of its client."""
+    """Do nothing: a task is not a message of its client."""
     return None
 
 

@@ -57,7 +57,7 @@ _CHECK_INTERVAL: Final = 30.0
 """Seconds between two looks whether anyone works at a task."""
 
 _MIN_TTL: Final = 1.0
-"""Seconds that a task is retained, at least."""
+"""The minimum retention of a task, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _CLAIM: Final = 60.0
 """Seconds after which another process may repeat a task that was given up, if the first one died."""
 
 _MIN_RESULT_TTL: Final = 1.0
-"""Seconds that a result is retained, at least."""
+"""The minimum retention of a result, in seconds."""
 
 
 class TaskStore:

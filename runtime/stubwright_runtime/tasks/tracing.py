@@ -60,7 +60,7 @@ def open_span(task: Task, call_state: CallState) -> Generator[None, None, None]:
         context = span.get_span_context()
         call_state.trace = f"{context.trace_id:032x}" if context.is_valid else None
         yield
-        if call_state.ending not in (None, "completed"):
+        if call_state.status not in (None, "completed"):
             span.set_attribute("error.type", call_state.reason or "failed")
             span.set_status(StatusCode.ERROR)
 

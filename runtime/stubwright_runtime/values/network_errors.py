@@ -84,7 +84,7 @@ def _show_proxy(proxy: str) -> str | None:
     """Return a proxy without its password; None if it is invalid."""
     try:
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-        _ = parts.port  # raises ValueError if it is no number
+        _ = parts.port  # raises ValueError if it is not a number
     except ValueError:
         return None
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

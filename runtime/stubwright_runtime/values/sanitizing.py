@@ -21,10 +21,10 @@ _REMOVED: Final = re.compile(
 _ESCAPED: Final = re.compile(f"[{_UNSAFE}]")
 
 
-Extent: TypeAlias = Literal["text", "all", "none"]
-"""The extent of sanitizing: the manifest's `policy.sanitize`."""
+SanitizeMode: TypeAlias = Literal["text", "all", "none"]
+"""The sanitize mode: the manifest's `policy.sanitize`."""
 
-DEFAULT_EXTENT: Final[Extent] = "text"
+DEFAULT_SANITIZE_MODE: Final[SanitizeMode] = "text"
 """The default where the manifest does not set it."""
 
 
@@ -58,9 +58,9 @@ def clean(text: str, count: SanitizeStats | None = None) -> str:
     return cleaned
 
 
-def sanitize_text(text: str, extent: Extent, count: SanitizeStats | None = None) -> str:
+def sanitize_text(text: str, sanitize_mode: SanitizeMode, count: SanitizeStats | None = None) -> str:
     """Sanitize the text of a handler as the policy says."""
-    return replace_surrogates(text) if extent == "none" else clean(text, count)
+    return replace_surrogates(text) if sanitize_mode == "none" else clean(text, count)
 
 
 def escape_controls(json_text: str) -> str:

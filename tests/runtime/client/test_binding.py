@@ -863,7 +863,7 @@ async def test_why_there_is_no_connection_is_not_wrapped() -> None:
         async with ShapesClient.connect([sys.executable, "-c", ""]):
             pass
     with pytest.raises(
-        ServerNotFound, match=r"^`no-such-program` cannot be started: there is no such program; is it installed\?$"
+        ServerNotFound, match=r"^`no-such-program` cannot be started: program not found; is it installed\?$"
     ):
         async with ShapesClient.connect(["no-such-program"]):
             pass

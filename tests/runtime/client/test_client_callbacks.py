@@ -555,7 +555,7 @@ async def test_no_level_is_asked_for_in_vain(kind: str, declares: bool, options:
 def test_a_level_that_is_none_and_a_client_with_its_own_callback_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^log_level is one of debug, info, .*, emergency, not 'verbose'$"):
         TownClient.connect("http://localhost/mcp", on_log=print, log_level="verbose")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"it takes no on_log$"):
+    with pytest.raises(ValueError, match=r"do not pass on_log$"):
         TownClient.connect(mcp.Client(Handling().server), on_log=print)
 
 
@@ -592,8 +592,8 @@ async def test_roots_are_listed(kind: str, how: str, tmp_path: Path) -> None:
     ("roots", "error", "message"),
     [
         ("/srv", TypeError, "roots are a sequence of paths, file:// URIs or mcp_types.Root, not '/srv'"),
-        (["https://example.com"], ValueError, "'https://example.com' is no root; a root is a path or a file:// URI"),
-        ([3], TypeError, "3 is no root; a root is a path, a file:// URI or an mcp_types.Root"),
+        (["https://example.com"], ValueError, "'https://example.com' is not a root; a root is a path or a file:// URI"),
+        ([3], TypeError, "3 is not a root; a root is a path, a file:// URI or an mcp_types.Root"),
     ],
 )
 def test_what_is_no_root_is_refused(roots: Any, error: type[Exception], message: str) -> None:
@@ -603,7 +603,7 @@ def test_what_is_no_root_is_refused(roots: Any, error: type[Exception], message:
 
 
 def test_a_client_of_the_sdk_brings_its_own_callbacks() -> None:
-    with pytest.raises(ValueError, match=r"^a client brings its own callbacks; it takes no on_question, roots$"):
+    with pytest.raises(ValueError, match=r"^a connected client has its own callbacks; do not pass on_question, roots$"):
         TownClient.connect(mcp.Client("http://localhost/mcp"), on_question=lambda _: {}, roots=[])
 
 

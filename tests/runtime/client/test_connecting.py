@@ -686,9 +686,9 @@ async def test_a_server_that_ends_in_a_call_says_how_and_what_it_wrote(
             assert raised.value.stderr[5] == "…"
             assert raised.value.stderr[-10:] == tuple(f"line {number}" for number in range(30, 40))
     assert capsys.readouterr().err.count("line ") == 40
-    lines = [record for record in caplog.records if "no message of JSON-RPC" in record.getMessage()]
+    lines = [record for record in caplog.records if "not a JSON-RPC message" in record.getMessage()]
     assert [record.getMessage() for record in lines] == [
-        "a line of the server is no message of JSON-RPC and is passed over: \ufffd[1mWelcome"
+        "ignoring a line of the server that is not a JSON-RPC message: \ufffd[1mWelcome"
     ]
     assert all(record.exc_info is None for record in caplog.records)
     assert {record.name for record in caplog.records if record.levelno >= logging.WARNING} == {"echo_mcp"}
@@ -747,7 +747,7 @@ async def test_a_server_that_does_not_answer_in_time_is_named() -> None:
 @pytest.mark.parametrize(
     ("program", "folder", "why"),
     [
-        ("/nowhere/at-all", None, "`at-all` cannot be started: there is no such program; is it installed?"),
+        ("/nowhere/at-all", None, "`at-all` cannot be started: program not found; is it installed?"),
         (__file__, None, "`test_connecting.py` cannot be started: Permission denied"),
         (sys.executable, "/nowhere", f"`{Path(sys.executable).name}` cannot be started: its folder does not exist"),
     ],

@@ -799,7 +799,7 @@ def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]
 
 
 def _choices(printed: DataType, hint: str) -> Iterator[Code]:
-    """Yield the types of a union, each value of a `Literal` separately; a type that is no union is yielded alone."""
+    """Yield the types of a union, each value of a `Literal` separately; yield any other type unchanged."""
     members = [(member, member.type_hint) for member in printed.data_types]
     literals = [format_literal(value) for value in printed.literals]
     if members and hint == " | ".join(text for _, text in members):

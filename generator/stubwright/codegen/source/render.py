@@ -73,7 +73,7 @@ def render_page(head: Code, planned: Page) -> Code:
 
 
 def render_typescript(template: str, values: Mapping[str, Any]) -> Code:
-    """Return a file in TypeScript."""
+    """Return a TypeScript file."""
     return trust(_typescript().get_template(f"{template}.ts.jinja").render(values))
 
 

@@ -49,7 +49,7 @@ def describe_surface(manifest: ir.Manifest) -> Surface:
 
 
 def map_members(manifest: ir.Manifest) -> Mapping[str, Name]:
-    """Map the names of methods in Python to methods in TypeScript."""
+    """Map the names of Python methods to TypeScript methods."""
     primitives = itertools.chain(*manifest.primitives.values())
     names = [*(tool.names for tool in manifest.tools), *(each.names for each in primitives)]
     return {each.method: naming.name_member(each) for each in names}

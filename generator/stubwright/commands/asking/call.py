@@ -40,7 +40,7 @@ _EPILOG: Final = """arguments:
   '{"NAME": …}'    all arguments in JSON; `-` reads them from standard input
 
 exit status:
-  0 answered, 1 the tool failed or its result is wrong, 2 the command line is wrong, 3 no answer from the server
+  0 answered, 1 the tool failed or its result is invalid, 2 usage error, 3 no answer from the server
 
 examples:
   stubwright call specs/weather.yaml get_weather location=Paris
@@ -167,7 +167,7 @@ def _describe_failure(
     from stubwright_runtime.client.core.errors import ResultTooLarge
 
     if isinstance(error, LoginError):
-        return f"`{destination.label}` was not asked, because there is no authorization: {error}"
+        return f"`{destination.label}` was not asked, for lack of authorization: {error}"
     if isinstance(error, ResultTooLarge):
         return f"the result has more than {error.limit:,} bytes; raise the limit with --max-bytes"
     if isinstance(error, calls.LimitError):

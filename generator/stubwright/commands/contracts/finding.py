@@ -78,7 +78,7 @@ def _find(
     if not location.is_complete:
         where = "its URL" if location.url else "`--` and its command"
         raise MissingOptionError(
-            f"parts of where the server is were omitted, because they may be secret; add {where}, as in "
+            f"parts of the server's address were omitted, because they may be secret; add {where}, as in "
             f"`{contract.path} {'URL' if location.url else '-- COMMAND ARGS…'}`"
         )
     variables = {**{name: os.environ[name] for name in location.env if name in os.environ}, **given}

@@ -28,7 +28,7 @@ _WRONG: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  0 locked, 1 a file is wrong or in the way, 2 the command line is wrong, 3 no answer from a server
+  0 locked, 1 a file is invalid or in the way, 2 usage error, 3 no answer from a server
 
 examples:
   stubwright lock https://example.com/mcp --token "$TOKEN"
@@ -75,7 +75,7 @@ def _lock(arguments: argparse.Namespace) -> int:
         if len(targets) > 1:
             raise UsageError("-o names one file: lock one server at a time, or omit it")
         if output == _STANDARD_OUTPUT and arguments.format != "text":
-            raise UsageError("`-o -` prints the contract itself: leave --format out")
+            raise UsageError("`-o -` prints the contract itself: omit --format")
         if output != _STANDARD_OUTPUT and not output.lower().endswith((".yaml", ".yml")):
             raise UsageError(f"-o is `{output}`; a contract is a .yaml file, or `-` for standard output")
     written: dict[str, _Written] = {}
@@ -107,7 +107,7 @@ def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
         what = "several would get the same secrets" if urls else "here is none"
         raise UsageError(f"--header and --token are for one URL; {what}")
     if logins.is_requested(arguments) and not urls:
-        raise UsageError("--login and --client-credentials are for a URL; here is none")
+        raise UsageError("--login and --client-credentials require a URL")
     logins.check_shared(arguments, len(urls))
     if arguments.env:
         raise UsageError("--env is for a command after `--`")

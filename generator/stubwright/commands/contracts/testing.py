@@ -74,7 +74,7 @@ def add(verbs: Any) -> None:
     test: CommandParser = verbs.add_parser(
         "test",
         _test,
-        help="call the tools of any server with arguments made from their schemas, and judge the answers",
+        help="call the tools of any server with arguments made from their schemas, and check the answers",
         usage="stubwright test [options] [MANIFEST | CONTRACT | URL]\n"
         "       stubwright test [options] --config FILE\n"
         "       stubwright test [options] -- COMMAND ARGS…",

@@ -59,7 +59,7 @@ class Reporter:
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         if self._desk is not None:
             self._desk.journal.add("ended", status=status)
-        write_err(f"stubwright: the server {how}; it is started again at the next save")
+        write_err(f"stubwright: the server {how}; it restarts at the next save")
 
     def report_broken(self, *, is_running: bool) -> None:
         """Report that a save is not served."""
@@ -161,7 +161,7 @@ def _find_difference(saved: Version) -> Difference:
         return Difference(_UNKNOWN, f"{saved.name} is missing or wrong in the last commit.\n")
     difference = diff.find_difference(committed, saved, argparse.Namespace(target=[], fail_on=None))
     if difference is None:
-        return Difference(_UNKNOWN, f"{saved.name} is wrong.\n")
+        return Difference(_UNKNOWN, f"{saved.name} is invalid.\n")
     text = printers.format_text(difference.changes, difference.comparison, color=False)
     between = f" from {difference.comparison.old} to {difference.comparison.new}"
     return Difference(to_one_line(text.rstrip().rpartition("\n")[2]).replace(between, ""), text)

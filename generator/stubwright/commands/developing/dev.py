@@ -46,7 +46,7 @@ _OPTIONS: Final = f"""
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    dev = verbs.add_parser("dev", help="generate and serve a manifest; start again on each save, until interrupted")
+    dev = verbs.add_parser("dev", help="generate and serve a manifest; restart on each save, until interrupted")
     launching.add_options(dev)
     declare(dev, _OPTIONS, http={"default": _ADDRESS})
     identities.add_options(dev)

@@ -61,7 +61,7 @@ def read(arguments: argparse.Namespace) -> Identity | None:
 def _read_claim(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise UsageError(f"--claim is {text!r}; it is NAME=VALUE, such as tenant=acme")
+        raise UsageError(f"--claim is {text!r}; expected NAME=VALUE, such as tenant=acme")
     try:
         return name, json.loads(value)
     except ValueError:
@@ -74,7 +74,7 @@ def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> Non
     from stubwright.serving.issuer import list_scopes
 
     if scopes and not manifest.document.get("auth"):
-        raise UsageError(f"--scope is for servers that want tokens; `{path}` has no `auth`")
+        raise UsageError(f"--scope is for servers that require tokens; `{path}` has no `auth`")
     known = list_scopes(manifest.document)
     for scope in scopes:
         if scope not in known:

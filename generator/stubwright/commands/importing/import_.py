@@ -51,7 +51,7 @@ url URL?    a Streamable HTTP endpoint
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    imports = verbs.add_parser("import", help="make a manifest from an existing server or API")
+    imports = verbs.add_parser("import", help="create a manifest from an existing server or API")
     kinds = imports.add_subparsers(title="what to import", metavar="KIND", required=True)
     live = kinds.add_parser(
         "mcp",
@@ -383,6 +383,6 @@ def parse_renames(entries: Sequence[str]) -> dict[str, str]:
     for entry in entries:
         old, equals, new = entry.partition("=")
         if not (old and equals and new):
-            raise UsageError(f"--rename is `{entry}`; it is OLD=NEW, such as listPets=list_pets")
+            raise UsageError(f"--rename is `{entry}`; expected OLD=NEW, such as listPets=list_pets")
         new_names[old] = new
     return new_names

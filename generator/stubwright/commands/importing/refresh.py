@@ -159,7 +159,7 @@ def _import_again(imported: _ImportedFile) -> str | None:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise _UnrepeatableError(f"its first lines name a command that is none: {message}")
+        raise _UnrepeatableError(f"its first lines name an invalid command: {message}")
 
 
 def _parse(command: str) -> argparse.Namespace:
@@ -169,10 +169,10 @@ def _parse(command: str) -> argparse.Namespace:
     try:
         program, *words = shlex.split(command)
     except ValueError as error:
-        raise _UnrepeatableError("its first lines name a command with a quote that is not closed") from error
+        raise _UnrepeatableError("its first lines name a command with an unclosed quote") from error
     # The parsers of `import` know --help, which would end this process.
     if program != "stubwright" or words[:1] != ["import"] or "--help" in words or "-h" in words:
-        raise _UnrepeatableError("its first lines name another command than `stubwright import`")
+        raise _UnrepeatableError("its first lines name a command other than `stubwright import`")
     if words[1:2] not in (["openapi"], ["tools"]):
         raise _UnrepeatableError("a live server is imported by hand, because a file cannot allow a command to start")
     arguments = parser.parse_args(words)

@@ -27,7 +27,7 @@ _WRONG: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  the status of the command; 1 if a file is wrong or cannot be written, 2 if the command line is wrong, 3 if the command
+  the status of the command; 1 if a file is invalid or cannot be written, 2 on a usage error, 3 if the command
   cannot be started, or the login fails
 
 examples:
@@ -128,7 +128,7 @@ def _record_command(command: Command, begin: Callable[[], Recorder | None], path
         recorder, status = stdio.run(command.words, environment, begin)
     except (OSError, ValueError) as error:
         why = explain(error) if isinstance(error, OSError) else str(error)
-        why = "there is no such program; is it installed?" if isinstance(error, FileNotFoundError) else why
+        why = "program not found; is it installed?" if isinstance(error, FileNotFoundError) else why
         write_err(to_one_line(f"stubwright: `{command.label}` cannot be started: {why}"))
         return _NO_ANSWER
     if recorder is None:

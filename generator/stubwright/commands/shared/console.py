@@ -75,7 +75,7 @@ class OutputError(Exception):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output or error, whose failures are no failures of a command's files.
+    """Standard output or error, whose failures are not failures of a command's files.
 
     It is in UTF-8, as manifests are. The output of argparse and other libraries passes through it too, so that control
     characters are always replaced.
@@ -200,7 +200,7 @@ class Printer:
     ) -> None:
         """Note the findings of compiling a manifest.
 
-        Of a manifest that only makes a client, the warnings about the server are one line, since its user cannot mend
+        Of a manifest that only makes a client, the warnings about the server are one line, since its user cannot fix
         them, unless `every` line or `--verbose` is asked for, or `--strict` makes each count.
         """
         from stubwright.diagnostics import Diagnostic, Place

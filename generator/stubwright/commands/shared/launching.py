@@ -73,5 +73,5 @@ def find_interpreter(arguments: argparse.Namespace) -> str | None:
     """Return the interpreter that `--python` names. Raises UsageError if there is no such file."""
     python: str | None = arguments.python
     if python is not None and not Path(python).is_file():
-        raise UsageError(f"--python {python}: there is no such file")
+        raise UsageError(f"--python {python}: file not found")
     return python

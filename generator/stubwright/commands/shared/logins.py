@@ -71,7 +71,7 @@ def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Name
     is_safe, is_asked = is_token_url(url), is_requested(arguments)
     if any(name.lower() == "authorization" for name in headers):
         if is_asked:
-            raise UsageError("--login and --client-credentials get the access token: give no --token or Authorization")
+            raise UsageError("--login and --client-credentials get the access token: omit --token and Authorization")
         return Endpoint(url, headers)
     if is_asked and not is_safe:
         raise UsageError("--login and --client-credentials need an https URL without user and password")

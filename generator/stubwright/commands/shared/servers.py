@@ -200,7 +200,7 @@ def parse_variable(text: str) -> tuple[str, str]:
         return key, value
     environment: Mapping[str, str] = os.environ
     if key not in environment:
-        raise UsageError(f"--env {key}: there is no such variable here")
+        raise UsageError(f"--env {key}: the variable is not set")
     return key, environment[key]
 
 

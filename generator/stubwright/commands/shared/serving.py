@@ -42,7 +42,7 @@ def parse_address(option: str, text: str) -> tuple[str, int]:
         address = main.address(text)
         if not isinstance(address, int):  # a listener that is open, which none of our commands is handed
             return address
-    raise UsageError(f"{option} is {text!r}; it is HOST:PORT, such as 127.0.0.1:8000")
+    raise UsageError(f"{option} is {text!r}; expected HOST:PORT, such as 127.0.0.1:8000")
 
 
 def read_manifest(path: str) -> ir.Manifest | None:

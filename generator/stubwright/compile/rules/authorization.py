@@ -171,7 +171,7 @@ def _sourced(name: str, subject: str, binding: Mapping[str, Json], place: Place)
         )
     for key, source in (("local", "claim"), ("default", "env")):
         if key in binding and sources and source not in sources:
-            message = f"`{key}` goes with `{source}`, which `{name}` does not come from"
+            message = f"`{key}` requires `{source}`, which `{name}` does not come from"
             yield Diagnostic("SW269", message, (place / key).point_at_key(), f"remove `{key}`")
 
 

@@ -74,7 +74,7 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             flow = settings.get("flow")
             for key in _OF_EXCHANGES if flow != "tokenExchange" else ():
                 if key in settings:
-                    message = f"`{key}` goes with the flow `tokenExchange`, which `{scheme}` does not have"
+                    message = f"`{key}` requires the flow `tokenExchange`, which `{scheme}` does not have"
                     yield Diagnostic(
                         "SW263", message, (place / "auth" / scheme / key).point_at_key(), f"remove `{key}`"
                     )

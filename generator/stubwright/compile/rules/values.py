@@ -52,10 +52,10 @@ def check_formats(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if (name := schema["format"]) in formats.FORMATS:
                 yield Diagnostic(
                     "SW355",
-                    f"`{tool.name}` declares `format: {name}`, and accepts any text",
+                    f"`{tool.name}` declares `format: {name}`, and accepts any string",
                     Place(outline.place.file, (*outline.place.pointer, *pointer, "format")),
-                    "write `formats: assert` at the root of the manifest to refuse such texts, or `formats: annotate` "
-                    "to accept them",
+                    "write `formats: assert` at the root of the manifest to reject invalid strings, or "
+                    "`formats: annotate` to accept them",
                 )
                 return
 

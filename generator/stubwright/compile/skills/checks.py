@@ -72,7 +72,7 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
     for key in _TEXTS:
         value = "" if fields.get(key) is None else fields[key]
         if not isinstance(value, str):
-            yield Diagnostic("SW276", f"`{key}` is no text", place / key, ADD_QUOTES)
+            yield Diagnostic("SW276", f"`{key}` is not a string", place / key, ADD_QUOTES)
         elif key in fields and not value.strip():
             fix = "write a text" if key in _REQUIRED else "write a text, or remove it"
             yield Diagnostic("SW276", f"`{key}` is empty", place / key, fix)
@@ -81,12 +81,14 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
             yield Diagnostic("SW276", message, place / key, "shorten it")
     metadata = fields.get("metadata", {})
     if not isinstance(metadata, dict):
-        yield Diagnostic("SW276", "`metadata` is no mapping", place / "metadata", "write `key: value` lines below it")
+        yield Diagnostic(
+            "SW276", "`metadata` is not a mapping", place / "metadata", "write `key: value` lines below it"
+        )
     else:
         for key, value in metadata.items():
             if not isinstance(value, str):
                 at = place / "metadata" / key
-                yield Diagnostic("SW276", f"`{key}` of `metadata` is no text", at, ADD_QUOTES)
+                yield Diagnostic("SW276", f"`{key}` of `metadata` is not a string", at, ADD_QUOTES)
             if key.startswith(_RESERVED):
                 at = (place / "metadata" / key).point_at_key()
                 yield Diagnostic("SW276", f"`{key}` is reserved for MCP", at, "use your own prefix")

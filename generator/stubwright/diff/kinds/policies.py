@@ -68,7 +68,7 @@ def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping
 
 
 def compare_result_budgets(subject: Subject, was: int | None, now: int | None) -> Iterator[Change]:
-    """Yield the change of the maximum tokens of results; None is no maximum."""
+    """Yield the change of the maximum tokens of results; None means no maximum."""
     if was != now:
         is_less = now is not None and (was is None or now < was)
         message = f"`budget.result` was {quote_value(was)}, and is {quote_value(now)}"

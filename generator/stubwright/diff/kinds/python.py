@@ -1,6 +1,6 @@
 """Changes of generated code: what handlers must have, and what typed callers and readers of models see.
 
-Only the differences are examined. Callers in TypeScript have names and types of their own.
+Only the differences are examined. TypeScript callers have their own names and types.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Use: TypeAlias = Literal["input", "output", "both"]
 """The use of a class: handlers read its instances, make them, or may do both."""
 
-_HALVES = {"server": "server", "client": "client", "typescript": "client in TypeScript"}
+_HALVES = {"server": "server", "client": "client", "typescript": "TypeScript client"}
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:

@@ -83,11 +83,11 @@ def compare(
         yield all_tools.at("client").change("SW520", "cosmetic", message)
     wire = subject.at("wire")
     if pair.old.refs != pair.new.refs:
-        message = f"schemas are sent {_REFERENCES[pair.new.refs]}; they accept the same"
+        message = f"schemas are sent {_REFERENCES[pair.new.refs]}; they accept the same values"
         yield wire.change("SW507", "cosmetic", message)
     if pair.old.splits_types != pair.new.splits_types:
         how = "`anyOf`" if pair.new.splits_types else "lists"
-        message = f"several types of a value are sent as {how}; the schemas accept the same"
+        message = f"several types of a value are sent as {how}; the schemas accept the same values"
         yield wire.change("SW507", "cosmetic", message)
     omits = [manifest.document.get("nulls") == "omitted" for manifest in (pair.old, pair.new)]
     if omits[0] != omits[1]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 KINDS: Final = frozenset({"null", "boolean", "integer", "fraction", "string", "array", "object"})
-"""The types of instances: a `fraction` is a number that is no `integer`."""
+"""The types of instances: a `fraction` is a number that is not an `integer`."""
 
 _NUMBERS: Final = frozenset({"integer", "fraction"})
 KINDS_OF_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {

@@ -32,7 +32,7 @@ _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")
 """A scope (RFC 6749, section 3.3)."""
 
 _SHOWN: Final = 5
-"""The number of servers that a note names at most."""
+"""The maximum number of servers that a note names."""
 
 
 @dataclass(frozen=True, slots=True)

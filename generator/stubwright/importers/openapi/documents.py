@@ -36,7 +36,7 @@ _ANCHORS = ("$anchor", "$dynamicAnchor")
 _MAX_HOPS = 32
 """The length that a chain of references to references may have."""
 _LONGEST = 500
-"""Characters of a reference in a message, more than anyone writes by hand."""
+"""The maximum length of a reference in a message, longer than any written by hand."""
 
 
 class UnsupportedError(ValueError):
@@ -67,11 +67,11 @@ class LocatedValue:
         return LocatedValue(below, self.file, (*self.pointer, step))
 
     def get(self, key: str) -> LocatedValue | None:
-        """Return the value below a key; None if this is no mapping, or has no such key."""
+        """Return the value below a key; None if this is not a mapping, or lacks the key."""
         return self / key if isinstance(self.value, dict) and key in self.value else None
 
     def get_field(self, key: str) -> Json:
-        """Return the value of a key; None if this is no mapping, or has no such key."""
+        """Return the value of a key; None if this is not a mapping, or lacks the key."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
     def list_entries(self, key: str) -> list[tuple[str, LocatedValue]]:

@@ -195,7 +195,7 @@ def _truncate_descriptions(value: dict[str, Any], most: int) -> None:
 
 
 _SHORT: Final = 200
-"""Characters of a description; the notes tell the savings."""
+"""The maximum length of a description; notes report the savings."""
 
 
 def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
@@ -378,7 +378,7 @@ def _share_security(api: dict[str, Any], bindings: Sequence[dict[str, Any]]) -> 
 
 
 _VALUES: Final = 8
-"""The number of a variable's values that a note lists at most."""
+"""The maximum number of a variable's values that a note lists."""
 
 
 def _report_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:

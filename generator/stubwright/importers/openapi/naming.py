@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST: Final = 64
-"""Characters of a name that every API takes."""
+"""The maximum length of a name that every API accepts."""
 
 _SHORTEST: Final = 32
-"""Characters that a name is never cut below; a server with so long a name that this matters should get a shorter."""
+"""The minimum length to which a name is cut; a server that reaches it should get a shorter name."""
 
 _WORD_END: Final = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

@@ -77,7 +77,7 @@ def _too_large() -> str:
 
 
 def _fetch(url: str) -> bytes:
-    """Return the body that a URL answers with.
+    """Return the body of a URL's response.
 
     Raises:
         DocumentError: It does not answer, or with an error, too much, too late, or from elsewhere.

@@ -118,7 +118,7 @@ def _describe_key(source: Source, key: str | None) -> str:
 
 _LEFT: Final = (
     "the text next to a structured result is now its JSON",
-    'arguments are no longer converted, such as `"2"` to 2: what the schema refuses is refused',
+    'arguments are no longer converted, such as `"2"` to 2: values that the schema forbids are rejected',
 )
 
 

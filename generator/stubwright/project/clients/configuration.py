@@ -32,7 +32,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _TRIES: Final = 20
 _PRIVATE: Final = 0o600
-_BY_HAND: Final = "nothing was written; mend the file, or put in by hand what `--print` shows"
+_BY_HAND: Final = "nothing was written; correct the file, or add the output of `--print` by hand"
 
 
 class RefusedError(Exception):

@@ -41,7 +41,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
         comments: True if the text may have comments, and commas after last entries.
 
     Raises:
-        EditError: The text is not JSON, or something on the way is no object.
+        EditError: The text is not JSON, or a parent is not an object.
     """
     tree = _read(text, comments)
     if tree is None:
@@ -193,7 +193,7 @@ def _told(text: str, problem: Problem, comments: bool) -> Problem:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Return spaces in place of a match that is no string, with the same line breaks."""
+    """Return spaces in place of a match that is not a string, with the same line breaks."""
     return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])
 
 

@@ -26,7 +26,7 @@ class Client:
     Attributes:
         name: Its name on the command line.
         title: Its product name.
-        form: The format of its files. A client that reads comments has `jsonc`, so that they are no mistakes.
+        form: The format of its files. A client that reads comments has `jsonc`, so that comments are not mistakes.
         key: The key of servers in its files.
         user: The file for all that a user does, by `sys.platform`. `~` is the home folder, and `$NAME` a variable of
             the environment, with its default after a `:`.

@@ -63,7 +63,7 @@ class ContainedFolder:
             path: Counts from the folder, with `/` between folders.
 
         Raises:
-            NotWritableError: It is a link or lies behind one, or is no file, and so is not read.
+            NotWritableError: It is a link, below a link, or not a file, and so is not read.
             OSError: It cannot be read.
         """
         self._no_link_above(path)

@@ -92,7 +92,7 @@ def load(text: str) -> Lock:
     return lock
 
 
-_NO_FORM = "it does not have the form of a lock of stubwright's"
+_NO_FORM = "it is not a stubwright lock file"
 
 
 def _read(text: str) -> Lock:

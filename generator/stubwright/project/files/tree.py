@@ -130,14 +130,14 @@ def compare(
     for artifact in artifacts:
         owner = known.find_owner(artifact.path)
         if owner not in (None, manifest) and not artifact.is_shared:
-            message = f"`{show_path(output, artifact.path)}` is already made from `{owner}`"
+            message = f"`{show_path(output, artifact.path)}` is already generated from `{owner}`"
             return _refused(known, [Diagnostic("SW401", message, at, _TWO_SERVERS)])
         disk = tree.read(artifact.path)
         files[artifact.path] = frozenset({digests.compute_digest(digests.with_lf(artifact.data))})
         if (barred := tree.find_barred(artifact.path)) is not None:
             foreign.append(_in_the_way(output, artifact.path, barred))
             continue
-        # git may have written this file with CRLF, which is no edit; `--force` restores the bytes.
+        # git may have written this file with CRLF, which is not an edit; `--force` restores the bytes.
         if disk is not None and digests.is_same_text(disk, artifact.data) and (disk == artifact.data or not force):
             unchanged += 1
             continue
@@ -454,7 +454,7 @@ def remove_empty(folder: Path) -> bool:
     cache = folder / "__pycache__"
     # Through a `__pycache__` that is a link, the files of another folder would go.
     for child in (*(cache.glob("*.pyc") if inside.find_kind(cache) == "folder" else ()), cache):
-        with suppress(OSError):  # a cache that cannot be removed is no reason to fail
+        with suppress(OSError):  # a cache that cannot be removed is not a reason to fail
             child.rmdir() if inside.find_kind(child) == "folder" else child.unlink()
     with suppress(OSError):  # not empty after all: it has files of other programs
         folder.rmdir()

@@ -127,7 +127,7 @@ def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> D
 
 
 _LISTED: Final = 10
-"""The number of missing methods that are named at most."""
+"""The maximum number of missing methods that are named."""
 
 
 def _decorators(function: Function) -> set[str | None]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 STANDARD: Final = {"Mapping": "collections.abc", "Sequence": "collections.abc", "Any": "typing"}
-"""Names in annotations that are no package's own, and the modules that have them."""
+"""Names in annotations that do not belong to a package, and their modules."""
 
 _LONGEST: Final = 88
-"""Characters of a line of imports, as Black has it; longer ones are broken."""
+"""The maximum length of an import line, as in Black; longer lines are broken."""
 
 
 def is_lazy(module: ast.Module) -> bool:

@@ -49,8 +49,8 @@ def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, obje
 def to_json(given: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments as sent.
 
-    What is `OMIT` is omitted. Models are dumped with `model_dump(mode="json")`. Half of a surrogate pair, which no
-    transport can carry and which ends the connection on some, becomes U+FFFD.
+    Arguments that are `OMIT` are omitted. Models are dumped with `model_dump(mode="json")`. Half of a surrogate pair,
+    which no transport can carry and which ends the connection on some, becomes U+FFFD.
 
     Args:
         given: The arguments by their names on the wire.

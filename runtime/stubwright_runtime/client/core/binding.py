@@ -154,7 +154,7 @@ class Binding:
 
         Raises:
             TypeError: The target is none of these.
-            ValueError: A string is no http or https URL (it never becomes a process), or an option does not fit; a
+            ValueError: A string is not an http or https URL (it never becomes a process), or an option does not fit; a
                 client brings its own callbacks.
         """
         if drift not in ("ignore", "warn", "error"):

@@ -2,7 +2,7 @@
 
     MCPError
     └── ConnectError      the server cannot be reached, or its HTTP server answers for it
-        ├── Unauthorized  the server wants a token, or another one (401)
+        ├── Unauthorized  the server requires a token, or another one (401)
         ├── Forbidden     the server does not allow this to this caller (403)
         ├── NotFound      the server has nothing at this path (404, 410)
         ├── NotMCP        the server does not speak MCP

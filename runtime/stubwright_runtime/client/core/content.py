@@ -79,7 +79,7 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
             cleans nothing, and looks at no data and at no MIME type.
 
     Raises:
-        InvalidResult: Data are no base64, a MIME type is none, there are more than 10,000 blocks, or the result is
+        InvalidResult: Data are not base64, a MIME type is invalid, there are more than 10,000 blocks, or the result is
             nested more deeply than a message may be.
     """
     if len(result.content) > MOST_BLOCKS:
@@ -106,7 +106,7 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
     """Return the contents of a resource, or the messages of a prompt, with clean strings.
 
     Raises:
-        MCPError: Data are no base64, or a MIME type is none (`PARSE_ERROR`).
+        MCPError: Data are not base64, or a MIME type is invalid (`PARSE_ERROR`).
     """
     if sanitize == "none":
         return [*parts]

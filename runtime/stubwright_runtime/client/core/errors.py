@@ -40,8 +40,8 @@ class ToolFailed(Exception):
 class InvalidResult(Exception):
     """A tool's result is not what it should be. The message names each violation.
 
-    It breaks the `outputSchema` that the client was compiled with, or its content is broken: data that are no base64, a
-    MIME type that is none.
+    It breaks the `outputSchema` that the client was compiled with, or its content is broken: data that are not base64,
+    or an invalid MIME type.
 
     Attributes:
         tool: The tool's name on the wire.

@@ -74,11 +74,11 @@ class PendingRequests:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
-        """Take note that the connection is open, in the event loop that runs now."""
+        """Record that the connection is open, in the event loop that runs now."""
         self._loop = asyncio.get_running_loop()
 
     def close(self) -> None:
-        """Take note that the block of the connection has ended."""
+        """Record that the block of the connection has ended."""
         self._loop = None
 
     @property

@@ -237,7 +237,7 @@ class Session:
             read: Reads another kind of result from a ValidationError, or raises the error again.
             is_asked_in: Whether the server may ask in the middle of it (up to 2025-11-25).
 
-        Where the server wants a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), that person
+        If the server requires a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), that person
         is asked, and the request is sent again.
 
         Raises:

@@ -75,7 +75,7 @@ def adapt_for_sdk(
 
     Raises:
         TypeError: The roots are none.
-        ValueError: A root is no file.
+        ValueError: A root is not a file.
     """
     sdk_callbacks: SdkCallbacks = {}
     if callbacks.on_question is not None:
@@ -198,8 +198,8 @@ def _to_root(root: object) -> Root:
         return root
     if isinstance(root, str) and "://" in root:
         if not root.startswith("file://"):
-            raise ValueError(f"{root!r} is no root; a root is a path or a file:// URI")
+            raise ValueError(f"{root!r} is not a root; a root is a path or a file:// URI")
         return Root(uri=FileUrl(root))
     if isinstance(root, str | Path):
         return Root(uri=FileUrl(Path(root).absolute().as_uri()))
-    raise TypeError(f"{root!r} is no root; a root is a path, a file:// URI or an mcp_types.Root")
+    raise TypeError(f"{root!r} is not a root; a root is a path, a file:// URI or an mcp_types.Root")

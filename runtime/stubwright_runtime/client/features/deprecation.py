@@ -20,6 +20,6 @@ def split_deprecated(method: _Method) -> tuple[_Method, str | None]:
 
 
 def report_deprecated(message: str | None) -> None:
-    """Warn the caller of the function that calls this one; `None` is no warning."""
+    """Warn the caller of the function that calls this one; `None` means no warning."""
     if message is not None:
         warnings.warn(message, DeprecationWarning, stacklevel=3)

@@ -188,7 +188,7 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
 def _normalize_field(field: str, value: Json) -> Json:
     """Return a field's value without the parts that have no meaning.
 
-    That is a `null`, which servers may omit; in a schema its `$schema`, which `stubwright import` may have mended;
+    That is a `null`, which servers may omit; in a schema its `$schema`, which `stubwright import` may have corrected;
     in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and the same in an
     `outputSchema` for only objects.
     """

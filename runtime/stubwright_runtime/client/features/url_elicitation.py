@@ -1,4 +1,4 @@
-"""URLs that a server wants a person to visit, and when all is done there (MCP 2025-11-25, client/elicitation)."""
+"""URLs that a server asks a person to visit, and their completion (MCP 2025-11-25, client/elicitation)."""
 
 from __future__ import annotations
 

@@ -458,7 +458,7 @@ class RpcConnection:
         self.unreadable += 1
         start = text[: 4 * _SHOWN].decode(errors="replace")
         shown = find_excess(text) or to_one_line(start[:_SHOWN]) + ("…" if len(start) > _SHOWN else "")
-        log().warning("a line of the server is no message of JSON-RPC and is passed over: %s", shown)
+        log().warning("ignoring a line of the server that is not a JSON-RPC message: %s", shown)
 
     def _fail_unreadable(self, key: RequestId, wrong: str) -> None:
         coerced = _coerce(key)
@@ -492,7 +492,7 @@ class RpcConnection:
         except ValidationError:
             answer["error"] = {"code": INVALID_PARAMS, "message": "Invalid request parameters", "data": ""}
         except Exception:  # noqa: BLE001 - whatever a callback of the caller raises
-            log().exception("the answer to %r of the server failed", method)
+            log().exception("answering the server's %r failed", method)
             answer["error"] = {"code": INTERNAL_ERROR, "message": "The client could not answer"}
         try:
             await self.transport.send(answer)

@@ -29,7 +29,7 @@ _ATTEMPTS: Final = 3
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
-"""Seconds before another attempt; each time twice as many, at random, so that clients do not return together."""
+"""Seconds before the first retry, and the longest pause: doubled each time, with jitter so that clients spread out."""
 
 _PASSING: Final = frozenset({None, 502, 503, 504})
 """The statuses of answers of a gateway whose server may have got the call; `None` without an answer."""

@@ -21,7 +21,7 @@ ENDS: Final = frozenset({"completed", "failed", "cancelled"})
 _SHORTEST: Final = 0.1
 _USUAL: Final = 1.0
 _LONGEST: Final = 60.0
-"""Seconds between two looks at a task: at least, where the server states nothing, and at most."""
+"""The minimum, default and maximum interval between two polls of a task, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def create_client(
 
     Raises:
         TypeError: The target is none of the kinds above, or the roots are none.
-        ValueError: A string is no http or https URL, a command is empty, or an option does not belong to the target.
+        ValueError: A string is not an http or https URL, a command is empty, or an option does not fit the target.
     """
     if (headers is not None or auth is not None) and not isinstance(target, str):
         raise ValueError("headers and auth are for a URL; this target is none")
@@ -113,7 +113,7 @@ def create_client(
         from ..rpc.held import HeldClient, find_session
 
         if given:
-            raise ValueError(f"a client brings its own callbacks; it takes no {', '.join(given)}")
+            raise ValueError(f"a connected client has its own callbacks; do not pass {', '.join(given)}")
         sdk = find_loaded("mcp.client.client")
         if sdk is None or not isinstance(target, sdk.Client) or find_session(target) is not None:
             return HeldClient(target)

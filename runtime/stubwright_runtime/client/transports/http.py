@@ -307,7 +307,7 @@ class HttpTransport:
         except Exception as error:
             if self._auth is None:
                 raise
-            why = f"was not asked, because there is no authorization: {describe(error)}"
+            why = f"was not asked, for lack of authorization: {describe(error)}"
             raise _make_error(Refusal("unauthorized", hide_secrets(request), why)) from error
 
 

@@ -141,7 +141,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if folder is not None and not Path(folder).is_dir():
             return "its folder does not exist"
         if isinstance(error, FileNotFoundError):
-            return "there is no such program; is it installed?"
+            return "program not found; is it installed?"
         return error.strerror or str(error)
 
     async def send(self, message: Mapping[str, Any], _headers: Mapping[str, str] | None = None, /) -> None:

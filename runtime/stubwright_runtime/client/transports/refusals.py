@@ -40,7 +40,7 @@ _FIELD: Final = re.compile(r'\b(error|error_description|scope)=(?:"([^"]+)"|([^\
 """The fields of a challenge for people and programs (RFC 6750, section 3)."""
 
 _SHORTEST: Final = 8
-"""Characters of a token; shorter words next to it, such as `Bearer`, are no secrets."""
+"""Characters of a token; shorter words next to it, such as `Bearer`, are not secrets."""
 
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
     HTTPStatus.NOT_IMPLEMENTED  # of any POST: the server of a folder, for instance

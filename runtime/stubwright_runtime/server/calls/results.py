@@ -12,7 +12,7 @@ from ...schema.validation import get_output_validator
 from ...values.json import is_list, is_object
 from ...values.modules import find_loaded
 from ...values.nesting import DepthError
-from ...values.sanitizing import DEFAULT_EXTENT, Extent, SanitizeStats, sanitize_text
+from ...values.sanitizing import DEFAULT_SANITIZE_MODE, SanitizeMode, SanitizeStats, sanitize_text
 from ..core.call_state import make_reference
 from ..core.outcomes import Outcome, refuse
 from ..core.sanitizing import encode_json, sanitize
@@ -100,7 +100,7 @@ class Encoder:
         self._results = results
         self._tool = tool
         self._validator, self._model = get_output_validator(tool), tool.Output
-        self._extent: Extent = tool.policy.get("sanitize", DEFAULT_EXTENT)
+        self._sanitize_mode: SanitizeMode = tool.policy.get("sanitize", DEFAULT_SANITIZE_MODE)
 
     def encode(self, value: object, page: Any = None) -> Outcome:
         """Return the outcome of a call whose handler returned a value.
@@ -118,7 +118,7 @@ class Encoder:
             return self._encode_reply(value, page)
         if self._validator is None or self._model is None:
             count = SanitizeStats()
-            content = _content(self._tool, value, self._extent, count)
+            content = _content(self._tool, value, self._sanitize_mode, count)
             self._results.warn_of_links(self._tool, {block["type"] for block in content})
             return Outcome({"content": content}, cleaned=count.strings)
         return self._encode_output(_dump(self._tool, self._model, value), page)
@@ -132,7 +132,7 @@ class Encoder:
             data = page.seal(data)
         try:
             # Before the validation: what is too short once it is clean breaks the schema.
-            if self._extent == "all":
+            if self._sanitize_mode == "all":
                 data, text = sanitize(data, count := SanitizeStats())
             else:
                 data, text = encode_json(data)
@@ -148,28 +148,28 @@ class Encoder:
         return Outcome(result, cleaned=0 if count is None else count.strings)
 
     def _encode_reply(self, reply: Reply[Any], page: Any) -> Outcome:
-        tool, extent, count = self._tool, self._extent, SanitizeStats()
+        tool, sanitize_mode, count = self._tool, self._sanitize_mode, SanitizeStats()
         if self._validator is not None and self._model is not None and reply.structured is not None:
             raise TypeError(
                 f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema: "
                 "its structured content is the model"
             )
         if self._validator is None or self._model is None or isinstance(reply, Unstructured):
-            result: dict[str, Any] = {"content": _content(tool, reply.model, extent, count)}
+            result: dict[str, Any] = {"content": _content(tool, reply.model, sanitize_mode, count)}
             if reply.structured is not None:
-                result["structuredContent"] = _structured(reply.structured, extent, count)
+                result["structuredContent"] = _structured(reply.structured, sanitize_mode, count)
         else:
             tolerated = reply if isinstance(reply, UpstreamReply) else None
             data = _dump(tool, self._model, reply.model) if tolerated is None else reply.model
             outcome = self._encode_output(data, page, tolerated)
-            if outcome.ending != "completed" or "structuredContent" not in outcome.result:
+            if outcome.status != "completed" or "structuredContent" not in outcome.result:
                 return outcome
             result, count.strings = outcome.result, outcome.cleaned
-        result["content"] += [_to_block(tool, block, extent, count) for block in reply.content]
+        result["content"] += [_to_block(tool, block, sanitize_mode, count) for block in reply.content]
         self._results.warn_of_links(tool, {block["type"] for block in result["content"]})
         if reply.meta is not None:
             meta = self._results.select_meta(tool, reply.meta)
-            result["_meta"] = (sanitize(meta, count) if extent == "all" else encode_json(meta))[0]
+            result["_meta"] = (sanitize(meta, count) if sanitize_mode == "all" else encode_json(meta))[0]
         return Outcome(result, cleaned=count.strings)
 
 
@@ -187,10 +187,10 @@ def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     )
 
 
-def _structured(value: Any, extent: Extent, count: SanitizeStats) -> Any:
+def _structured(value: Any, sanitize_mode: SanitizeMode, count: SanitizeStats) -> Any:
     """Return structured content without a schema as JSON."""
     data = value.model_dump(mode="json") if _is_model(value) else value
-    return (sanitize(data, count) if extent == "all" else encode_json(data))[0]
+    return (sanitize(data, count) if sanitize_mode == "all" else encode_json(data))[0]
 
 
 def _is_model(value: object) -> bool:
@@ -215,7 +215,9 @@ def _is_content(value: object) -> bool:
     return isinstance(value, str) or _is_block(value)
 
 
-def _content(tool: Tool, value: object, extent: Extent, count: SanitizeStats | None) -> list[dict[str, Any]]:
+def _content(
+    tool: Tool, value: object, sanitize_mode: SanitizeMode, count: SanitizeStats | None
+) -> list[dict[str, Any]]:
     items = value if is_list(value) else [value]
     if not all(map(_is_content, items)):
         what = next((f"a list with {_kind(item)}" for item in items if not _is_content(item)), "")
@@ -223,23 +225,23 @@ def _content(tool: Tool, value: object, extent: Extent, count: SanitizeStats | N
             f"{tool.method} returned {what if is_list(value) else _kind(value)}; "
             "it should return text, a content block, or a list of them"
         )
-    return [_to_wire(item, extent, count) for item in items]
+    return [_to_wire(item, sanitize_mode, count) for item in items]
 
 
-def _to_block(tool: Tool, value: object, extent: Extent, count: SanitizeStats | None) -> dict[str, Any]:
+def _to_block(tool: Tool, value: object, sanitize_mode: SanitizeMode, count: SanitizeStats | None) -> dict[str, Any]:
     if not _is_content(value):
         raise TypeError(
             f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold text and content blocks"
         )
-    return _to_wire(value, extent, count)
+    return _to_wire(value, sanitize_mode, count)
 
 
-def _to_wire(value: Any, extent: Extent, count: SanitizeStats | None) -> dict[str, Any]:
+def _to_wire(value: Any, sanitize_mode: SanitizeMode, count: SanitizeStats | None) -> dict[str, Any]:
     if isinstance(value, str):
-        return {"type": "text", "text": sanitize_text(value, extent, count)}
+        return {"type": "text", "text": sanitize_text(value, sanitize_mode, count)}
     from ..core.content_blocks import encode_block
 
-    return encode_block(value, extent, count)
+    return encode_block(value, sanitize_mode, count)
 
 
 def _kind(value: object) -> str:

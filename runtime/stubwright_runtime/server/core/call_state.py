@@ -13,7 +13,7 @@ from .request import find_request
 
 if TYPE_CHECKING:
     from ...package import Tool
-    from .outcomes import Ending, Outcome
+    from .outcomes import Outcome, OutcomeStatus
     from .principal import Principal
 
 _NAME: Final = 200
@@ -39,7 +39,7 @@ class CallState:
         arguments: The arguments from the caller.
         size: The bytes of these as JSON.
         is_valid: True if they were found valid.
-        ending: The ending of the call, if it is known.
+        status: The status of the call, if it is known.
         reason: The reason in one word, if it did not complete.
         reference: The id, if the log says more under it.
         result: The result of the tool that the caller gets.
@@ -64,7 +64,7 @@ class CallState:
     arguments: Mapping[str, Any] | None = None
     size: int | None = None
     is_valid: bool = False
-    ending: Ending | None = None
+    status: OutcomeStatus | None = None
     reason: str | None = None
     reference: str | None = None
     result: Mapping[str, Any] | None = None
@@ -97,15 +97,15 @@ class CallState:
 
     def record_outcome(self, outcome: Outcome) -> None:
         """Note the outcome of the call."""
-        self.ending, self.reason, self.reference = outcome.ending, outcome.reason, outcome.reference
+        self.status, self.reason, self.reference = outcome.status, outcome.reason, outcome.reference
         self.result, self.cleaned = outcome.result, outcome.cleaned
 
 
-def note(ending: Ending, reason: str) -> None:
-    """Note the ending of the call that is being answered, if calls are recorded."""
+def note(status: OutcomeStatus, reason: str) -> None:
+    """Record the status of the call that is being answered, if calls are recorded."""
     request = find_request()
     if request is not None and request.record is not None:
-        request.record.ending, request.record.reason = ending, reason
+        request.record.status, request.record.reason = status, reason
 
 
 def make_reference() -> str:

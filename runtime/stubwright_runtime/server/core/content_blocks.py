@@ -19,8 +19,8 @@ from mcp_types import (
 )
 
 from ...values.sanitizing import (
-    DEFAULT_EXTENT,
-    Extent,
+    DEFAULT_SANITIZE_MODE,
+    SanitizeMode,
     SanitizeStats,
     check_base64,
     check_mime_type,
@@ -31,13 +31,13 @@ from .sanitizing import encode_json, sanitize
 
 
 def encode_block(
-    content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: SanitizeStats | None = None
+    content: ContentBlock, sanitize_mode: SanitizeMode = DEFAULT_SANITIZE_MODE, count: SanitizeStats | None = None
 ) -> dict[str, Any]:
     """Return a content block in its wire format, cleaned according to the policy.
 
     Args:
         content: The block.
-        extent: With `none` no string of it is cleaned.
+        sanitize_mode: With `none` no string of it is cleaned.
         count: Counts the removals.
 
     Raises:
@@ -46,7 +46,7 @@ def encode_block(
     """
     match content:
         case TextContent(text=text, annotations=None, meta=None):
-            return {"type": "text", "text": sanitize_text(text, extent, count)}
+            return {"type": "text", "text": sanitize_text(text, sanitize_mode, count)}
         case ImageContent(data=data, mime_type=mime_type):
             check_base64(data)
             check_mime_type(mime_type, "image")
@@ -62,18 +62,20 @@ def encode_block(
         case _:
             pass
     dumped = {"type": content.type, **content.model_dump(by_alias=True, mode="json", exclude_none=True)}
-    wire: dict[str, Any] = _to_wire(dumped, extent, count)
+    wire: dict[str, Any] = _to_wire(dumped, sanitize_mode, count)
     return wire
 
 
 def encode_contents(
     content: TextResourceContents | BlobResourceContents,
-    extent: Extent = DEFAULT_EXTENT,
+    sanitize_mode: SanitizeMode = DEFAULT_SANITIZE_MODE,
     count: SanitizeStats | None = None,
 ) -> dict[str, Any]:
     """Return the contents of a resource as they go on the wire; as for `encode_block`."""
     _check_resource(content)
-    wire: dict[str, Any] = _to_wire(content.model_dump(by_alias=True, mode="json", exclude_none=True), extent, count)
+    wire: dict[str, Any] = _to_wire(
+        content.model_dump(by_alias=True, mode="json", exclude_none=True), sanitize_mode, count
+    )
     return wire
 
 
@@ -85,5 +87,5 @@ def _check_resource(content: TextResourceContents | BlobResourceContents) -> Non
         check_base64(content.blob)
 
 
-def _to_wire(value: dict[str, Any], extent: Extent, count: SanitizeStats | None) -> Any:
-    return (encode_json(value) if extent == "none" else sanitize(value, count))[0]
+def _to_wire(value: dict[str, Any], sanitize_mode: SanitizeMode, count: SanitizeStats | None) -> Any:
+    return (encode_json(value) if sanitize_mode == "none" else sanitize(value, count))[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...observability.failures import Failures
-from ...values.sanitizing import DEFAULT_EXTENT, Extent
+from ...values.sanitizing import DEFAULT_SANITIZE_MODE, SanitizeMode
 from ..execution.threads import Threads
 
 if TYPE_CHECKING:
@@ -117,11 +117,11 @@ class ServerContext:
         return self.scopes is None or self.scopes.allows(request.principal, section, key)
 
     @property
-    def extent(self) -> Extent:
-        """The extent of sanitizing for resources and prompts: the manifest's own `policy.sanitize`."""
+    def sanitize_mode(self) -> SanitizeMode:
+        """The sanitize mode of resources and prompts: the manifest's own `policy.sanitize`."""
         policy: Mapping[str, Any] = self.package.manifest.get("policy") or {}
-        extent: Extent = policy.get("sanitize", DEFAULT_EXTENT)
-        return extent
+        sanitize_mode: SanitizeMode = policy.get("sanitize", DEFAULT_SANITIZE_MODE)
+        return sanitize_mode
 
 
 class Feature(Protocol):

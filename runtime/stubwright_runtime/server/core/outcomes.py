@@ -1,4 +1,4 @@
-"""The outcomes of calls: the result for the caller, and the ending for the record.
+"""The outcomes of calls: the result for the caller, and the status for the record.
 
 A call that fails is a result as well (MCP 2025-11-25, server/tools, "Error Handling").
 """
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from ...values.sanitizing import clean
 
-Ending: TypeAlias = Literal["completed", "tool_error", "denied", "limited", "invalid", "failed", "cancelled"]
+OutcomeStatus: TypeAlias = Literal["completed", "tool_error", "denied", "limited", "invalid", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +19,19 @@ class Outcome:
 
     Attributes:
         result: `content`, and `structuredContent` or `isError`, as they go on the wire in the newest revision.
-        ending: The ending for the record.
+        status: The status for the record.
         reason: The reason in one word, if it did not complete.
         reference: Its reference in the log, if the log says more.
         cleaned: The number of texts in it that were sanitized (`policy.sanitize`).
     """
 
     result: dict[str, Any]
-    ending: Ending = "completed"
+    status: OutcomeStatus = "completed"
     reason: str | None = None
     reference: str | None = None
     cleaned: int = 0
 
 
-def refuse(text: str, ending: Ending, reason: str, reference: str | None = None) -> Outcome:
+def refuse(text: str, status: OutcomeStatus, reason: str, reference: str | None = None) -> Outcome:
     """Return an `isError` result that says `text`."""
-    return Outcome({"content": [{"type": "text", "text": clean(text)}], "isError": True}, ending, reason, reference)
+    return Outcome({"content": [{"type": "text", "text": clean(text)}], "isError": True}, status, reason, reference)

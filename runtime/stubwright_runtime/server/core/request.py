@@ -48,7 +48,7 @@ class Channel(Protocol):
 
         Raises:
             ProtocolError: The client answers with an error, or cannot be asked.
-            InvalidAnswer: The answer is no result of this method.
+            InvalidAnswer: The answer is not a result of this method.
         """
         ...
 
@@ -90,7 +90,7 @@ class Peer:
 class CallLimits(Protocol):
     """The limits of one call."""
 
-    def rest(self) -> AbstractAsyncContextManager[None]:
+    def suspend(self) -> AbstractAsyncContextManager[None]:
         """Wait for a person during the block: the clock stops, and the place is free."""
         ...
 
@@ -221,7 +221,7 @@ class Request(Scope):
 
     def pause(self) -> AbstractAsyncContextManager[None]:
         """Wait for a person during the block: the clock of the call stops, and its place is free."""
-        return nullcontext() if self.limits is None else self.limits.rest()
+        return nullcontext() if self.limits is None else self.limits.suspend()
 
     async def run_in_thread(self, function: Callable[[], Any]) -> Any:
         """Run a function in a thread, which keeps the place of the call until it ends. Raises NoFreeThreadError."""

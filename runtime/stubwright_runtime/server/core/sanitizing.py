@@ -1,6 +1,6 @@
 """Sanitizing of the server's output: no escape sequences, no hidden reordering of text, no half characters.
 
-The manifest's `policy.sanitize` sets the extent: `text`, every string of every content block; `all`, structured
+The manifest's `policy.sanitize` sets the mode: `text`, every string of every content block; `all`, structured
 content, too; `none`, only halves of surrogate pairs, which no transport can carry.
 """
 

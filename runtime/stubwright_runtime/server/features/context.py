@@ -262,7 +262,7 @@ class Context:
     ) -> UrlRequired:
         """Return the error to raise if the user must visit a URL before the request can go on, such as to sign in.
 
-        A client of 2025-11-25 gets the error -32042, and sends the request again when all is done there. From
+        A client of 2025-11-25 gets the error -32042, and sends the request again after completion. From
         2026-07-28 on it is asked as by `ctx.ask`, and the handler runs again with its answer.
 
         Args:

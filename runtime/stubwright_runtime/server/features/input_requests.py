@@ -253,7 +253,7 @@ class InputRequests:
         return self._done[key]
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the id of a question that opens a URL, which later tells the client that all is done there.
+        """Return the id of a question that opens a URL, which later notifies the client of completion.
 
         From 2026-07-28 on there is none. Raises ValueError if there is a question with this id already.
         """
@@ -432,7 +432,7 @@ async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -
 
 
 def leaves_handler(error: BaseException) -> bool:
-    """Return whether an exception is no failure of the handler: it waits, or its request is being cancelled.
+    """Return whether an exception is not a failure of the handler: it waits, or its request is being cancelled.
 
     The same holds for an `MCPError`, which is the answer, and with which a task fails.
 

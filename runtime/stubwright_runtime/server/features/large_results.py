@@ -45,7 +45,7 @@ class Store:
 
     @property
     def largest(self) -> int:
-        """The bytes of a result that can be kept, at most."""
+        """The maximum size of a stored result, in bytes."""
         return self._most_bytes // _SHARE
 
     def keep(self, data: bytes, mime_type: str) -> str | None:

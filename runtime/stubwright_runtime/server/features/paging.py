@@ -64,7 +64,7 @@ class PageCall:
     _sealing: StateSealer
 
     def seal(self, data: Any) -> Any:
-        """Return a result with its next position sealed as a cursor; a position that is no text is left unchanged.
+        """Return a result with its next position sealed as a cursor; a position that is not a string is left unchanged.
 
         Raises:
             ValueError: The position is too long, or equals the position of this page, so that the pages would never

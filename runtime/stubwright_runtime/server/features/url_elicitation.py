@@ -1,4 +1,4 @@
-"""Questions that open a URL, and the clients to tell when all is done there (MCP 2025-11-25, client/elicitation).
+"""Questions that open a URL, and the clients to notify of completion (MCP 2025-11-25, client/elicitation).
 
 From 2026-07-28 on no client is told: it comes back on its own.
 """
@@ -20,7 +20,7 @@ class UrlRequired(Exception):
         name: The question's name in the manifest.
         url: The URL.
         message: The text for the user.
-        elicitation: The id by which the client is notified that all is done there.
+        elicitation: The id that notifies the client of completion.
     """
 
     def __init__(self, name: str, url: str, message: str, elicitation: str) -> None:
@@ -36,7 +36,7 @@ class UrlClient(Protocol):
     """A client that was asked to open a URL."""
 
     async def send_elicit_complete(self, elicitation_id: str, related_request_id: str | int | None, /) -> None:
-        """Tell it that all is done there, on the stream of a request or on its connection."""
+        """Notify it of completion, on the stream of a request or on its connection."""
 
 
 class UrlQuestions:

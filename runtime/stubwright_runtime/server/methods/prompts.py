@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...mcp.downgrades import downgrade_block
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...values.json import is_list
-from ...values.sanitizing import Extent, clean, sanitize_text
+from ...values.sanitizing import SanitizeMode, clean, sanitize_text
 from ...values.text import PLACEHOLDER
 from ..calls.invocation import answer_by_handler, compile_context
 from ..core.feature import HandlerMethod, ServerContext
@@ -75,7 +75,7 @@ class _GetPrompt:
         else:
             context = compile_context(self.server, row.stem, extension)(request, name)
             model: type[Model] = self.package.load_model(f"prompts.{row.method}", row.args_name)
-            read = partial(_render_messages, extent=self.server.extent)
+            read = partial(_render_messages, sanitize_mode=self.server.sanitize_mode)
             messages = await answer_by_handler(
                 self.server, row.method, "prompt", read, request, model.model_validate(arguments), context
             )
@@ -115,20 +115,22 @@ class _GetPrompt:
 
     def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
         """Return `text` with each `{{name}}` replaced; placeholders inside an argument stay."""
-        return sanitize_text(PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.server.extent)
+        return sanitize_text(
+            PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.server.sanitize_mode
+        )
 
 
-def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:
+def _render_messages(value: object, sanitize_mode: SanitizeMode) -> list[dict[str, Any]]:
     """Return a handler's messages as they go on the wire."""
     parts = value if is_list(value) else [value]
-    return [_render(part, extent) for part in parts]
+    return [_render(part, sanitize_mode) for part in parts]
 
 
-def _render(part: object, extent: Extent) -> dict[str, Any]:
+def _render(part: object, sanitize_mode: SanitizeMode) -> dict[str, Any]:
     if isinstance(part, str):
-        return {"role": "user", "content": {"type": "text", "text": sanitize_text(part, extent)}}
+        return {"role": "user", "content": {"type": "text", "text": sanitize_text(part, sanitize_mode)}}
     from ..core.content_blocks import encode_block
     from ..handlers.messages import as_message
 
     message = as_message(part)
-    return {"role": message.role, "content": encode_block(message.content, extent)}
+    return {"role": message.role, "content": encode_block(message.content, sanitize_mode)}

@@ -16,7 +16,7 @@ from ...mcp.revisions import Revision
 from ...mcp.uri_templates import UriTemplate
 from ...mcp.vocabulary import PAGES
 from ...values.json import is_list
-from ...values.sanitizing import Extent, clean, sanitize_text
+from ...values.sanitizing import SanitizeMode, clean, sanitize_text
 from ..calls.invocation import answer_by_handler, compile_context
 from ..core.feature import HandlerMethod, ServerContext
 from ..core.request import Answer, Request
@@ -112,7 +112,7 @@ class _ReadResource:
         method = self.package.resources[uri].method
         if method is not None:
             context = compile_context(self.server, "", {})(request, uri)
-            read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.server.extent)
+            read = partial(_contents, uri=uri, mime_type=mime_type, sanitize_mode=self.server.sanitize_mode)
             contents = await answer_by_handler(self.server, method, "resource", read, request, context)
         elif "text" in extension:
             contents = [_build_contents(uri, mime_type, text=extension["text"])]
@@ -130,7 +130,7 @@ class _ReadResource:
         wire, extension = self.package.list_entries("resourceTemplates")[row.uri]
         model: type[Model] = self.package.load_model(f"resources.{row.method}", row.params_name)
         context = compile_context(self.server, row.stem, extension)(request, uri)
-        read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.server.extent)
+        read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), sanitize_mode=self.server.sanitize_mode)
         contents = await answer_by_handler(
             self.server, row.method, "resource", read, request, model.model_validate(values), context
         )
@@ -162,17 +162,19 @@ def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
-def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) -> list[dict[str, Any]] | None:
+def _contents(
+    value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode
+) -> list[dict[str, Any]] | None:
     """Return a handler's contents as they go on the wire; `None` if there is no such resource."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]
-    return [_part(part, uri, mime_type, extent) for part in parts]
+    return [_part(part, uri, mime_type, sanitize_mode) for part in parts]
 
 
-def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dict[str, Any]:
+def _part(value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode) -> dict[str, Any]:
     if isinstance(value, str):
-        return _build_contents(uri, mime_type, text=sanitize_text(value, extent))
+        return _build_contents(uri, mime_type, text=sanitize_text(value, sanitize_mode))
     if isinstance(value, memoryview):
         value = value.tobytes()
     if isinstance(value, bytes | bytearray):
@@ -191,7 +193,7 @@ def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dic
         raise TypeError(
             f"it returned a value of type {type(value).__name__}; it should return text, bytes, or contents"
         )
-    return encode_contents(value, extent)
+    return encode_contents(value, sanitize_mode)
 
 
 def _build_contents(

@@ -25,7 +25,7 @@ from ..core.call_state import CallState
 if TYPE_CHECKING:
     from ...package import Package
     from ..core.call_state import Transport
-    from ..core.outcomes import Ending
+    from ..core.outcomes import OutcomeStatus
     from ..core.principal import Kind
 
 
@@ -33,7 +33,7 @@ _WAITING: Final = 10_000
 """Records that may wait to be written."""
 
 _AT_ONCE: Final = 500
-"""Records that are written together, at most."""
+"""The maximum number of records in a batch."""
 
 _AGAIN: Final = 1.0
 """Seconds after which a failed write is tried again."""
@@ -73,7 +73,7 @@ class CallRecord:
         key_count: The number of arguments.
         arguments: Their values, with redactions of the manifest; only if it has `audit: {arguments: true}`,
             they were found valid, and they have no more than 64 KiB.
-        outcome: The ending of the call.
+        outcome: The status of the call.
         reason: The reason in one word; `None` if it completed.
         reference: The id, if the log says more under it.
         duration_ms: Milliseconds from its arrival to its result.
@@ -102,7 +102,7 @@ class CallRecord:
     keys: Sequence[str] = ()
     key_count: int = 0
     arguments: Mapping[str, Any] | None = None
-    outcome: Ending
+    outcome: OutcomeStatus
     reason: str | None = None
     reference: str | None = None
     duration_ms: float
@@ -259,7 +259,7 @@ class Recorder:
             keys=tuple(map(shorten, call_state.keys)),
             key_count=call_state.key_count,
             arguments=shown,
-            outcome=call_state.ending or "failed",
+            outcome=call_state.status or "failed",
             reason=call_state.reason,
             reference=call_state.reference,
             duration_ms=round(call_state.seconds * 1000, 3),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...package import Package
-    from ..core.outcomes import Ending
+    from ..core.outcomes import OutcomeStatus
     from ..core.principal import Principal
     from ..core.request import Answer, Request, Result
     from .audit import Audit, Recorder
@@ -53,7 +53,7 @@ class Instrumentation:
         return (request.peer is not None or request.transport != "http") and is_observed()
 
     async def observe(self, answer: Answer, request: Request, *, is_traced: bool) -> Result:
-        """Answer a message that is recorded or traced, and report how that ends."""
+        """Answer a message that is recorded or traced, and report the outcome."""
         start = time.perf_counter()
         recorder, record = self._recorder, None
         is_shown = is_traced and self._telemetry.shows
@@ -101,8 +101,8 @@ class Instrumentation:
         return Telemetry(self._package)
 
     def _record(self, recorder: Recorder, request: Request, record: CallState, error: BaseException | None) -> None:
-        if record.ending is None:
-            record.ending, record.reason = ("failed", "protocol_error") if error is None else _why(error)
+        if record.status is None:
+            record.status, record.reason = ("failed", "protocol_error") if error is None else _why(error)
         if record.principal is None:
             record.principal = find_current(over_http=request.over_http, user=self._user)
         record.client = request.channel.client
@@ -127,7 +127,7 @@ def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
     reference_id = make_reference()
     log().error("%s failed (reference %s)", request.method, reference_id, exc_info=error)
     if request.record is not None:
-        request.record.ending, request.record.reason = "failed", "internal_error"
+        request.record.status, request.record.reason = "failed", "internal_error"
         request.record.reference = reference_id
     return ProtocolError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
 
@@ -139,8 +139,8 @@ def _is_over(result: Result, error: BaseException | None) -> bool:
     return result is None or result.get("resultType") != "input_required"
 
 
-def _why(error: BaseException) -> tuple[Ending, str]:
-    """Return the ending and the reason of a call that gave no result."""
+def _why(error: BaseException) -> tuple[OutcomeStatus, str]:
+    """Return the status and the reason of a call that gave no result."""
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):

@@ -261,7 +261,7 @@ def _show(span: Span, tool: Tool, call_state: CallState) -> None:
     """Add the arguments and the result to a span if the manifest enables it: without secrets, and if they are small."""
     arguments = call_state.arguments or {}
     values = {"gen_ai.tool.call.arguments": tool.redact(arguments)}
-    if call_state.result is not None and call_state.ending == "completed":
+    if call_state.result is not None and call_state.status == "completed":
         values["gen_ai.tool.call.result"] = dict(call_state.result)
     with tool.hide(arguments):
         for key, value in values.items():

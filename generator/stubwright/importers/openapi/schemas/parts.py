@@ -148,7 +148,7 @@ class Parts:
         return styles
 
     def list_types(self) -> dict[str, Json]:
-        """Return the media types of the parts of a multipart form that are no files, by name, as `parts` has them;
+        """Return the media types of the parts of a multipart form that are not files, by name, as `parts` has them;
         after all parts have been converted.
         """
         styled = self.list_styles()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ...core.access_tokens import TokenVerifier, VerifiedToken
     from ...core.feature import Scopes
-    from ...core.outcomes import Ending
+    from ...core.outcomes import OutcomeStatus
     from ...core.principal import Principal
     from ...observability.audit import Recorder
 
@@ -189,7 +189,7 @@ class Authentication:
 
     def _note(
         self,
-        ending: Ending,
+        status: OutcomeStatus,
         reason: str,
         revision: str | None,
         principal: Principal | None = None,
@@ -197,7 +197,7 @@ class Authentication:
     ) -> None:
         """Record the refusal of a request; `params` are the parameters of a call that was read."""
         if self._recorder is not None:
-            call_state = CallState(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
+            call_state = CallState(time.time(), "http", revision, principal=principal, status=status, reason=reason)
             call_state.record_parameters(params or {})
             self._recorder.record(call_state)
 

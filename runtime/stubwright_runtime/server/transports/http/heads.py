@@ -1,4 +1,4 @@
-"""The plain heads of requests over HTTP, which are most; `judging` looks at all others."""
+"""The plain heads of requests over HTTP, which are most; `headers.py` handles all others."""
 
 from __future__ import annotations
 

@@ -315,7 +315,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_between(self) -> bool:
-        """True if uvicorn has no request under way."""
+        """True if uvicorn has no request in progress."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is None or cycle.response_complete
 

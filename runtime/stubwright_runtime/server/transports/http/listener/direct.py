@@ -114,7 +114,7 @@ class DirectConnection(Protocol):
 
     @property
     def is_between(self) -> bool:
-        """True if uvicorn has no request under way."""
+        """True if uvicorn has no request in progress."""
         ...
 
     def feed(self, data: bytes) -> None:

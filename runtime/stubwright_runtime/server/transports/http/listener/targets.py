@@ -43,6 +43,6 @@ def resolve_target(
         return target, [*headers]
     match = _ABSOLUTE.fullmatch(target)
     if match is None:
-        raise UnclearHostError("the target is no path and no URL")
+        raise UnclearHostError("the target is neither a path nor a URL")
     rest = match[2] if match[2].startswith(b"/") else b"/" + match[2]
     return rest, [(_HOST, match[1]), *((name, value) for name, value in headers if name != _HOST)]
