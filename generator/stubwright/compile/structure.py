@@ -39,7 +39,7 @@ Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
 """The role of a document: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
 
 FRAGMENT_KEYS = frozenset(
-    {"stubwright", "include", "shorthand", "schemas", "apis", "overlay", "handles", "lint"}
+    {"stubwright", "include", "shorthand", "schemas", "apis", "defaults", "overlay", "handles", "lint"}
     | {one.name for one in vocabulary.SECTIONS}
 )
 """The keys that an included file may have; all others apply to the whole server."""

@@ -56,7 +56,7 @@ class LibraryClient(Binding):
     async def desk_open(self) -> _runtime.ToolContent:
         """Open the desk.
 
-        Tool ``desk_open``: not destructive.
+        Tool ``desk_open``: not destructive, idempotent.
         """
         return await self._call_content("desk_open", {})
 

@@ -46,5 +46,5 @@ class LibraryHandlers(Protocol):
     def desk_open(self, args: DeskOpenInput, ctx: Context) -> Returns[Content]:
         """Open the desk.
 
-        Tool ``desk_open``: not destructive.
+        Tool ``desk_open``: not destructive, idempotent.
         """
