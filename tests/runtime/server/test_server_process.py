@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import select
 import signal
@@ -385,7 +386,8 @@ def test_a_client_that_does_not_read_is_served_no_further(server: Process) -> No
         server.call("say", size=1_000_000)
     for _ in range(20):
         server.await_log("from a child")
-    time.sleep(0.5)  # until the last of them has returned
+    while select.select([server.popen.stderr], [], [], 1)[0]:  # until the last of them has printed all and returned
+        os.read(server.popen.stderr.fileno(), 1 << 16)
     for _ in range(10):
         server.call("say", size=1_000_000)
     ready, _, _ = select.select([server.popen.stderr], [], [], 1)
