@@ -307,7 +307,7 @@ def test_a_manifest_under_another_name_keeps_its_package(way: str, project: Path
     assert stubwright("generate", "--check", *named, cwd=project).returncode == 0
     if way.endswith("stays"):
         refused = stubwright("generate", "specs/weather.yaml", cwd=project)
-        assert "is already made from `specs/other.yaml`" in refused.stderr
+        assert "is already generated from `specs/other.yaml`" in refused.stderr
 
 
 def test_an_output_without_a_name_is_refused(project: Path) -> None:

@@ -475,7 +475,7 @@ def test_a_command_of_a_machine_logs_in_by_its_credentials(
 
 async def test_a_secret_that_is_wrong_is_an_error_of_the_call(issuer: Issuer, served: Guarded) -> None:
     auth = ClientCredentialsOAuthProvider(served.url, Person(), "machine", "wrong", issuer=issuer.url)
-    with anyio.fail_after(20), pytest.raises(mcp.MCPError, match=r"http://127\.0\.0\.1.* lack of authorization: ") as caught:
+    with anyio.fail_after(20), pytest.raises(mcp.MCPError, match=r"http://.*lack of authorization: ") as caught:
         async with served.client.connect(served.url, auth=auth):
             raise AssertionError
     assert "wrong" not in str(caught.value)

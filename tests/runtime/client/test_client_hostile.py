@@ -720,7 +720,7 @@ async def test_a_batch_of_too_many_messages_of_a_process_is_named_in_the_log(
     with attacker.target() as target:
         async with ShapeClient.connect(target, timeout=_BOUND) as client:
             assert _is_late(await _outcome(client.with_options(timeout=0.5).ping()))
-    assert "JSON-RPC message: it is a batch of 1,001 messages, and a client reads batches of at most 1,000" in caplog.text
+    assert "message: it is a batch of 1,001 messages, and a client reads batches of at most 1,000" in caplog.text
 
 
 async def _answer_nothing(_key: object, method: str, _params: object) -> dict[str, Any]:
