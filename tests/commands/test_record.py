@@ -602,6 +602,11 @@ def test_a_secret_is_found_in_lines_of_base64(before: int, length: int, ending: 
     assert Redactor(secrets=["another"]).redact({"text": text}) == {"text": text}
 
 
+def test_a_long_line_without_an_end_takes_no_longer_than_others() -> None:
+    said = {"text": "An image:\n" + "Q" * 1_000_000 + " and more"}
+    assert Redactor(secrets=["correct-horse-battery"]).redact(said) == said
+
+
 def test_a_short_secret_is_found_in_no_form() -> None:
     said = {"text": "abc YWJj 616263"}
     assert Redactor(secrets=["abc"]).redact(said) == said

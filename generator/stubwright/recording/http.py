@@ -231,7 +231,7 @@ class _Proxy:
     async def _fail(self, why: str, exchange: int, send: Send) -> None:
         self._say(why)
         self._recorder.note("server", exchange, status=502)
-        await _refuse(send, 502, "The endpoint cannot be reached.")
+        await _refuse(send, 502, "The endpoint did not answer; the terminal of stubwright record shows why.")
 
     async def _give(self, response: httpx2.Response, exchange: int, send: Send) -> None:
         start, known = _begin(response)

@@ -57,7 +57,8 @@ _UNITS: Final = re.compile(r"\\+|[^\\]", re.DOTALL)
 _SOFT_BREAK: Final = r"(?:=\r?\n)?"
 """A line break that quoted-printable inserts (RFC 2045, 6.7)."""
 
-_WRAPPED: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]+=*)+")
+# Possessive, from the start of a word: otherwise, the time for one long line without an end is quadratic.
+_WRAPPED: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+(?:\r?\n[A-Za-z0-9+/_-]++=*+)+")
 """Lines of base64 or hex, such as MIME's of 76 characters (RFC 2045, 6.8) and PEM's of 64."""
 
 _PERCENT: Final = re.compile("%[0-9A-F]{2}")
