@@ -60,7 +60,8 @@ def explain_alternatives(
         yield f"{place}: expected one of {list_values(allowed)}{validator.describe_actual(tags[0], allowed)}"
         return
     known = validator.list_alternatives(node)
-    of_meant = [each for each, branch in zip(known, branches, strict=False) if any(branch is one for one in meant)]
+    ids = {id(one) for one in meant}
+    of_meant = [each for each, branch in zip(known, branches, strict=False) if id(branch) in ids]
     if line := validator.explain_missing_tag(node, of_meant, root):
         yield line
         return

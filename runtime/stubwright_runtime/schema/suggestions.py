@@ -86,9 +86,7 @@ def find_missing_tag(
 
 def _find_tags(root: Mapping[str, Any], schema: Any, value: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
     """Return the properties that a value lacks and that have few values, with these."""
-    if is_mapping(schema) and "$ref" in schema:
-        schema = find_target(root, schema["$ref"])
-    properties: Json = schema.get("properties") if is_mapping(schema) else None
+    properties = _get_keyword(root, schema, "properties")
     tags: dict[str, Sequence[Any]] = {}
     for key, inner in properties.items() if is_mapping(properties) else ():
         if key not in value and is_mapping(inner) and ("const" in inner or is_list(inner.get("enum"))):
@@ -98,14 +96,19 @@ def _find_tags(root: Mapping[str, Any], schema: Any, value: Mapping[str, Any]) -
 
 def suggest_exclusive_keys(root: Mapping[str, Any], alternatives: Sequence[Json]) -> str:
     """Return a hint on which keys exclude each other, if each alternative requires some that no other requires."""
-    resolved = [
-        find_target(root, each["$ref"]) if is_mapping(each) and "$ref" in each else each for each in alternatives
-    ]
-    required: list[Json] = [each.get("required") if is_mapping(each) else None for each in resolved]
+    required = [_get_keyword(root, each, "required") for each in alternatives]
     keys_of = [[str(key) for key in keys] if is_list(keys) else [] for keys in required]
     count = Counter(key for keys in keys_of for key in set(keys))
     own = [[json.dumps(key, ensure_ascii=False) for key in keys if count[key] == 1] for keys in keys_of]
     return f"; send only {' or '.join(' with '.join(keys) for keys in own)}" if own and all(own) else ""
+
+
+def _get_keyword(root: Mapping[str, Any], schema: Any, keyword: str) -> Json:
+    """Return the value of a keyword of a schema, or of the schema that it refers to; None if there is none."""
+    if is_mapping(schema) and "$ref" in schema:
+        schema = find_target(root, schema["$ref"])
+    value: Json = schema.get(keyword) if is_mapping(schema) else None
+    return value
 
 
 def suggest_patterns(holder: Json) -> str:

@@ -137,28 +137,27 @@ class Runs:
         if not is_turn:
             return False
         try:
-            return await self._work(name, task, tool)
+            return await self._work(name, task, known, find_duration(tool))
         finally:
             self._turns.leave(task.tool)
 
-    async def _work(self, name: str, before: Task, tool: Tool | None) -> bool:
-        known = "" if tool is None else tool.name
-        holder, lease_name, seconds = secrets.token_hex(8), f"task:{name}", find_duration(tool)
+    async def _work(self, name: str, before: Task, tool: str, seconds: float) -> bool:
+        holder, lease_name = secrets.token_hex(8), f"task:{name}"
         if not await self._store.hold(lease_name, holder, seconds):
             return False
         try:
             with self._renewer.keep(lease_name, holder, seconds) as lease:
                 task = await self._take(name, holder)
                 if task is not None and before.run is not None:
-                    count_death(known, is_retried=not task.is_over)
+                    count_death(tool, is_retried=not task.is_over)
                     if task.is_given_up:
                         log().error(
                             "a task of %s was given up after %d deaths of its process; the command `tasks` lists it",
-                            known,
+                            tool,
                             task.deaths,
                         )
                 if task is not None and not task.is_over:
-                    record_age(known, task.updated - before.updated)
+                    record_age(tool, task.updated - before.updated)
                     attempt = _Attempt(task, lease, _start_call_state(task, self._find_sent(task)))
                     await self._run(attempt, self._make_request(attempt))
         finally:

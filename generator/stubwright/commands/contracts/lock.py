@@ -11,7 +11,6 @@ from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError, print_import, report, write_err, write_note, write_out
 from stubwright.commands.shared.options import CommandParser, declare
-from stubwright.diagnostics.printers.json import format_ascii
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -81,6 +80,8 @@ def _lock(arguments: argparse.Namespace) -> int:
     written: dict[str, _Written] = {}
     status = max([status, *(_lock_one(target, arguments, written) for target in targets)])
     if arguments.format == "json":
+        from stubwright.diagnostics.printers.json import format_ascii
+
         write_out(format_ascii([{"file": file, **asdict(row)} for file, row in written.items()]))
     return status
 

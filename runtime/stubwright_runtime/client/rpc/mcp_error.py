@@ -97,23 +97,21 @@ class UrlElicitationRequired(MCPError):
 
 def _adopt_base() -> None:
     """Make the SDK's class a base of `MCPError`, unless it is version 1 of the SDK, which has another class."""
-    base = _find_sdk_class()
+    base = _find_sdk_class("MCPError")
     if base is not None and MCPError.__bases__ == (_Base,):
         MCPError.__bases__ = (base,)
 
 
-def _find_sdk_class() -> type[Exception] | None:
-    """Return the SDK's class, or `None` if the SDK is not loaded, or is version 1."""
-    exceptions = find_loaded(_SDK)
-    return None if exceptions is None else getattr(exceptions, "MCPError", None)
+def _find_sdk_class(name: str) -> type[Exception] | None:
+    """Return a class of the SDK's exceptions, or `None` if the SDK is not loaded, or lacks it."""
+    return getattr(find_loaded(_SDK), name, None)
 
 
 def convert(error: Exception) -> Exception:
     """Return an `MCPError` for an exception of the SDK's class (version 1: `McpError`), or the same exception."""
     if isinstance(error, MCPError):
         return error
-    loaded = find_loaded(_SDK)
-    if type(error) not in (getattr(loaded, "MCPError", None), getattr(loaded, "McpError", None)):
+    if type(error) not in (_find_sdk_class("MCPError"), _find_sdk_class("McpError")):
         return error
     given: ErrorData = getattr(error, "error")  # noqa: B009 - the class is not imported here
     return MCPError.from_error_data(given).with_traceback(error.__traceback__)
