@@ -13,6 +13,7 @@ import pytest
 
 from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports.bounds import Bounds
+from stubwright_runtime.client.transports.direct import DirectTransport
 from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.http import calls
 from stubwright_runtime.values import certificates
@@ -34,6 +35,7 @@ async def _ignore(*_: object) -> dict[str, Any]:
 def test_clients_share_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[object] = []
     monkeypatch.setattr(httpx2.AsyncHTTPTransport, "__init__", lambda _, verify, **options: given.append(verify))
+    monkeypatch.setattr(DirectTransport, "__init__", lambda _, context: given.append(context))
     hear: Any = _ignore
     transport = HttpTransport("https://localhost/mcp", {}, Bounds())
     asyncio.run(transport.open(RpcConnection(transport, Bounds(), _ignore, hear)))

@@ -28,16 +28,18 @@ class SettingError(OSError):
     """A setting of the environment for the network cannot be used, so that no client for HTTP can be made."""
 
 
-def check_proxies() -> None:
+def check_proxies() -> bool:
     """Check the proxies of the environment, which a client for HTTP sets up at its start, whatever it asks for later.
+
+    Returns:
+        Whether there are any.
 
     Raises:
         SettingError: One of them is not a URL, is of a kind that is not known, or its package is missing.
     """
     proxies = getproxies()
-    for kind in ("http", "https", "all"):
-        if not (proxy := proxies.get(kind)):
-            continue
+    given = {kind: proxies[kind] for kind in ("http", "https", "all") if proxies.get(kind)}
+    for kind, proxy in given.items():
         shown = _show_proxy(proxy)
         if shown is None:  # not shown: a password may be in it
             raise SettingError(f"the proxy in the environment variable {kind}_proxy is not a URL")
@@ -46,6 +48,7 @@ def check_proxies() -> None:
             raise SettingError(f"the proxy {shown} of the environment is none of {', '.join(_PROXY_SCHEMES)}")
         if scheme.startswith("socks") and find_spec("socksio") is None:
             raise SettingError(f"the proxy {shown} of the environment needs `pip install 'httpx2[socks]'`")
+    return bool(given)
 
 
 def describe(error: BaseException, otherwise: str | None = None, *, url: str | None = None) -> str:

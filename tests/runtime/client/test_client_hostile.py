@@ -29,6 +29,7 @@ from stubwright_runtime.client.features.live import list_prompts, list_resource_
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
 from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports.bounds import Bound, Bounds, TooLargeError
+from stubwright_runtime.client.transports.direct import DirectTransport
 from stubwright_runtime.client.transports.events import EventParser
 from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.models.base import Model
@@ -740,7 +741,7 @@ async def test_a_batch_keeps_the_headers_of_its_response(monkeypatch: pytest.Mon
         headers = {"Content-Type": "application/json", "Mcp-Session-Id": "s"}
         return httpx2.Response(200, headers=headers, content=b'[{"jsonrpc":"2.0","id":1,"result":{}}]', request=request)
 
-    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
+    monkeypatch.setattr(DirectTransport, "handle_async_request", answer)
     transport = HttpTransport("http://localhost/mcp", {}, Bounds(None))
     connection = RpcConnection(transport, Bounds(None), _answer_nothing, _hear_nothing)
     await connection.open()

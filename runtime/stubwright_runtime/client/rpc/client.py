@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from ...mcp.parameter_headers import encode_value, find_invalid_keyword, list_mirrored, make_headers
 from ...observability.logs import log
-from ..transports.completion import complete_result
-from ..transports.leniency import find_crowded, repair_fields
+from ..transports.leniency import complete_result, find_crowded, repair_fields
 from ..transports.unreadable import UnreadableError
 from .connection import RpcConnection
 from .mcp_error import MCPError

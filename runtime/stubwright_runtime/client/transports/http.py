@@ -93,6 +93,8 @@ class HttpTransport:
         self._bounds = bounds
         self._auth = auth
         self._client: httpx2.AsyncClient | None = None
+        self._parsed_url = httpx2.URL(url)
+        self._base_headers: dict[str, str] = {}
         self._connection: RpcConnection | None = None
         self._sessions = Sessions(self)
         self._listening: asyncio.Task[None] | None = None
@@ -117,13 +119,17 @@ class HttpTransport:
         """
         self._connection = connection
         try:
-            check_proxies()
-            timeout = httpx2.Timeout(_SECONDS, read=None)
+            has_proxy = check_proxies()
             self._client = httpx2.AsyncClient(
-                headers=dict(self._headers), timeout=timeout, auth=self._auth, verify=share_tls_context()
+                headers=dict(self._headers),
+                timeout=httpx2.Timeout(_SECONDS, read=None),
+                auth=self._auth,
+                verify=share_tls_context(),
+                transport=None if has_proxy else _make_direct_transport(),
             )
         except SettingError as error:
             raise Unreachable(self.name, f"cannot be reached: {error}") from None
+        self._base_headers = dict(self._client.headers.items())
 
     async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None, /) -> None:
         """Send a message, and wait for the response to a request.
@@ -183,8 +189,13 @@ class HttpTransport:
             name = (message.get("params") or {}).get(_NAMES.get(method, ""))
             if isinstance(name, str):
                 own["mcp-name"] = encode_value(name)
-        content = None if message is None else to_json(message, inf_nan_mode="null")
-        return self._client.build_request(verb, self.url, content=content, headers={**own, **headers})
+        return httpx2.Request(
+            verb,
+            self._parsed_url,
+            headers={**self._base_headers, **own, **headers},
+            cookies=self._client.cookies or None,
+            content=None if message is None else to_json(message, inf_nan_mode="null"),
+        )
 
     async def post(self, message: Mapping[str, Any]) -> None:
         """Send a notification or a response. Failures are logged."""
@@ -472,6 +483,15 @@ class _Exchange:
         if "id" not in message or ("error" in message and message["id"] is None):
             return False
         return str(message["id"]) != self._key
+
+
+def _make_direct_transport() -> httpx2.AsyncBaseTransport | None:
+    """Return a transport in place of httpx2's own; `None` without httptools, from the extra `server`."""
+    try:
+        from .direct import DirectTransport
+    except ImportError:
+        return None
+    return DirectTransport(share_tls_context())
 
 
 def _is_json(data: bytes) -> bool:

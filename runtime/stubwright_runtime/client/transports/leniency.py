@@ -1,4 +1,4 @@
-"""Messages that are cut to a few entries, to detect invalid ones at little cost.
+"""Results with missing fields, or with very many entries.
 
 pydantic reports every invalid entry of a list in some kilobytes, so that half a megabyte of `5,5,5` becomes a gigabyte.
 """
@@ -9,13 +9,33 @@ import random
 from itertools import islice
 from typing import Any, Final
 
-from ...values.json import Json
+from ...values.json import Json, is_mapping
 from .bounds import MOST_BLOCKS
 
 _ITEMS: Final = 128
 _KEYS: Final = 1024  # no object of MCP's own has more; maps have, and there each value is like the others
 _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
 """Keys whose values MCP does not restrict."""
+
+
+def complete_result(result: dict[str, Any]) -> None:
+    """Add the defaults to a result in place.
+
+    - `resultType` is "complete" (MCP 2026-07-28, schema, `Result`). Older revisions ignore it.
+    - `content` is empty if there is `structuredContent` (`CallToolResult`).
+    - An `isError` of null is removed (`CallToolResult`).
+    - The `type` of an `inputSchema` is "object" (`Tool`).
+    """
+    result.setdefault("resultType", "complete")
+    if "structuredContent" in result:
+        result.setdefault("content", [])
+    if result.get("isError", False) is None:
+        del result["isError"]
+    tools: Json = result.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        schema: Json = tool.get("inputSchema") if is_mapping(tool) else None
+        if isinstance(schema, dict):
+            schema.setdefault("type", "object")
 
 
 def drop_invalid_fields(value: Json) -> Json:

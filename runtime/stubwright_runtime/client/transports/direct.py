@@ -1,0 +1,353 @@
+"""HTTP/1.1 over connections of asyncio, parsed in C by httptools.
+
+httpx2's own transport, which takes several times as much CPU for a small request, serves proxies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import select
+import sys
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+import httptools
+import httpx2
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator
+
+_MOST_CONNECTIONS: Final = 100
+"""The limits of httpx2 (`httpx2.Limits`), as are the next two."""
+
+_MOST_IDLE: Final = 20
+_IDLE_SECONDS: Final = 5.0
+
+_MOST_HEAD: Final = 100 * 1024
+"""Bytes of a response before its body, the limit of httpcore2."""
+
+_MOST_BUFFERED: Final = 256 * 1024
+"""Bytes of a body that wait to be read before the connection is paused."""
+
+
+class DirectTransport(httpx2.AsyncBaseTransport):
+    """Connections to servers without a proxy."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        """Prepare a transport; `context` is for `https`."""
+        context.set_alpn_protocols(["http/1.1"])
+        self._context = context
+        self._idle: list[_Connection] = []
+        self._free = asyncio.Semaphore(_MOST_CONNECTIONS)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, and return the response when its head has arrived.
+
+        Raises:
+            httpx2.TransportError: The server cannot be reached, or its response is not valid HTTP.
+        """
+        timeout = request.extensions.get("timeout", {})
+        body = await request.aread()
+        if self._free.locked():
+            try:
+                await asyncio.wait_for(self._free.acquire(), timeout.get("pool"))
+            except TimeoutError as error:
+                raise httpx2.PoolTimeout("all connections are in use") from error
+        else:
+            await self._free.acquire()
+        connection: _Connection | None = None
+        try:
+            connection = self._find_idle(request.url) or await self._connect(request.url, timeout.get("connect"))
+            await connection.send(_write_head(request), body, timeout.get("write"))
+        except BaseException:
+            self.release(connection)
+            raise
+        return httpx2.Response(
+            connection.status,
+            headers=connection.headers,
+            stream=_Body(self, connection),
+            extensions={"http_version": b"HTTP/" + connection.version, "reason_phrase": connection.reason},
+        )
+
+    async def aclose(self) -> None:
+        """Close the idle connections."""
+        while self._idle:
+            self._idle.pop().close()
+        await asyncio.sleep(0)  # the event loop closes their sockets
+
+    def release(self, connection: _Connection | None) -> None:
+        """Return a connection to the pool, or close it if it cannot be used again."""
+        self._free.release()
+        if connection is not None:
+            if connection.is_reusable and len(self._idle) < _MOST_IDLE:
+                connection.since = time.monotonic()
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+    def _find_idle(self, url: httpx2.URL) -> _Connection | None:
+        origin, oldest = (url.scheme, url.host, url.port), time.monotonic() - _IDLE_SECONDS
+        for connection in reversed(self._idle):
+            if connection.origin == origin:
+                self._idle.remove(connection)
+                if connection.since > oldest and connection.is_reusable and not connection.has_input():
+                    return connection
+                connection.close()
+        return None
+
+    async def _connect(self, url: httpx2.URL, seconds: float | None) -> _Connection:
+        origin = (url.scheme, url.host, url.port)
+        is_tls = url.scheme == "https"
+        host = url.raw_host.decode("ascii")
+        try:
+            async with asyncio.timeout(seconds):
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    lambda: _Connection(origin),
+                    host,
+                    url.port or (443 if is_tls else 80),
+                    ssl=self._context if is_tls else None,
+                    server_hostname=host if is_tls else None,
+                    happy_eyeballs_delay=0.25,
+                )
+        except TimeoutError as error:
+            raise httpx2.ConnectTimeout("no connection in time") from error
+        except OSError as error:
+            raise httpx2.ConnectError(str(error)) from _find_system_error(error)
+        return connection
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, and the response that it receives.
+
+    Attributes:
+        origin: The scheme, the host and the port.
+        since: When it became idle, by the monotonic clock.
+        status: The status of the response.
+        version: Its version of HTTP, such as `1.1`.
+        reason: Its reason phrase.
+        headers: Its headers.
+        is_complete: Whether all of the response has arrived.
+        failure: The error that ended the connection; `None` without one.
+    """
+
+    def __init__(self, origin: tuple[str, str, int | None]) -> None:
+        self.origin = origin
+        self.since = 0.0
+        self.failure: httpx2.TransportError | None = None
+        self._transport: Any = None
+        self._is_paused = False
+        self._is_writable = True
+        self._waiter: asyncio.Future[None] | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._start()
+        self.is_complete = True
+
+    def _start(self) -> None:
+        self.status = 0
+        self.version = b"1.1"
+        self.reason = b""
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.is_complete = False
+        self._has_head = False
+        self._ends_with_connection = True
+        self._keeps_alive = False
+        self._head_size = 0
+        self._pieces: deque[bytes] = deque()
+        self._buffered = 0
+
+    @property
+    def is_reusable(self) -> bool:
+        """True if another request can be sent."""
+        return self.is_complete and self._keeps_alive and self.failure is None and not self._transport.is_closing()
+
+    def has_input(self) -> bool:
+        """Return whether the server has closed an idle connection or sent data on it."""
+        socket = self._transport.get_extra_info("socket")
+        if sys.platform == "win32":
+            return bool(select.select([socket], [], [], 0)[0])
+        poll = select.poll()
+        poll.register(socket.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
+    async def send(self, head: bytes, body: bytes, seconds: float | None) -> None:
+        """Send a request and wait for the head of its response. `seconds` limits the time to send.
+
+        Raises:
+            httpx2.TransportError: There is none.
+        """
+        self._start()
+        self._transport.write(head + body)
+        if not self._is_writable:
+            try:
+                async with asyncio.timeout(seconds):
+                    while not (self._is_writable or self._has_head or self.failure):
+                        await self.wait()
+            except TimeoutError as error:
+                raise httpx2.WriteTimeout("the request was not read in time") from error
+        while not self._has_head:
+            if self.failure is not None:
+                raise self.failure
+            await self.wait()
+
+    async def wait(self) -> None:
+        """Wait until something arrives, or can be sent again."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def take(self) -> bytes:
+        """Remove and return the bytes of the body so far."""
+        data = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._buffered = 0
+        if self._is_paused:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return data
+
+    def close(self) -> None:
+        """Close the connection without sending the rest."""
+        self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Store the connection."""
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Parse incoming bytes."""
+        if self.is_complete:  # otherwise it would be part of the next response
+            self._fail(httpx2.RemoteProtocolError("the server sent more than its response"))
+            return
+        if not self._has_head:
+            self._head_size += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail(httpx2.RemoteProtocolError(f"the response is not valid HTTP: {error}"))
+        else:
+            if not self._has_head and self._head_size > _MOST_HEAD:
+                self._fail(httpx2.RemoteProtocolError(f"the response has more than {_MOST_HEAD:,} bytes of headers"))
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Complete a response that ends with its connection; fail any other that is not complete."""
+        if self._has_head and self._ends_with_connection and error is None:
+            self.is_complete = True
+        if not self.is_complete and self.failure is None:
+            if error is not None:
+                self.failure = httpx2.ReadError(str(error))
+                self.failure.__cause__ = error
+            elif self._has_head:
+                self.failure = httpx2.RemoteProtocolError(
+                    "peer closed connection without sending complete message body"
+                )
+            else:
+                self.failure = httpx2.RemoteProtocolError("Server disconnected without sending a response.")
+        self._keeps_alive = False
+        self._wake()
+
+    def pause_writing(self) -> None:
+        """Record that the connection takes no more bytes."""
+        self._is_writable = False
+
+    def resume_writing(self) -> None:
+        """Record that it takes bytes again."""
+        self._is_writable = True
+        self._wake()
+
+    def on_message_begin(self) -> None:
+        """Refuse a second response; httptools reports an exception as an error of the parser."""
+        if self.is_complete:
+            raise ValueError("the server sent more than its response")
+
+    def on_status(self, reason: bytes) -> None:
+        """Store the reason phrase."""
+        self.reason += reason
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Store a header; trailers are ignored."""
+        if not self._has_head:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Make the head available, unless the response is informational (RFC 9110, 15.2)."""
+        status = self._parser.get_status_code()
+        if status < 200:
+            self.headers, self.reason = [], b""
+            return
+        self.status = status
+        self.version = self._parser.get_http_version().encode()
+        self._keeps_alive = self._parser.should_keep_alive()
+        names = {name.lower() for name, _ in self.headers}
+        self._ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
+        self._has_head = True
+
+    def on_body(self, data: bytes) -> None:
+        """Store a piece of the body. Too many unread bytes pause the connection."""
+        self._pieces.append(data)
+        self._buffered += len(data)
+        if self._buffered > _MOST_BUFFERED and not self._is_paused and not self._transport.is_closing():
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def on_message_complete(self) -> None:
+        """Complete the response."""
+        self.is_complete = self._has_head
+
+    def _fail(self, error: httpx2.TransportError) -> None:
+        self.failure = error
+        self._transport.abort()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The body of a response, as it arrives."""
+
+    def __init__(self, transport: DirectTransport, connection: _Connection) -> None:
+        self._transport = transport
+        self._connection: _Connection | None = connection
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        connection = self._connection
+        while connection is not None:
+            if data := connection.take():
+                yield data
+            elif connection.is_complete:
+                return
+            elif connection.failure is not None:
+                raise connection.failure
+            else:
+                await connection.wait()
+
+    async def aclose(self) -> None:
+        """End the use of the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._transport.release(connection)
+
+
+def _find_system_error(error: OSError) -> OSError:
+    """Return the first system error of several addresses; asyncio joins their messages into one."""
+    match = re.search(r"\[Errno (\d+)\]", str(error))
+    if error.errno is not None or match is None:
+        return error
+    return OSError(int(match[1]), os.strerror(int(match[1])))
+
+
+def _write_head(request: httpx2.Request) -> bytes:
+    headers = request.headers.raw
+    lines = [b"%b %b HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
+    lines += [b"%b: %b" % header for header in headers]
+    head = b"\r\n".join([*lines, b"", b""])
+    if not head.count(b"\n") == head.count(b"\r") == len(headers) + 2 or b"\0" in head:
+        raise httpx2.LocalProtocolError("a header has a line break or a null character")
+    return head

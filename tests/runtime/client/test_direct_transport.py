@@ -1,0 +1,268 @@
+"""Connections without a proxy behave as those of httpx2, whatever a server sends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+import httpx2
+import pytest
+
+from stubwright_runtime.client.transports import direct
+from stubwright_runtime.client.transports.direct import DirectTransport
+from stubwright_runtime.values.certificates import make_tls_context
+from tls import make_certificate
+
+pytestmark = pytest.mark.anyio
+
+_HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+
+RESPONSES: Final = {
+    "length": _HEAD + b"Content-Length: 5\r\n\r\nhello",
+    "empty": _HEAD + b"Content-Length: 0\r\n\r\n",
+    "chunks": _HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n",
+    "trailers": _HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Late: yes\r\n\r\n",
+    "until the end": _HEAD + b"\r\nhello",
+    "closing": _HEAD + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello",
+    "HTTP/1.0": b"HTTP/1.0 200 OK\r\n\r\nhello",
+    "no content": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "accepted": b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n",
+    "hints": b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + _HEAD + b"Content-Length: 2\r\n\r\nok",
+    "no phrase": b"HTTP/1.1 599\r\nContent-Length: 2\r\n\r\nno",
+    "two of a name": _HEAD + b"Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Length: 2\r\n\r\nok",
+    "offers an upgrade": _HEAD + b"Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nok",
+    "compressed": _HEAD + b"Content-Encoding: gzip\r\nContent-Length: 25\r\n\r\n"
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbH\xcd\xc9\xc9\x07\x00\x86\xa6\x106\x05\x00\x00\x00",
+    "short": _HEAD + b"Content-Length: 9\r\n\r\nhello",
+    "half a chunk": _HEAD + b"Transfer-Encoding: chunked\r\n\r\n9\r\nhello",
+    "half a head": b"HTTP/1.1 200 OK\r\nContent-Type: te",
+    "nothing": b"",
+    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+    "wrong chunk": _HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+    "wrong length": _HEAD + b"Content-Length: five\r\n\r\nhello",
+    "switches": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello",
+    "endless head": b"HTTP/1.1 200 OK\r\n" + b"X-Header: some value\r\n" * 10_000,
+}
+
+
+@asynccontextmanager
+async def serving(
+    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], **options: object
+) -> AsyncIterator[str]:
+    """Run a server that answers with bytes; yield its URL."""
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, **options)  # type: ignore[arg-type]
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    finally:
+        server.close()
+
+
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    """Return a request with `Content-Length`; empty at the end of the connection."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    return head + await reader.readexactly(length)
+
+
+async def ask(transport: httpx2.AsyncBaseTransport, url: str) -> object:
+    """Return the status, the headers and the body of a response, or the kind of error."""
+    async with httpx2.AsyncClient(transport=transport, timeout=10) as client:
+        try:
+            response = await client.post(url, content=b"{}")
+        except httpx2.TransportError as error:
+            return httpx2.RemoteProtocolError if isinstance(error, httpx2.NetworkError) else type(error)
+        return response.status_code, response.reason_phrase, response.headers.multi_items(), response.content
+
+
+@pytest.mark.parametrize(("name", "size"), [*product(RESPONSES, [1, 7, 1_000_000])])
+async def test_a_response_is_read_as_httpx2_reads_it(name: str, size: int) -> None:
+    said = RESPONSES[name]
+    if size == 1 and len(said) > 1000:
+        pytest.skip("a long response in single bytes shows nothing more")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        with suppress(ConnectionError):
+            for start in range(0, len(said), size):
+                writer.write(said[start : start + size])
+                await writer.drain()
+                await asyncio.sleep(0)
+        writer.close()
+
+    async with serving(answer) as url:
+        assert await ask(DirectTransport(make_tls_context()), url) == await ask(httpx2.AsyncHTTPTransport(), url)
+
+
+@pytest.mark.parametrize("more", [b"", RESPONSES["length"], b"x"])
+async def test_a_connection_is_kept_if_nothing_follows_its_response(more: bytes) -> None:
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while not reader.at_eof():
+            try:
+                await read_request(reader)
+            except asyncio.IncompleteReadError:
+                break
+            writer.write(RESPONSES["length"] + more)
+        writer.close()
+
+    async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+        for _ in range(3):
+            assert (await client.post(url, content=b"{}")).text == "hello"
+            await asyncio.sleep(0.01)
+    assert connections == (3 if more else 1)
+
+
+async def test_an_idle_connection_that_the_server_closed_is_not_used() -> None:
+    closed = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(RESPONSES["length"])
+        await writer.drain()
+        await asyncio.sleep(0.01)
+        writer.close()
+        closed.set()
+
+    async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+        for _ in range(3):
+            assert (await client.post(url, content=b"{}")).text == "hello"
+            await closed.wait()  # the client has not seen the end yet
+            closed.clear()
+
+
+async def test_a_response_that_nobody_reads_stops_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server sends as much as fits into the buffers, and the rest when the client reads."""
+    monkeypatch.setattr(direct, "_MOST_BUFFERED", 1000)
+    size = 20_000_000
+    sent = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await read_request(reader)
+        writer.write(_HEAD + b"Content-Length: %d\r\n\r\n" % size)
+        while sent < size:
+            writer.write(b"x" * 100_000)
+            await writer.drain()
+            sent += 100_000
+        writer.close()
+
+    async with (
+        serving(answer) as url,
+        httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client,
+        client.stream("POST", url, content=b"{}") as response,
+    ):
+        before = -1
+        while before != sent:
+            before = sent
+            await asyncio.sleep(0.05)
+        assert sent < size / 2
+        assert len(await response.aread()) == size
+
+
+async def test_a_large_request_gets_the_answer_that_comes_before_its_end() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.close()
+
+    async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+        assert (await client.post(url, content=b"x" * 50_000_000)).status_code == 413
+
+
+async def test_times_are_limited() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    timeout = httpx2.Timeout(None, write=0.01)
+    transport = DirectTransport(make_tls_context())
+    async with serving(answer) as url, httpx2.AsyncClient(transport=transport, timeout=timeout) as client:
+        with pytest.raises(httpx2.WriteTimeout):
+            await client.post(url, content=b"x" * 50_000_000)
+
+
+async def test_as_many_connections_are_open_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "_MOST_CONNECTIONS", 1)
+    may_answer = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        await may_answer.wait()
+        writer.write(RESPONSES["closing"])
+        writer.close()
+
+    transport = DirectTransport(make_tls_context())
+    timeout = httpx2.Timeout(None, pool=0.01)
+    async with serving(answer) as url, httpx2.AsyncClient(transport=transport, timeout=timeout) as client:
+        first = asyncio.create_task(client.post(url, content=b"{}"))
+        await asyncio.sleep(0)
+        with pytest.raises(httpx2.PoolTimeout):
+            await client.post(url, content=b"{}")
+        may_answer.set()
+        assert (await first).text == (await client.post(url, content=b"{}")).text == "hello"
+
+
+async def test_a_cancelled_request_closes_its_connection() -> None:
+    asked, closed = asyncio.Event(), asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        asked.set()
+        assert await reader.read() == b""
+        closed.set()
+        writer.close()
+
+    async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+        call = asyncio.create_task(client.post(url, content=b"{}"))
+        await asked.wait()
+        call.cancel()
+        await closed.wait()
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\nb", "a\rb", "a\0b"])
+async def test_a_header_cannot_begin_another(value: str) -> None:
+    async with (
+        serving(lambda _reader, writer: writer.drain()) as url,
+        httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client,
+    ):
+        with pytest.raises(httpx2.LocalProtocolError):
+            await client.post(url, content=b"{}", headers={"X-Own": value})
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"), [("http://localhost:9/", ConnectionRefusedError), ("http://x.invalid/", OSError)]
+)
+async def test_an_error_of_the_system_is_its_cause(url: str, kind: type[OSError]) -> None:
+    async with httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+        with pytest.raises(httpx2.ConnectError) as raised:
+            await client.post(url, content=b"{}")
+    assert isinstance(raised.value.__cause__, kind)
+    assert raised.value.__cause__.errno
+
+
+async def test_tls_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context, certificate = make_certificate(tmp_path)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(RESPONSES["length"])
+        writer.close()
+
+    async with serving(answer, ssl=context) as url:
+        url = url.replace("http://127.0.0.1", "https://localhost")
+        async with httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+            with pytest.raises(httpx2.ConnectError, match="self-signed"):
+                await client.post(url, content=b"{}")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        async with httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+            assert (await client.post(url, content=b"{}")).text == "hello"
+            with pytest.raises(httpx2.ConnectError, match="127"):
+                await client.post(url.replace("localhost", "127.0.0.1"), content=b"{}")
