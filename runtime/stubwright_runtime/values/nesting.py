@@ -5,14 +5,14 @@ Imports nothing, since servers and clients both need it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
+from typing import Any, Final
 
 DEEPEST: Final = 192
 """Levels of objects and arrays. The SDK reads messages of 201 levels; its writers end a connection at 256. In a message
 a value is at most seven levels deep: the `_meta` of a resource in a block of a prompt's message."""
+
+
+_CONTAINERS: Final = (dict, list, tuple)
 
 
 class DepthError(ValueError):
@@ -35,20 +35,14 @@ def is_too_deep(value: Any, text: str | None = None, size: int | None = None) ->
         return False
     if text is not None and text.count("{") + text.count("[") <= DEEPEST:
         return False
-    if not _holds(value):
-        return False
-    level = [value]
+    level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(DEEPEST):
+        if not level:
+            return False
         level = [
             below
             for container in level
             for below in (container.values() if isinstance(container, dict) else container)
-            if _holds(below)
+            if isinstance(below, _CONTAINERS)
         ]
-        if not level:
-            return False
-    return True
-
-
-def _holds(value: object) -> TypeIs[dict[Any, Any] | list[Any] | tuple[Any, ...]]:
-    return isinstance(value, dict | list | tuple)
+    return bool(level)

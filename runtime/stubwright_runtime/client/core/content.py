@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import is_
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
@@ -26,6 +27,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _WRONG: Final = "is not what MCP says"
 _DATA: Final = frozenset({"data", "blob"})
 """Fields of blocks that are base64, which has no characters to clean."""
+
+_PLAIN: Final = (bool, int, float)
 
 _MOST_PROBLEMS: Final = 20
 """The most problems of one result that a message lists."""
@@ -174,6 +177,8 @@ class _Sanitizer:
             text = clean(value)
             self.count += text != value
             return text
+        if value is None or isinstance(value, _PLAIN):
+            return value
         if isinstance(value, BaseModel):
             return self._model(value)
         if is_mapping(value):
@@ -181,11 +186,12 @@ class _Sanitizer:
             return value if all(entries.get(key, entries) is below for key, below in value.items()) else entries
         if is_list(value):
             items = [self.clean(below) for below in value]
-            return value if all(item is other for item, other in zip(items, value, strict=True)) else items
+            return value if all(map(is_, items, value)) else items
         return value
 
     def _model(self, model: BaseModel) -> BaseModel:
-        old = {name: value for name, value in model.__dict__.items() if name not in _DATA}
-        new = {name: self.clean(value) for name, value in old.items()}
-        changed = {name: value for name, value in new.items() if value is not old[name]}
+        changed = {}
+        for name, value in model.__dict__.items():
+            if value is not None and name not in _DATA and (new := self.clean(value)) is not value:
+                changed[name] = new
         return model.model_copy(update=changed) if changed else model

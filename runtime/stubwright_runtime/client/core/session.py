@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -89,9 +89,9 @@ class Session:
         self.in_flight.check_open()
         return self._client
 
-    @property
+    @cached_property
     def modern(self) -> bool:
-        """True if the connection speaks a revision without a handshake (from 2026-07-28 on)."""
+        """True if the open connection speaks a revision without a handshake (from 2026-07-28 on)."""
         return Revision.from_date(self.client.protocol_version).has("stateless")
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
@@ -244,11 +244,14 @@ class Session:
             UrlElicitationRequired: No one can be asked, declined, or was asked too often.
             BaseException: What the handler raised, where failures are retained.
         """
+        if self._failures is None:
+            return await self._send_until_visited(request, result, options, read, is_asked_in)
         try:
             answer: _Result | MCPError = await self._send_until_visited(request, result, options, read, is_asked_in)
         except MCPError as error:
             answer = error
-        failure = self._find_failure(answer.error if isinstance(answer, MCPError) else answer)
+        shown = answer.error if isinstance(answer, MCPError) else answer
+        failure = self._failures.pop(shown.model_dump_json())
         try:
             if failure is not None:
                 raise failure  # here, so that its own cause and context stay
@@ -256,7 +259,7 @@ class Session:
                 raise answer
             return answer
         finally:
-            del answer, failure  # the traceback of an error holds this frame, and with it the arguments
+            del answer, failure, shown  # the traceback of an error holds this frame, and with it the arguments
 
     async def _send_until_visited(
         self,
@@ -279,12 +282,6 @@ class Session:
                 if number == _URL_ATTEMPTS or open_urls is None or not await open_urls(typed.elicitations):
                     raise typed from None
         raise AssertionError
-
-    def _find_failure(self, answer: BaseModel) -> BaseException | None:
-        """Return the handler's exception that an answer refers to, if the server is in this process and keeps it."""
-        if not self._failures:
-            return None
-        return self._failures.pop(answer.model_dump_json())
 
     async def _send(
         self,
@@ -332,7 +329,8 @@ class Session:
         self, options: Options, seconds: float | None, send: Callable[[], Awaitable[_T]], is_asked_in: bool = True
     ) -> _T:
         """Limit the time and the size of a response, and translate the errors of invalid responses."""
-        with bound_answers(options.max_result_bytes) as bound:
+        bound = Bound(options.max_result_bytes)
+        with bound_answers(bound):
             try:
                 async with self.in_flight.request(seconds, is_asked_in=is_asked_in):
                     try:

@@ -5,14 +5,11 @@ The bound of a request travels in a `contextvars` variable to the code that read
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
+from ...values.contexts import ContextValue
 
 MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
 """Default limit for the bytes of a message: the largest size of a manifest. Honest results have passed 1 MiB."""
@@ -62,19 +59,9 @@ class Bound:
             raise TooLargeError(message, size, self.most)
 
 
-@contextmanager
-def bound_answers(most: int | None) -> Generator[Bound, None, None]:
-    """Bound the answers to the requests that are sent in the block; yields the bound, which shows whether it held.
-
-    Args:
-        most: Bytes after decoding; `None` for no bound.
-    """
-    bound = Bound(most)
-    token = _OF_REQUEST.set(bound)
-    try:
-        yield bound
-    finally:
-        _OF_REQUEST.reset(token)
+def bound_answers(bound: Bound) -> ContextValue[Bound | None]:
+    """Bound the answers to the requests that are sent in the block."""
+    return ContextValue(_OF_REQUEST, bound)
 
 
 @dataclass(slots=True)

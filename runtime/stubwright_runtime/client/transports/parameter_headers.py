@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mcp_types import HEADER_MISMATCH
+
 from ...in_process import InProcessServer
 from ...mcp.revisions import Revision
 from ...mcp.vocabulary import MAX_SAFE_INTEGER
 from ...observability.logs import log
 from ...values.json import Json, is_mapping
 from ..features.list_pages import fetch_pages
+from ..rpc.connection import RpcConnection
+from ..rpc.mcp_error import MCPError
+from ..rpc.requests import Requests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -49,10 +54,6 @@ class ParameterHeaders:
         Raises:
             ValueError: A mirrored integer is beyond ±(2^53 - 1) (SEP-2243).
         """
-        from mcp_types import HEADER_MISMATCH
-
-        from ..rpc.mcp_error import MCPError
-
         has_header = self._declared.get(tool.name)
         if has_header is None:
             has_header = self._declared[tool.name] = _has_header(tool.definition["inputSchema"])
@@ -73,8 +74,6 @@ class ParameterHeaders:
 
     def _mirrors(self) -> bool:
         """Return whether calls have headers: over HTTP only, and from 2026-07-28 on."""
-        from ..rpc.connection import RpcConnection
-
         server: object = self._client.server
         if not self._has_headers:
             return False
@@ -89,9 +88,6 @@ class ParameterHeaders:
         """Make the SDK read the server's list up to the tool, and return whether the tool is listed."""
         import anyio
         from pydantic import ValidationError
-
-        from ..rpc.mcp_error import MCPError
-        from ..rpc.requests import Requests
 
         async def fetch(cursor: str | None) -> ListToolsResult:
             client: Any = self._client
