@@ -7,13 +7,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx2
 import pytest
 
+from stubwright_runtime.client.core.connect_errors import ConnectError
+from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports import direct
+from stubwright_runtime.client.transports.bounds import Bounds
 from stubwright_runtime.client.transports.direct import DirectTransport
+from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.values.certificates import make_tls_context
 from tls import make_certificate
 
@@ -266,3 +270,29 @@ async def test_tls_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             assert (await client.post(url, content=b"{}")).text == "hello"
             with pytest.raises(httpx2.ConnectError, match="127"):
                 await client.post(url.replace("localhost", "127.0.0.1"), content=b"{}")
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy", "no_proxy"])
+async def test_proxies_of_the_environment_are_used(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    targets: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        targets.append((await read_request(reader)).split()[1])
+        writer.write(b"HTTP/1.1 418 I'm a Teapot\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with serving(answer) as url:
+        port = url.split(":")[2].removesuffix("/mcp")
+        monkeypatch.setenv(variable, "*" if variable == "no_proxy" else f"http://127.0.0.1:{port}")
+        target = url if variable == "no_proxy" else "http://example.invalid/mcp"
+        transport = HttpTransport(target, {}, Bounds())
+        connection = RpcConnection(transport, Bounds(), _ignore, _ignore)
+        await connection.open()
+        with pytest.raises(ConnectError, match="418"):
+            await connection.request("initialize", seconds=10)
+        await connection.close()
+    assert targets == [b"/mcp" if variable == "no_proxy" else b"http://example.invalid/mcp"]
+
+
+async def _ignore(*_: object) -> Any:
+    return None
