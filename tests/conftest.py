@@ -22,7 +22,7 @@ import redis_server
 import reporting
 from stubwright.incremental import worker
 from stubwright_runtime.client.core.environment import find_withheld
-from stubwright_runtime.values.certificates import share_tls_context
+from stubwright_runtime.network.certificates import share_tls_context
 
 processes.heed_interrupts()
 

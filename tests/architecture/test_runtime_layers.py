@@ -16,6 +16,7 @@ from stubwright import package_data
 
 LAYERS = (
     ("errors", "extras", "in_process", "lazy", "values"),
+    ("network",),
     ("observability", "models"),
     ("schema", "projection"),
     ("mcp",),

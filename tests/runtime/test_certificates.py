@@ -13,11 +13,11 @@ import pytest
 
 from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports.bounds import Bounds
-from stubwright_runtime.client.transports.direct import DirectTransport
 from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.http import calls
-from stubwright_runtime.values import certificates
-from stubwright_runtime.values.network_errors import SettingError
+from stubwright_runtime.network import certificates
+from stubwright_runtime.network.errors import SettingError
+from stubwright_runtime.network.transport import DirectTransport
 
 
 @pytest.fixture(autouse=True)

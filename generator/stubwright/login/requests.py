@@ -14,8 +14,8 @@ import httpx2
 from stubwright import http
 from stubwright.login.errors import LoginError
 from stubwright_runtime.http.tokens import LOOPBACK
-from stubwright_runtime.values.certificates import share_tls_context
-from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe
+from stubwright_runtime.network.clients import make_http_client
+from stubwright_runtime.network.errors import SettingError, describe
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ class Answer:
 async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
     """Open a client for the requests of one login. Raises LoginError if the environment has an invalid setting."""
     try:
-        check_proxies()
-        client = httpx2.AsyncClient(timeout=_SECONDS, verify=share_tls_context(), follow_redirects=False)
+        client = make_http_client(_SECONDS)
     except SettingError as error:
         raise LoginError(str(error)) from None
     async with client:

@@ -19,15 +19,16 @@ from stubwright.login.errors import LoginError
 from stubwright.recording.copies import LARGEST, Copies, Copy
 from stubwright.recording.encodings import Decoder, EncodingError, decode
 from stubwright.recording.redaction import list_parts
+from stubwright_runtime.network.certificates import share_tls_context
+from stubwright_runtime.network.clients import make_http_client
+from stubwright_runtime.network.errors import SettingError, check_proxies, describe
 from stubwright_runtime.observability.redaction import is_secret_name
 from stubwright_runtime.server.app.loading import StartError
 from stubwright_runtime.server.execution.signals import stop_signals
 from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.heads import Allowlist
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
-from stubwright_runtime.values.certificates import share_tls_context
 from stubwright_runtime.values.event_streams import EventReader
-from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe
 
 if TYPE_CHECKING:
     import socket
@@ -101,7 +102,7 @@ def run(
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
     # Cookies belong to one client and must not be sent for another.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
-    client = httpx2.AsyncClient(timeout=timeout, verify=share_tls_context(), follow_redirects=False, cookies=cookies)
+    client = make_http_client(timeout, cookies=cookies)
     proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say, auth)
     server = GracefulServer(proxy, _GRACE, proxy.end_streams)
     for number in stop_signals():  # uvicorn sends them once more at its end

@@ -25,13 +25,13 @@ import anyio
 import httpx2
 
 from ..errors import ToolError
+from ..network.clients import make_http_client
+from ..network.errors import describe
 from ..observability.logs import log
 from ..observability.redaction import mask
 from ..server.calls.around import find_around
 from ..server.handlers.invalid_arguments import InvalidArguments, LenientHandlers
 from ..server.handlers.lifespan import is_entered
-from ..values.certificates import share_tls_context
-from ..values.network_errors import check_proxies, describe
 from ..values.sanitizing import clean
 from ..values.units import parse_retry_after
 from .requests import SAFE, Api, Binding, OutgoingRequest
@@ -331,14 +331,11 @@ def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
     Raises:
         SettingError: A proxy or the certificates of the environment cannot be used.
     """
-    check_proxies()
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
     # `_sent` bounds a call as a whole. A timeout here would begin
     # again with each read, and an API that drips never ends.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
-    return httpx2.AsyncClient(
-        cookies=jar, follow_redirects=False, timeout=timeout, verify=context or share_tls_context()
-    )
+    return make_http_client(timeout, context, cookies=jar)
 
 
 async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: OutgoingRequest, retries: int) -> Answer:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ..network.certificates import make_tls_context
 from ..observability.logs import log
-from ..values.certificates import make_tls_context
 
 if TYPE_CHECKING:
     import ssl

@@ -18,9 +18,9 @@ import anyio
 import httpx2
 
 from ..errors import ToolError
+from ..network.errors import describe
 from ..observability.logs import log
 from ..values.json import is_mapping
-from ..values.network_errors import describe
 from .requests import grant, is_exchange
 from .subjects import PrincipalCache, find_subject
 

@@ -15,11 +15,11 @@ import httpx2
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
+from ..network.certificates import share_tls_context
+from ..network.errors import check_proxies
 from ..observability.logs import log
 from ..server.core.principal import VerificationUnavailableError
-from ..values.certificates import share_tls_context
 from ..values.json import Json, is_list, is_object
-from ..values.network_errors import check_proxies
 
 _KEPT: Final = 3600.0
 """Seconds for which keys hold without being asked for again."""

@@ -29,10 +29,10 @@ from stubwright_runtime.client.features.live import list_prompts, list_resource_
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
 from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports.bounds import Bound, Bounds, TooLargeError
-from stubwright_runtime.client.transports.direct import DirectTransport
 from stubwright_runtime.client.transports.events import EventParser
 from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.models.base import Model
+from stubwright_runtime.network.transport import DirectTransport
 from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio

@@ -810,7 +810,7 @@ async def _hear_nothing(_method: str, _params: object) -> None:
 )
 async def test_a_proxy_that_cannot_be_used_is_named(proxy: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("all_proxy", proxy)
-    monkeypatch.setattr("stubwright_runtime.values.network_errors.find_spec", lambda _: None)  # no socksio
+    monkeypatch.setattr("stubwright_runtime.network.errors.find_spec", lambda _: None)  # no socksio
     with pytest.raises(Unreachable) as raised:
         async with EchoClient.connect("http://localhost/mcp"):
             pass

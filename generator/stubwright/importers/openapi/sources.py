@@ -17,8 +17,8 @@ from stubwright import http
 from stubwright.importers.openapi.documents import Documents
 from stubwright.importers.reading import DocumentError, SingleFileReader
 from stubwright.project.files import disk
-from stubwright_runtime.values.certificates import share_tls_context
-from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe, find_proxy
+from stubwright_runtime.network.certificates import share_tls_context
+from stubwright_runtime.network.errors import SettingError, check_proxies, describe, find_proxy
 
 if TYPE_CHECKING:
     import httpx2

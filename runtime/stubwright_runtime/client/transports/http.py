@@ -19,9 +19,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import from_json, to_json
 
 from ...mcp.parameter_headers import encode_value
+from ...network.clients import make_http_client
+from ...network.errors import SettingError, describe
 from ...observability.logs import log, redact_text
-from ...values.certificates import share_tls_context
-from ...values.network_errors import SettingError, check_proxies, describe
 from ..core.connect_errors import Unreachable
 from ..rpc.mcp_error import MCPError
 from .batches import split_batch
@@ -119,14 +119,8 @@ class HttpTransport:
         """
         self._connection = connection
         try:
-            has_proxy = check_proxies()
-            self._client = httpx2.AsyncClient(
-                headers=dict(self._headers),
-                timeout=httpx2.Timeout(_SECONDS, read=None),
-                auth=self._auth,
-                verify=share_tls_context(),
-                transport=None if has_proxy else _make_direct_transport(),
-            )
+            timeout = httpx2.Timeout(_SECONDS, read=None)
+            self._client = make_http_client(timeout, headers=dict(self._headers), auth=self._auth)
         except SettingError as error:
             raise Unreachable(self.name, f"cannot be reached: {error}") from None
         self._base_headers = dict(self._client.headers.items())
@@ -483,15 +477,6 @@ class _Exchange:
         if "id" not in message or ("error" in message and message["id"] is None):
             return False
         return str(message["id"]) != self._key
-
-
-def _make_direct_transport() -> httpx2.AsyncBaseTransport | None:
-    """Return a transport in place of httpx2's own; `None` without httptools, from the extra `server`."""
-    try:
-        from .direct import DirectTransport
-    except ImportError:
-        return None
-    return DirectTransport(share_tls_context())
 
 
 def _is_json(data: bytes) -> bool:

@@ -10,7 +10,7 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from .network_errors import SettingError
+from .errors import SettingError
 
 if TYPE_CHECKING:
     import ssl

@@ -14,11 +14,11 @@ import pytest
 
 from stubwright_runtime.client.core.connect_errors import ConnectError
 from stubwright_runtime.client.rpc.connection import RpcConnection
-from stubwright_runtime.client.transports import direct
 from stubwright_runtime.client.transports.bounds import Bounds
-from stubwright_runtime.client.transports.direct import DirectTransport
 from stubwright_runtime.client.transports.http import HttpTransport
-from stubwright_runtime.values.certificates import make_tls_context
+from stubwright_runtime.network import transport as transport_module
+from stubwright_runtime.network.certificates import make_tls_context
+from stubwright_runtime.network.transport import DirectTransport
 from tls import make_certificate
 
 pytestmark = pytest.mark.anyio
@@ -72,11 +72,11 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
     return head + await reader.readexactly(length)
 
 
-async def ask(transport: httpx2.AsyncBaseTransport, url: str) -> object:
+async def ask(transport: httpx2.AsyncBaseTransport, url: str, method: str = "POST") -> object:
     """Return the status, the headers and the body of a response, or the kind of error."""
     async with httpx2.AsyncClient(transport=transport, timeout=10) as client:
         try:
-            response = await client.post(url, content=b"{}")
+            response = await client.request(method, url, content=b"{}")
         except httpx2.TransportError as error:
             return httpx2.RemoteProtocolError if isinstance(error, httpx2.NetworkError) else type(error)
         return response.status_code, response.reason_phrase, response.headers.multi_items(), response.content
@@ -99,6 +99,19 @@ async def test_a_response_is_read_as_httpx2_reads_it(name: str, size: int) -> No
 
     async with serving(answer) as url:
         assert await ask(DirectTransport(make_tls_context()), url) == await ask(httpx2.AsyncHTTPTransport(), url)
+
+
+async def test_a_response_to_head_has_no_body() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(_HEAD + b"Content-Length: 5\r\n\r\n")
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    async with serving(answer) as url:
+        mine = await ask(DirectTransport(make_tls_context()), url, "HEAD")
+        assert mine == await ask(httpx2.AsyncHTTPTransport(), url, "HEAD")
 
 
 @pytest.mark.parametrize("more", [b"", RESPONSES["length"], b"x"])
@@ -143,7 +156,7 @@ async def test_an_idle_connection_that_the_server_closed_is_not_used() -> None:
 
 async def test_a_response_that_nobody_reads_stops_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server sends as much as fits into the buffers, and the rest when the client reads."""
-    monkeypatch.setattr(direct, "_MOST_BUFFERED", 1000)
+    monkeypatch.setattr(transport_module, "_MOST_BUFFERED", 1000)
     size = 20_000_000
     sent = 0
 
@@ -194,7 +207,7 @@ async def test_times_are_limited() -> None:
 
 
 async def test_as_many_connections_are_open_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(transport_module, "_MOST_CONNECTIONS", 1)
     may_answer = asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -296,3 +309,39 @@ async def test_proxies_of_the_environment_are_used(variable: str, monkeypatch: p
 
 async def _ignore(*_: object) -> Any:
     return None
+
+
+@pytest.mark.parametrize("length", [None, "6"])
+async def test_a_body_is_sent_in_pieces(length: str | None) -> None:
+    bodies: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        bodies.append(await (reader.readuntil(b"\r\n0\r\n\r\n") if length is None else reader.readexactly(6)))
+        writer.write(RESPONSES["length"])
+        writer.close()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for piece in (b"abc", b"", b"def"):
+            yield piece
+
+    headers = {} if length is None else {"Content-Length": length}
+    async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+        assert (await client.post(url, content=pieces(), headers=headers)).text == "hello"
+    assert bodies == [b"abcdef" if length else b"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"]
+
+
+async def test_a_body_is_not_sent_to_its_end_if_it_was_answered() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+        await reader.read()
+        writer.close()
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 1000
+            await asyncio.sleep(0)
+
+    async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+        assert (await client.post(url, content=endless())).status_code == 413

@@ -12,6 +12,7 @@ import select
 import sys
 import time
 from collections import deque
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import httptools
@@ -51,7 +52,6 @@ class DirectTransport(httpx2.AsyncBaseTransport):
             httpx2.TransportError: The server cannot be reached, or its response is not valid HTTP.
         """
         timeout = request.extensions.get("timeout", {})
-        body = await request.aread()
         if self._free.locked():
             try:
                 await asyncio.wait_for(self._free.acquire(), timeout.get("pool"))
@@ -62,7 +62,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         connection: _Connection | None = None
         try:
             connection = self._find_idle(request.url) or await self._connect(request.url, timeout.get("connect"))
-            await connection.send(_write_head(request), body, timeout.get("write"))
+            await connection.send(request, timeout.get("write"))
         except BaseException:
             self.release(connection)
             raise
@@ -153,6 +153,7 @@ class _Connection(asyncio.Protocol):
         self.headers: list[tuple[bytes, bytes]] = []
         self.is_complete = False
         self._has_head = False
+        self._has_body = True
         self._ends_with_connection = True
         self._keeps_alive = False
         self._head_size = 0
@@ -173,14 +174,39 @@ class _Connection(asyncio.Protocol):
         poll.register(socket.fileno(), select.POLLIN)
         return bool(poll.poll(0))
 
-    async def send(self, head: bytes, body: bytes, seconds: float | None) -> None:
-        """Send a request and wait for the head of its response. `seconds` limits the time to send.
+    async def send(self, request: httpx2.Request, seconds: float | None) -> None:
+        """Send a request and wait for the head of its response.
+
+        Args:
+            request: The request.
+            seconds: The time limit to send each piece of its body; `None` for none.
 
         Raises:
-            httpx2.TransportError: There is none.
+            httpx2.TransportError: There is no response.
         """
         self._start()
-        self._transport.write(head + body)
+        self._has_body = request.method != "HEAD"  # whatever the headers of its response say
+        head = _write_head(request)
+        if isinstance(request.stream, httpx2.ByteStream):
+            await self._write(head + request.content, seconds)
+        else:
+            await self._write(head, seconds)
+            is_chunked = "transfer-encoding" in request.headers
+            async for piece in request.stream:  # type: ignore[union-attr]  # an asynchronous client accepts only such streams
+                if self._has_head or self.failure is not None:
+                    self._keeps_alive = False  # the rest is not sent
+                    break
+                await self._write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked and piece else piece, seconds)
+            else:
+                await self._write(b"0\r\n\r\n" if is_chunked else b"", seconds)
+        while not self._has_head:
+            if self.failure is not None:
+                raise self.failure
+            await self.wait()
+
+    async def _write(self, data: bytes, seconds: float | None) -> None:
+        """Write bytes, and wait until more can be written or a response arrives."""
+        self._transport.write(data)
         if not self._is_writable:
             try:
                 async with asyncio.timeout(seconds):
@@ -188,10 +214,6 @@ class _Connection(asyncio.Protocol):
                         await self.wait()
             except TimeoutError as error:
                 raise httpx2.WriteTimeout("the request was not read in time") from error
-        while not self._has_head:
-            if self.failure is not None:
-                raise self.failure
-            await self.wait()
 
     async def wait(self) -> None:
         """Wait until something arrives, or can be sent again."""
@@ -278,7 +300,7 @@ class _Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Make the head available, unless the response is informational (RFC 9110, 15.2)."""
         status = self._parser.get_status_code()
-        if status < 200:
+        if status < HTTPStatus.OK:
             self.headers, self.reason = [], b""
             return
         self.status = status
@@ -287,6 +309,8 @@ class _Connection(asyncio.Protocol):
         names = {name.lower() for name, _ in self.headers}
         self._ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
         self._has_head = True
+        if not self._has_body:  # the parser waits for one, so that the connection is of no more use
+            self.is_complete, self._keeps_alive = True, False
 
     def on_body(self, data: bytes) -> None:
         """Store a piece of the body. Too many unread bytes pause the connection."""

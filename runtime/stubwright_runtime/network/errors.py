@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from .json import is_group
+from ..values.json import is_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,42 @@
+"""Clients for HTTP, which all have the certificates and the proxies of the environment.
+
+Requests that need no proxy use `DirectTransport` if httptools is installed. httpx2's own connections carry the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from .certificates import share_tls_context
+from .errors import check_proxies
+
+if TYPE_CHECKING:
+    import ssl
+
+
+def make_http_client(
+    timeout: httpx2.Timeout | float, context: ssl.SSLContext | None = None, **options: Any
+) -> httpx2.AsyncClient:
+    """Return a client that follows no redirects.
+
+    Args:
+        timeout: The timeout of each request.
+        context: The TLS context; by default the shared context.
+        options: Further arguments of `httpx2.AsyncClient`.
+
+    Raises:
+        SettingError: A proxy or the certificates of the environment cannot be used.
+    """
+    context = context or share_tls_context()
+    transport = None if check_proxies() else _make_transport(context)
+    return httpx2.AsyncClient(timeout=timeout, verify=context, transport=transport, **options)
+
+
+def _make_transport(context: ssl.SSLContext) -> httpx2.AsyncBaseTransport | None:
+    try:
+        from .transport import DirectTransport
+    except ImportError:  # without httptools, from the extra `server`
+        return None
+    return DirectTransport(context)
