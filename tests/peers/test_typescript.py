@@ -224,6 +224,10 @@ def test_a_call_with_a_key_is_repeated_until_it_is_answered(built: Path) -> None
             "second": {"payments": 2},
             "third": {"payments": 2},
             "refused": "TypeError: list_notes takes no idempotencyKey",
+            "unsent": True,
+            "late": "SdkHttpError: Error POSTing to endpoint: try later",
+            "whileDown": 3,
+            "isPrompt": True,
         }
 
 

@@ -26,6 +26,7 @@ for await (const note of client.pages.listNotes({ tag: "work" })) ids.push(note.
 const first = await client.listNotes();
 const refused = await failure(client.deleteNotes({ ids: [1] }));
 const failed = await failure(client.deleteNotes({ ids: [1, 2] }));
+await failure(client.deleteNotes({ ids: [3] }, { signal: AbortSignal.abort() })); // without asking
 const progress: unknown[] = [];
 const abort = new AbortController();
 const aborted = await failure(

@@ -145,8 +145,9 @@ export class TypedClient {
     { idempotencyKey, ...options }: KeyedCallOptions = {},
   ): Promise<CallToolResult> {
     if (idempotencyKey !== undefined && !takesKey) throw new TypeError(`${tool.name} takes no idempotencyKey`);
-    if (isDangerous && this.#confirm && (await this.#confirm(tool.name, structuredClone(args))) !== true) {
-      throw new NotConfirmed(tool.name);
+    if (isDangerous && this.#confirm) {
+      if (options.signal?.aborted) throw new SdkError(SdkErrorCode.RequestTimeout, String(options.signal.reason)); // as the SDK
+      if ((await this.#confirm(tool.name, structuredClone(args))) !== true) throw new NotConfirmed(tool.name);
     }
     // By the definition, the SDK checks structured content and mirrors arguments in headers.
     const params = { name: tool.name, arguments: args as Record<string, unknown> };
@@ -154,7 +155,7 @@ export class TypedClient {
     const send = (timeout: CallOptions) =>
       this.raw.callTool({ ...params, ...meta }, { ...options, ...timeout, toolDefinition: tool });
     const canRepeat = takesKey && this.raw.transport instanceof StreamableHTTPClientTransport;
-    const result = await (canRepeat ? sendUntilAnswered(send, options, this.raw.getProtocolEra()) : send({}));
+    const result = await (canRepeat ? sendUntilAnswered(send, args, options, this.raw) : send({}));
     if (result.isError) throw new ToolError(tool.name, result);
     return result;
   }
@@ -219,25 +220,43 @@ function makeKey(): string {
 /** Send a call, and within its timeout again if the answer is lost. */
 async function sendUntilAnswered(
   send: (timeout: CallOptions) => Promise<CallToolResult>,
+  args: object,
   { timeout = 60_000, signal }: CallOptions,
-  era: string | undefined,
+  raw: Client,
 ): Promise<CallToolResult> {
+  JSON.stringify(args); // throws the TypeError of values such as `1n`, which `isLost` cannot tell from one of `fetch`
   const end = Date.now() + timeout;
   // Up to 2025-11-25, a client that stops waiting cancels its call.
-  const longest = era === "modern" ? timeout / 3 : timeout;
+  const longest = raw.getProtocolEra() === "modern" ? timeout / 3 : timeout;
   for (let pause = 100; ; pause = Math.min(2 * pause, 2_000)) {
     try {
       return await send({ timeout: Math.max(1, Math.min(end - Date.now(), longest)) });
     } catch (error) {
-      const rest = pause * (1 - Math.random() / 2);
+      const asked = (raw.transport && retryTimes.get(raw.transport)) || 0;
+      const rest = Math.max(asked - Date.now(), pause * (1 - Math.random() / 2));
       if (!isLost(error) || signal?.aborted || Date.now() + rest >= end) throw error;
-      await new Promise((resolve) => setTimeout(resolve, rest));
+      await sleep(rest, signal);
     }
   }
 }
 
+const GATEWAY_STATUSES = new Set([502, 503, 504]);
+
+/** Wait, or until the signal aborts. */
+function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal?.addEventListener("abort", end);
+  });
+}
+
 function isLost(error: unknown): boolean {
-  if (error instanceof SdkHttpError) return [502, 503, 504].includes(error.status);
+  if (error instanceof SdkHttpError) return GATEWAY_STATUSES.has(error.status);
   // `fetch` throws a TypeError if it cannot connect, or if the connection breaks.
   if (!(error instanceof SdkError)) return error instanceof TypeError;
   return error.code === SdkErrorCode.RequestTimeout || error.code === SdkErrorCode.ConnectionClosed;
@@ -245,10 +264,25 @@ function isLost(error: unknown): boolean {
 
 type ItemOf<List> = List extends readonly (infer Item)[] ? Item : unknown;
 
+/** When a server asked to try again, by the `Retry-After` of its last answer, in milliseconds since 1970. */
+const retryTimes = new WeakMap<Transport, number>();
+
+function openHttp(url: URL, options: StreamableHTTPClientTransportOptions = {}): Transport {
+  const transport: Transport = new StreamableHTTPClientTransport(url, {
+    ...options,
+    async fetch(...request) {
+      const response = await (options.fetch ?? fetch)(...request);
+      // The SDK's errors have no headers.
+      const after = GATEWAY_STATUSES.has(response.status) ? (response.headers.get("retry-after") ?? "") : "";
+      retryTimes.set(transport, /^\d+$/.test(after) ? Date.now() + 1_000 * Number(after) : Date.parse(after));
+      return response;
+    },
+  });
+  return transport;
+}
+
 async function openTransport(server: Server, options: ConnectOptions): Promise<Transport> {
-  if (typeof server === "string" || server instanceof URL) {
-    return new StreamableHTTPClientTransport(new URL(server), options.http);
-  }
+  if (typeof server === "string" || server instanceof URL) return openHttp(new URL(server), options.http);
   if (!isCommand(server)) return server;
   const [command, ...args] = server;
   // Only here, as browsers have no processes.
