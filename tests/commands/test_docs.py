@@ -345,8 +345,11 @@ def test_a_title_that_repeats_the_name_is_no_news() -> None:
 
 
 def test_a_client_alone_has_no_server_to_start(tmp_path: Path) -> None:
-    found = view(manifest([tool("ping")], emit=["client", "typescript"]), tmp_path)
+    prompts = [{"name": "greet-all"}]
+    found = view(manifest([tool("ping_all")], emit=["client", "typescript"], prompts=prompts), tmp_path)
     assert [one.heading for one in found.snippets] == ["From Python", "From TypeScript"]
+    facts = [fact.values for section in found.sections for entry in section.entries for fact in entry.facts]
+    assert facts == [("pingAll",), ("promptGreetAll",)]
 
 
 @pytest.mark.parametrize("name", ["weather.yaml", "everything/everything.yaml"])

@@ -6,7 +6,7 @@ It lays nothing out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -210,7 +210,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
     anchors = iter(catalogue.anchors)
     parts = iter([tuple(_make_part(part, anchors) for part in parts) for parts in planned_parts])
     tools = tuple(
-        _describe_tool(tool, extension, defaults, next(parts))
+        _describe_tool(tool, extension, defaults, next(parts), manifest.emit)
         for tool, extension in zip(manifest.tools, _list_extensions(manifest, vocabulary.TOOLS), strict=True)
     )
     sections = [_make_section(vocabulary.TOOLS, tools)]
@@ -219,7 +219,10 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
         sections.append(
             _make_section(
                 section,
-                tuple(_describe_primitive(primitive, extension, next(parts)) for primitive, extension in entries),
+                tuple(
+                    _describe_primitive(primitive, extension, next(parts), manifest.emit)
+                    for primitive, extension in entries
+                ),
             )
         )
     return View(
@@ -296,7 +299,11 @@ def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
 
 
 def _describe_tool(
-    tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any], parts: tuple[SchemaSection, ...]
+    tool: ir.Tool,
+    extension: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    parts: tuple[SchemaSection, ...],
+    emit: Set[str],
 ) -> Entry:
     support = _to_mapping(tool.definition.get("execution")).get("taskSupport")
     hints = [
@@ -312,7 +319,11 @@ def _describe_tool(
         description=tool.description,
         deprecated=describe_deprecation(tool.deprecated),
         badges=tuple(badges),
-        facts=(*_list_policies(_collect_policies(extension), defaults), *_list_old_names(tool)),
+        facts=(
+            *_list_policies(_collect_policies(extension), defaults),
+            *_list_old_names(tool),
+            *_list_methods(tool.names, emit),
+        ),
         parts=parts,
         examples=tuple(_make_examples(tool, extension)),
         tokens=tokens.count(tool.listed),
@@ -324,6 +335,11 @@ def _list_old_names(tool: ir.Tool) -> Iterator[Fact]:
         renamed = tuple(f"{old} → {new}" for old, new in (alias.get("arguments") or {}).items())
         until = f"up to version {alias['removeAfter']}" if "removeAfter" in alias else ""
         yield Fact("Old name", (alias["name"], *renamed), until)
+
+
+def _list_methods(names: naming.Names, emit: Set[str]) -> Iterator[Fact]:
+    if "typescript" in emit:
+        yield Fact("In TypeScript", (naming.name_member(names),))
 
 
 def _make_examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Example]:
@@ -343,7 +359,7 @@ def make_id(primitive: ir.Primitive) -> str:
 
 
 def _describe_primitive(
-    primitive: ir.Primitive, extension: Mapping[str, Any], parts: tuple[SchemaSection, ...]
+    primitive: ir.Primitive, extension: Mapping[str, Any], parts: tuple[SchemaSection, ...], emit: Set[str]
 ) -> Entry:
     definition = primitive.definition
     by_uri = primitive.section.key != "name"
@@ -360,7 +376,7 @@ def _describe_primitive(
         title=_to_text(definition.get("title")) or (_to_text(definition.get("name")) if by_uri else None),
         description=_to_text(definition.get("description")),
         deprecated=describe_deprecation(primitive.deprecated),
-        facts=tuple(facts),
+        facts=(*facts, *_list_methods(primitive.names, emit)),
         arguments=tuple(
             Argument(argument.name, argument.description, argument.required, _to_texts(offered.get(argument.name)))
             for argument in primitive.arguments or ()
