@@ -143,6 +143,10 @@ class _Connection(asyncio.Protocol):
         self._is_writable = True
         self._waiter: asyncio.Future[None] | None = None
         self._parser = httptools.HttpResponseParser(self)
+        # What h11 accepts. A response belongs to one request, so an unclear end endangers no other client's.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_chunked_length=True, lenient_version=True, lenient_optional_cr_before_lf=True
+        )
         self._start()
         self.is_complete = True
 
@@ -293,9 +297,15 @@ class _Connection(asyncio.Protocol):
         self.reason += reason
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Store a header; trailers are ignored."""
+        """Store a header; trailers are ignored.
+
+        Raises:
+            ValueError: It has a line break or a null character (RFC 9110, 5.5).
+        """
+        if any(character in value for character in b"\0\r\n"):
+            raise ValueError("a header has a line break or a null character")
         if not self._has_head:
-            self.headers.append((name, value))
+            self.headers.append((name, value.strip(b" \t")))
 
     def on_headers_complete(self) -> None:
         """Make the head available, unless the response is informational (RFC 9110, 15.2)."""
