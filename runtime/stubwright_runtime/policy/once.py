@@ -57,7 +57,7 @@ _EARLIER: Final = 0.99
 """The part of the lifetime of a result for which a process remembers its key: never longer than the store."""
 
 _KEPT: Final = ("completed", "tool_error")
-"""The endings whose results are given again; after any other one it is unknown whether the call took effect."""
+"""The statuses whose results are given again; after any other one it is unknown whether the call took effect."""
 
 _REMEMBERED: Final = 10_000
 """The number of keys that a process remembers, to notice that the store has lost them."""
@@ -113,7 +113,7 @@ class _Record:
         shown: Its arguments as messages show them, shortened and without secrets.
         holder: The holder of its lease.
         result: Its result; `None` if there is none yet, or there was no room for it.
-        ending: How it ended.
+        status: How it ended.
         reason: The reason in one word, if it did not complete.
     """
 
@@ -122,7 +122,7 @@ class _Record:
     shown: Mapping[str, str]
     holder: str
     result: dict[str, Any] | None = None
-    ending: OutcomeStatus = "completed"
+    status: OutcomeStatus = "completed"
     reason: str | None = None
 
     def dump(self) -> bytes:
@@ -292,7 +292,7 @@ class Once:
             await self._save(tool, call, version, replace(call.record, state="unknown"))
         else:
             call.outcome = outcome
-            fields: dict[str, Any] = {"result": outcome.result, "ending": outcome.status, "reason": outcome.reason}
+            fields: dict[str, Any] = {"result": outcome.result, "status": outcome.status, "reason": outcome.reason}
             await self._save(tool, call, version, replace(call.record, state="done", **fields))
 
     async def _save(self, tool: Tool, call: _Call, version: int, record: _Record) -> None:
@@ -394,7 +394,7 @@ def _replay(request: Request, outcome: Outcome) -> Outcome:
 def _restore(tool: Tool, call: _Call, kept: _Record) -> Outcome:
     """Return the stored outcome of an earlier call."""
     if kept.result is not None:
-        return Outcome(kept.result, kept.ending, kept.reason)
+        return Outcome(kept.result, kept.status, kept.reason)
     return refuse(
         f"{tool.name} was carried out with {call.words}, and is not run again; there was no room to keep its result.",
         "limited",
