@@ -21,6 +21,7 @@ from stubwright.codegen.models import datamodel
 ROOT = Path(__file__).parents[2]
 RIGHT = """
 from collections.abc import Sequence
+from typing import assert_type
 
 from weather_mcp import (
     OMIT, Content, Context, GetForecastInput, GetForecastOutput, GetForecastOutputDays, GetWeatherInput,
@@ -31,7 +32,14 @@ from weather_mcp import (
 class Async(WeatherHandlers):
     async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:
         await ctx.progress(1, 2, args.location.upper())
-        return GetWeatherOutput(temperature=1, conditions=args.units, humidity=65)
+        assert_type(await ctx.once("measure", lambda: args.location), str)
+        humidity = await ctx.once("humidity", self.measure)
+        assert_type(await ctx.once("length", lambda key: len(key)), int)
+        assert_type(await ctx.once("later", lambda: self.measure("")), int)
+        return GetWeatherOutput(temperature=1, conditions=args.units, humidity=humidity)
+
+    async def measure(self, key: str) -> int:
+        return len(key)
 
     async def get_forecast(self, args: GetForecastInput, ctx: Context) -> Reply[GetForecastOutput]:
         day = GetForecastOutputDays(date="2026-07-28", low=1.5, high=2, conditions="Sunny")
@@ -86,6 +94,7 @@ class Wrong(WeatherHandlers):
 
 class Missing(WeatherHandlers):
     async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:
+        await ctx.once("measure", lambda key, unit: unit)  # error
         return GetWeatherOutput(conditions=args.place)  # error
 
 

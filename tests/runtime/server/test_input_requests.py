@@ -7,6 +7,7 @@ import importlib
 import json
 import time
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -246,6 +247,37 @@ async def test_what_happens_once(package: ModuleType, era: str) -> None:
     async with client(server(package, ask), era, Person({"name": "Ada"})) as made:
         assert text(await made.call_tool("ask")) == "Ada 1 7 {'receipt': 1}"
     assert len(charged) == 2
+
+
+class Bank:
+    def charge(self, key: str, amount: int = 1) -> str:
+        return f"{key} {amount}"
+
+
+async def _charge(key: str, /) -> str:
+    return key
+
+
+@pytest.mark.parametrize(
+    ("function", "more"),
+    [
+        (_charge, ""),
+        (lambda key: key, ""),
+        (Bank().charge, " 1"),
+        (partial(Bank.charge, Bank(), amount=2), " 2"),
+    ],
+)
+async def test_a_step_that_requires_a_parameter_gets_its_idempotency_key(
+    package: ModuleType, function: Any, more: str
+) -> None:
+    async def ask(_args: Any, ctx: Any) -> str:
+        assert await ctx.once("default", lambda amount=7: amount) == 7
+        assert await ctx.once("built in", dict) == {}  # has no signature
+        return f"{await ctx.once('charge', function)} is {ctx.idempotency_key('charge')}{more}"
+
+    async with client(server(package, ask), "2026-07-28") as made:
+        got, expected = text(await made.call_tool("ask")).split(" is ")
+    assert got == expected
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -404,8 +404,8 @@ async def test_an_effect_before_a_death_has_the_same_key_in_the_next_run(package
     keys, store = list[str](), store_of(package)
 
     async def upload(_args: Any, ctx: Any) -> str:
-        async def put() -> str:
-            keys.append(ctx.idempotency_key("upload"))
+        async def put(key: str) -> str:
+            keys.append(key)
             await blocked.wait() if len(keys) == 1 else None
             return "up"
 

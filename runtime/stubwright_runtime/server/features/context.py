@@ -191,18 +191,28 @@ class Context:
         """
         return self.rounds.can(capability)
 
-    async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
+    @overload
+    async def once(self, key: str, function: Callable[[], Awaitable[T]]) -> T: ...
+    @overload
+    async def once(self, key: str, function: Callable[[], T]) -> T: ...
+    @overload
+    async def once(self, key: str, function: Callable[[str], Awaitable[T]]) -> T: ...
+    @overload
+    async def once(self, key: str, function: Callable[[str], T]) -> T: ...
+    async def once(self, key: str, function: Callable[..., Awaitable[T] | T]) -> T:
         """Return the result of `function`, called until it has returned once in the whole request.
 
         From 2026-07-28 a handler that asks runs again with each answer; an effect that may happen only once, such as a
         payment, goes through here. The result travels, encrypted, with the question, or is stored with the task.
 
         If the process dies after the effect and before its result is stored, the next run of the task calls `function`
-        again. Pass `idempotency_key` on to a service that must not see the effect twice.
+        again. A service that must not see the effect twice needs its key: a `function` that requires a parameter is
+        called with `idempotency_key(key)`, which is the same in each run.
 
         Args:
             key: The key to keep the result under.
-            function: An `async def`, or a plain `def`, which runs in a worker thread; returns JSON.
+            function: An `async def`, or a plain `def`, which runs in a worker thread; returns JSON. A parameter with a
+                default keeps it.
 
         Raises:
             TypeError: The result is not JSON.

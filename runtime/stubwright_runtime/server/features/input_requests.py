@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import json
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ...errors import ToolError
@@ -216,8 +217,10 @@ class InputRequests:
             await asyncio.sleep(0)
         raise CallSuspension
 
-    async def run_once(self, key: str, function: Callable[[], Any]) -> Any:
+    async def run_once(self, key: str, function: Callable[..., Any]) -> Any:
         """Return the result of `function`, which is called until it has returned once in all rounds of the request.
+
+        It gets the idempotency key of the effect if it requires a parameter.
 
         Raises:
             TypeError: The result is not JSON.
@@ -243,7 +246,9 @@ class InputRequests:
         seed: str = self._done.setdefault(f"{OURS}seed", secrets.token_hex(16))
         return seed
 
-    async def _run_once(self, key: str, function: Callable[[], Any]) -> Any:
+    async def _run_once(self, key: str, function: Callable[..., Any]) -> Any:
+        if _requires_parameter(function):
+            function = partial(function, self.make_idempotency_key(key))
         try:
             value = function() if inspect.iscoroutinefunction(function) else await self._request.run_in_thread(function)
             self._done[key] = encode_json(await value if inspect.isawaitable(value) else value)[0]
@@ -312,6 +317,15 @@ class InputRequests:
                     raise InvalidAnswer(f"the client's answer to {method} does not fit: {why}") from error
                 asked = _ask_again(request, why)
         raise AssertionError
+
+
+def _requires_parameter(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # some built-in functions have no signature
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(each.kind in positional and each.default is each.empty for each in parameters)
 
 
 def _ask_again(request: dict[str, Any], why: str) -> dict[str, Any]:
