@@ -90,12 +90,20 @@ class _Terms:
             return None
         return cls(once["key"], parse_duration(once.get("for", FOR)), once.get("onUnknown") == "run")
 
-    def find_key(self, request: Request) -> Any:
-        """Return the key of a call as JSON; `None` without one. Raises ValueError if the client's key is not valid."""
+    def find_key(self, request: Request, arguments: Mapping[str, Any]) -> Any:
+        """Return the key of a call as JSON; `None` without one. Raises ValueError if the client's key is not valid.
+
+        Args:
+            request: The call.
+            arguments: Its arguments, with defaults.
+        """
         if self.key == "all":
-            return request.arguments
+            return arguments
         if is_list(self.key):
-            return {name: request.arguments[name] for name in self.key if name in request.arguments} or None
+            is_sent = any(name in request.arguments for name in self.key)
+            # To most handlers, null and absence are the same: as one key, they conflict, and have one effect.
+            given = {name: arguments[name] for name in self.key if arguments.get(name) is not None}
+            return given if is_sent else None
         meta = request.params.get("_meta")
         key = meta.get(IDEMPOTENCY_META_KEY) if is_mapping(meta) else None
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= _KEY):
@@ -172,24 +180,25 @@ class Once:
         found = _Terms.from_tool(tool)
         if found is None:
             return call_next
-        terms = found
+        terms, schema = found, tool.accepts
 
         async def call(request: Request) -> Outcome:
+            arguments = _fill_defaults(request.arguments, schema)
             try:
-                key = terms.find_key(request)
+                key = terms.find_key(request, arguments)
             except ValueError as error:
                 return refuse(f"{tool.name} was not run: {error}.", "invalid", "idempotency_key")
             if key is None or request.task_id is not None:
                 return await call_next(request)
-            return await self._call(tool, terms, request, key, call_next)
+            own = _make_call(tool, terms, request, key, arguments)
+            return await self._call(tool, terms, request, own, call_next)
 
         return call
 
-    async def _call(self, tool: Tool, terms: _Terms, request: Request, key: Any, call_next: Handle) -> Outcome:
+    async def _call(self, tool: Tool, terms: _Terms, request: Request, own: _Call, call_next: Handle) -> Outcome:
         """Answer a call with a key: run it, or wait for the call that runs."""
         began = anyio.current_time()
         end = min(anyio.current_effective_deadline() - _MARGIN, began + _PATIENCE)
-        own = _make_call(tool, terms, request, key)
         looks = 0
         while True:
             if (other := self._running.get(own.name)) is None:
@@ -343,18 +352,27 @@ def _asks(error: BaseException) -> bool:
     return is_suspended(error) or any(find_inner(error, kind) is not None for kind in (MissingCapability, UrlRequired))
 
 
-def _make_call(tool: Tool, terms: _Terms, request: Request, key: Any) -> _Call:
+def _make_call(tool: Tool, terms: _Terms, request: Request, key: Any, arguments: Mapping[str, Any]) -> _Call:
     principal = request.principal.key
-    redacted = tool.redact(request.arguments)
+    redacted = tool.redact(arguments)
     shown = {name: _show(value) for name, value in [*redacted.items()][:_ARGUMENTS]}
     if terms.key == "all":
         words = "these arguments"
     elif is_list(terms.key):
-        words = ", ".join(f"{name} {shown.get(name, '…')}" for name in key)
+        words = ", ".join(f"{name} {shown.get(name, '…')}" for name in terms.key if name in arguments)
     else:
         words = f"the idempotency key {_show(key)}"
-    record = _Record("running", _digest(request.arguments), shown, secrets.token_hex(8))
+    record = _Record("running", _digest(arguments), shown, secrets.token_hex(8))
     return _Call(_digest([tool.name, principal, terms.key, key]), principal, words, record, anyio.Event())
+
+
+def _fill_defaults(value: Any, schema: Any) -> Any:
+    """Return a value with the defaults of absent properties, since handlers get the same without them."""
+    properties = schema.get("properties") if is_mapping(schema) else None
+    if not is_mapping(properties) or not is_mapping(value):
+        return value
+    defaults = {name: each["default"] for name, each in properties.items() if is_mapping(each) and "default" in each}
+    return {**defaults, **{name: _fill_defaults(each, properties.get(name)) for name, each in value.items()}}
 
 
 def _digest(value: Any) -> str:

@@ -40,6 +40,13 @@ def paying(name: str, policy: dict[str, Any] | None = None, /, **rule: Any) -> d
     return tool(name, _ORDER, stubwright={"policy": {"once": {"key": ["order_id"], **rule}, **(policy or {})}})
 
 
+_FILLED: dict[str, Any] = {
+    "order_id": {"type": "string"},
+    "line": {"type": ["integer", "null"], "default": 1},
+    "amount": {"type": "number", "default": 10},
+    "to": {"type": "object", "properties": {"land": {"type": "string", "default": "FR"}}},
+    "card": {"type": ["string", "null"]},
+}
 _QUESTION = {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}}}
 MANIFEST = manifest(
     [
@@ -55,6 +62,7 @@ MANIFEST = manifest(
         paying("pair", key=["order_id", "card"]),
         tool("asks", _ORDER, stubwright={"policy": {"once": {"key": ["order_id"]}}, "ask": _QUESTION}),
         tool("plain", _ORDER),
+        tool("filled", _FILLED, stubwright={"policy": {"once": {"key": ["order_id", "line", "card"]}}}),
     ],
     name="till",
     storage={"maxBytesPerPrincipal": "64KiB", "maxBytes": "1MiB"},
@@ -84,7 +92,7 @@ class Handlers:
             raise failure
         return f"receipt {len(self.effects)}" + "x" * self.size
 
-    brief = hasty = bold = secret = confirmed = small = keyed = whole = pair = plain = pay
+    brief = hasty = bold = secret = confirmed = small = keyed = whole = pair = plain = filled = pay
 
     async def asks(self, args: Any, ctx: Any) -> str:
         answer = await ctx.ask.sure()
@@ -157,6 +165,27 @@ async def test_other_arguments_are_refused_and_both_are_shown(package: ModuleTyp
     assert "where they differ cannot be shown" in text(hidden)
     assert not pair.get("isError")
     assert handlers.effects == ["A1"] * 4
+
+
+@pytest.mark.parametrize(
+    ("repeated", "answer"),
+    [
+        ({"line": 1, "amount": 10.0}, "receipt 1"),
+        ({"to": {}}, "receipt 1"),
+        ({"to": {"land": "FR"}}, "receipt 1"),
+        ({"line": 2}, "receipt 2"),
+        ({"to": {"land": "IT"}}, '- to: was {"land": "FR"}, is {"land": "IT"}'),
+        ({"card": None}, "- card: was absent, is null"),
+    ],
+)
+async def test_defaults_and_nulls_are_compared_as_handlers_get_them(
+    package: ModuleType, repeated: dict[str, Any], answer: str
+) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers), STATELESS, {}) as wire:
+        await call(wire, "filled", order_id="A1", to={})
+        again = await call(wire, "filled", **{"order_id": "A1", "to": {}, **repeated})
+    assert answer in text(again)
 
 
 async def test_a_key_may_be_the_clients_or_all_arguments_or_absent(package: ModuleType, state: str) -> None:
