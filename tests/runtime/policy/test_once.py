@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import textwrap
+import threading
 from importlib.resources import files
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ MANIFEST = manifest(
         paying("pair", key=["order_id", "card"]),
         tool("asks", _ORDER, stubwright={"policy": {"once": {"key": ["order_id"]}}, "ask": _QUESTION}),
         tool("plain", _ORDER),
+        paying("blocking"),
         tool("filled", _FILLED, stubwright={"policy": {"once": {"key": ["order_id", "line", "card"]}}}),
     ],
     name="till",
@@ -79,6 +81,7 @@ class Handlers:
         self.effects: list[str] = []
         self.failure: BaseException | None = None
         self.gate: asyncio.Event | None = None
+        self.thread_gate = threading.Event()
         self.size = 0
         self.pause = 0.0
 
@@ -93,6 +96,11 @@ class Handlers:
         return f"receipt {len(self.effects)}" + "x" * self.size
 
     brief = hasty = bold = secret = confirmed = small = keyed = whole = pair = plain = filled = pay
+
+    def blocking(self, args: Any, _ctx: Any) -> str:
+        self.effects.append(args.order_id)
+        assert self.thread_gate.wait(60)
+        return "receipt"
 
     async def asks(self, args: Any, ctx: Any) -> str:
         answer = await ctx.ask.sure()
@@ -390,6 +398,23 @@ async def test_a_call_that_did_not_reach_the_handler_takes_no_key(package: Modul
     assert "declined" in text(declined)
     assert [text(result) for result in accepted] == ["receipt 1"] * 2, "a repeated call is not confirmed again"
     assert handlers.effects == ["A1", "1"]
+
+
+async def test_a_call_without_a_free_thread_takes_no_key(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    server = package.build_server(handlers, state=state, threads=1)
+    server.core.threads.patience = 0.05
+    async with in_memory(server, STATELESS, {}) as wire:
+        first = asyncio.ensure_future(call(wire, "blocking", order_id="A1"))
+        while not handlers.effects:  # noqa: ASYNC110 - the handler notes it in a list
+            await asyncio.sleep(0.01)
+        refused = await call(wire, "blocking", order_id="A2")
+        handlers.thread_gate.set()
+        await first
+        again = await call(wire, "blocking", order_id="A2")
+    assert text(refused).startswith("blocking was not run.")
+    assert (text(again), is_replay(again)) == ("receipt", False)
+    assert handlers.effects == ["A1", "A2"]
 
 
 async def test_a_question_gives_the_key_back_until_it_is_answered(package: ModuleType, state: str) -> None:

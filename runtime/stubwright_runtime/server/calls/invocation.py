@@ -81,7 +81,11 @@ async def _await_value(value: Awaitable[Any]) -> Any:
 
 
 async def _run_in_thread(function: Callable[..., Any], request: Request, *arguments: Any) -> Any:
-    value = await request.run_in_thread(partial(function, *arguments))
+    try:
+        value = await request.run_in_thread(partial(function, *arguments))
+    except NoFreeThreadError:  # not of the function: what it calls runs in its thread
+        request.has_begun = False
+        raise
     return await value if inspect.isawaitable(value) else value
 
 
