@@ -18,3 +18,11 @@ class ToolError(Exception):
         """
         super().__init__(message)
         self.message = message
+
+
+class NoEffectError(ToolError):
+    """A call to an API that was not carried out: a call with the same key under `policy.once` may run."""
+
+
+class UnknownEffectError(ToolError):
+    """A call to an API whose effect is unknown: it was sent, and the answer does not show what came of it."""

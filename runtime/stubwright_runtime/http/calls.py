@@ -24,7 +24,7 @@ from uuid import UUID
 import anyio
 import httpx2
 
-from ..errors import ToolError
+from ..errors import NoEffectError, ToolError, UnknownEffectError
 from ..network.clients import make_http_client
 from ..network.errors import describe
 from ..observability.logs import log
@@ -71,6 +71,9 @@ _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout
 _EVENTS: Final = "text/event-stream"
 _UNAUTHORIZED: Final = 401
 _BUSY: Final = frozenset({429, 503})
+_REJECTED: Final = frozenset({_UNAUTHORIZED, 403, 429})
+"""Statuses that reject the caller, whatever the request."""
+
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
 _FIRST_WAIT: Final = 0.5
@@ -185,7 +188,8 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
                 worked, outgoing, answer = await self._admitted(client, binding, prepare, ways, retries, who)
             is_elsewhere = answer.status in _MOVED and find_origin(answer.url) != find_origin(outgoing.url)
             if not is_elsewhere and not 200 <= answer.status < 300:
-                raise make_failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
+                kind = _choose_error(outgoing, answer.status)
+                raise make_failure(answer, binding.shown, outgoing.secrets, outgoing.lacking, kind)
 
             if following is not None:
                 following = replace(following, secrets=outgoing.secrets)
@@ -244,10 +248,13 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
     ) -> OutgoingRequest:
         """Return the request that says in one way who the server is, with a token that is fresh where it needs one."""
         environment: Mapping[str, str] = os.environ
-        if self._tokens is not None:
-            schemes = [binding.api.auth[name] for name in way]
-            environment = await self._tokens.make_environment(client, schemes, environment, principal)
-        return prepared(environment, way)
+        try:
+            if self._tokens is not None:
+                schemes = [binding.api.auth[name] for name in way]
+                environment = await self._tokens.make_environment(client, schemes, environment, principal)
+            return prepared(environment, way)
+        except ToolError as error:
+            raise NoEffectError(error.message) from error
 
     @asynccontextmanager
     async def _connected(self, api: str) -> AsyncGenerator[httpx2.AsyncClient, None]:
@@ -361,7 +368,7 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
                 raise _failure(binding, outgoing, f"did not finish its answer: {reason}") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:  # an answer that cannot be read, and the like
             what = f"sent an answer that cannot be read ({_words(error)})"
-            raise _failure(binding, outgoing, what, is_sent=False) from None
+            raise _failure(binding, outgoing, what) from None
         else:
             _debug(outgoing, format_status(answer.status), begun)
             asked = parse_retry_after(answer.headers.get("retry-after"))
@@ -421,18 +428,20 @@ def _failure(binding: Binding, outgoing: OutgoingRequest, what: str, *, is_sent:
         binding: The tool's request.
         outgoing: The request that was sent.
         what: What the API did, or did not do.
-        is_sent: Whether the message warns that the request may have taken effect.
+        is_sent: Whether the API may have received it.
     """
     text = f"The API at {_host(outgoing.url)} {what}."
     log().warning("%s failed: %s", binding.shown, text)
-    return ToolError(f"{text}{_unknown(outgoing) if is_sent else ''}")
+    if not is_sent or outgoing.method in SAFE:
+        return NoEffectError(text)
+    return UnknownEffectError(f"{text} The request may have taken effect; check before you send it again.")
 
 
-def _unknown(outgoing: OutgoingRequest) -> str:
-    """Return a warning for a request that was sent and not answered; empty if sending it again does no harm."""
-    if outgoing.method in SAFE:
-        return ""
-    return " The request may have taken effect; check before you send it again."
+def _choose_error(outgoing: OutgoingRequest, status: int) -> type[ToolError]:
+    """Return the class of the error for an answer that is not a success."""
+    if outgoing.method in SAFE or status in _REJECTED:
+        return NoEffectError
+    return UnknownEffectError if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT else ToolError
 
 
 def _debug(outgoing: OutgoingRequest, how: str, begun: float) -> None:

@@ -201,7 +201,9 @@ def parse(answer: Answer) -> Any:
         raise SchemaMismatch(f"The API answered {format_status(answer.status)} with {what} that is not JSON.") from None
 
 
-def make_failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:
+def make_failure(
+    answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str], kind: type[ToolError]
+) -> ToolError:
     """Return the error for the caller if an answer reports that the call failed.
 
     Args:
@@ -209,6 +211,7 @@ def make_failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Se
         shown: The method and URL of the call, without any value.
         secrets: Texts that must stay secret.
         lacking: Variables with the server's credentials that are not set.
+        kind: The class of the error.
     """
     text = f"The API answered {format_status(answer.status)} to {shown}"
     if answer.status in (401, 403) and lacking:
@@ -217,7 +220,7 @@ def make_failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Se
     if after is not None:
         text += f"; try again in {math.ceil(after)} seconds"
     detail = "" if answer.media.startswith(("image/", "audio/", "video/")) else _short(answer, secrets)
-    return ToolError(f"{text}: {detail}" if detail else f"{text}.")
+    return kind(f"{text}: {detail}" if detail else f"{text}.")
 
 
 def format_status(status: int) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import anyio
 
+from ..errors import NoEffectError, UnknownEffectError
 from ..mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from ..observability.logs import log
 from ..server.core.outcomes import Outcome, OutcomeStatus, refuse
@@ -277,6 +278,7 @@ class Once:
             _remember(self._begun, call.name, time.monotonic() + _EARLIER * terms.seconds)
         request.outlives_client = True
         request.once_key = call.name
+        is_known = True
         try:
             async with self._keep_lease(call):
                 outcome = await call_next(request)
@@ -287,8 +289,10 @@ class Once:
                     await self._settle(tool, request, call, version, None, asks=asks)
                 raise
             outcome = self._refuse_error(tool, request, error)
+            is_known = not isinstance(error, UnknownEffectError)
+            request.has_begun = request.has_begun and not isinstance(error, NoEffectError)
         with anyio.CancelScope(shield=True):
-            await self._settle(tool, request, call, version, outcome)
+            await self._settle(tool, request, call, version, outcome if is_known else None)
         return outcome
 
     async def _settle(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -98,6 +99,45 @@ def test_a_busy_api_is_asked_again_with_the_same_key_if_it_knows_keys(name: str,
         made = keys(run)
         assert len(made) == attempts
         assert len(set(made)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "settings", "repeated"),
+    [
+        ("charge", 429, {}, "paid"),
+        ("charge", 401, {}, "paid"),
+        ("charge", 402, {}, "402"),
+        ("charge", 503, {}, "It is unknown"),
+        ("charge", "late", {"timeout": "100ms"}, "It is unknown"),
+        ("bold", 500, {}, "paid"),
+        ("read", 500, {}, "paid"),
+        ("charge", 0, {"baseUrl": "http://127.0.0.1:1", "baseUrlEnv": "NO_URL"}, "cannot be reached"),
+    ],
+)
+def test_only_a_request_that_the_api_has_decided_has_a_result(
+    name: str, first: int | str, settings: dict[str, Any], repeated: str, tmp_path: Path
+) -> None:
+    answers: list[Any] = [first, {"paid": True}]
+
+    def answer(_asked: Asked) -> Answer:
+        given = answers.pop(0)
+        if given == "late":
+            time.sleep(0.3)
+            return "late"
+        return (given, "failed") if isinstance(given, int) else given
+
+    async def repeat(run: Running) -> list[Any]:
+        call: dict[str, Any] = {"name": name, "arguments": {"order_id": "A1"}}
+        async with in_memory(run.package.build_server(), STATELESS, {}) as wire:
+            return [await wire("tools/call", **call) for _ in range(2)]
+
+    with running(tmp_path, [*TOOLS, binding("read", ONCE, method="GET")], answer, **settings) as run:
+        failed, again = asyncio.run(repeat(run))
+        keys_seen = keys(run)
+    assert failed["isError"]
+    assert repeated in again["content"][0]["text"]
+    assert (REPLAY_META_KEY in again.get("_meta", {})) is (first == 402)
+    assert len(set(keys_seen)) <= 1
 
 
 def test_a_call_that_runs_again_after_an_interruption_has_the_same_key(tmp_path: Path) -> None:
