@@ -155,6 +155,7 @@ class _Call:
         record: Its record while it runs.
         ended: Set when it has ended here.
         outcome: Its outcome, if other calls may have it, too.
+        expires: When another process may claim its key, by the monotonic clock.
     """
 
     name: str
@@ -163,6 +164,11 @@ class _Call:
     record: _Record
     ended: anyio.Event
     outcome: Outcome | None = None
+    expires: float = math.inf
+
+    def has_expired(self) -> bool:
+        """Return whether its key may be another call's."""
+        return time.monotonic() >= self.expires
 
 
 class Once:
@@ -228,6 +234,7 @@ class Once:
     async def _claim(self, tool: Tool, terms: _Terms, request: Request, call: _Call, run: Handle) -> Outcome | None:
         """Claim the key of a call, and answer it; `None` if another process is running it."""
         data, holder = call.record.dump(), call.record.holder
+        call.expires = time.monotonic() + terms.seconds
         try:
             claimed = await self._store.claim(
                 _KIND, call.name, data, owner=call.owner, ttl=terms.seconds, holder=holder, lease=LEASE
@@ -310,6 +317,8 @@ class Once:
 
     async def _save(self, tool: Tool, call: _Call, version: int, record: _Record) -> None:
         """Keep what is known after a call has run. What is not kept counts as unknown later, but this call has it."""
+        if call.has_expired():
+            return
         try:
             try:
                 is_kept = await self._store.replace(_KIND, call.name, record.dump(), version=version)
@@ -325,6 +334,8 @@ class Once:
     async def _release(self, tool: Tool, call: _Call) -> None:
         """Give back the key of a call that did not reach the handler, or that asks a question first."""
         self._begun.pop(call.name, None)
+        if call.has_expired():
+            return
         try:
             await self._store.delete(_KIND, call.name)
         except StateLost as error:
@@ -363,7 +374,7 @@ def _make_call(tool: Tool, terms: _Terms, request: Request, key: Any, arguments:
     if terms.key == "all":
         words = "these arguments"
     elif is_list(terms.key):
-        words = ", ".join(f"{name} {shown.get(name, '…')}" for name in terms.key if name in arguments)
+        words = ", ".join(f"{name} {shown.get(name, '…')}" for name in key or terms.key if name in arguments)
     else:
         words = f"the idempotency key {_show(key)}"
     record = _Record("running", _digest(arguments), shown, secrets.token_hex(8))

@@ -21,6 +21,7 @@ from serving import asgi
 from stubwright.diff.kinds import policies
 from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from stubwright_runtime.policy import once
+from stubwright_runtime.server.features.url_elicitation import UrlRequired
 from stubwright_runtime.state.stores import store_at
 from task_wire import HANDSHAKE, STATELESS, Wire, in_memory, over_http
 
@@ -379,6 +380,27 @@ async def test_a_result_is_over_in_time(package: ModuleType, state: str) -> None
         assert is_replay(await call(wire, "brief", order_id="A1"))
         await asyncio.sleep(0.6)
         assert text(await call(wire, "brief", order_id="A1", amount=2)) == "receipt 2"
+
+
+async def test_a_call_that_outlasts_its_key_leaves_the_next_one_alone(package: ModuleType, redis_url: str) -> None:
+    slow, next_one = Handlers(), Handlers()
+    servers = [package.build_server(each, state=redis_url) for each in (slow, next_one)]
+    async with in_memory(servers[0], STATELESS, {}) as one, in_memory(servers[1], STATELESS, {}) as two:
+        for ends in ("receipt", "question"):
+            slow.gate, next_one.gate = asyncio.Event(), asyncio.Event()
+            slow.failure = UrlRequired("sign_in", "https://a.example", "Sign in.", "1") if ends == "question" else None
+            first = asyncio.ensure_future(call(one, "brief", order_id=ends))
+            while ends not in slow.effects:  # noqa: ASYNC110 - the handler notes it in a list
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.5)
+            second = asyncio.ensure_future(call(two, "brief", order_id=ends, amount=2))
+            while ends not in next_one.effects:  # noqa: ASYNC110 - the handler notes it in a list
+                await asyncio.sleep(0.01)
+            slow.gate.set()
+            await first
+            next_one.gate.set()
+            await second
+            assert is_replay(await call(two, "brief", order_id=ends, amount=2))
 
 
 async def test_a_call_that_did_not_reach_the_handler_takes_no_key(package: ModuleType, state: str) -> None:
