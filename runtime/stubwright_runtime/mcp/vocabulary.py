@@ -89,8 +89,11 @@ SERVER_INFO_META_KEY: Final = "io.modelcontextprotocol/serverInfo"
 ALIAS_META_KEY: Final = "io.stubwright/alias"
 """The key in the `_meta` of a result that names the tool that was called by an old name (`aliases` in a manifest)."""
 
-IDEMPOTENCY_META_KEY: Final = "io.modelcontextprotocol/idempotencyKey"
-"""The key in the `_meta` of a call for the client's own key of it, the same in each retry (proposed in SEP-3182)."""
+IDEMPOTENCY_KEY: Final = "idempotencyKey"
+"""The parameter of a call with the client's own key of it, the same in each retry (proposed in SEP-3182)."""
+
+IDEMPOTENCY_META_KEY: Final = f"io.modelcontextprotocol/{IDEMPOTENCY_KEY}"
+"""The key in the `_meta` of a call for the same, which proxies pass on that drop unknown parameters."""
 
 REPLAY_META_KEY: Final = "io.stubwright/replayed"
 """The key in the `_meta` of a result that was returned before, to an earlier call (`policy.once` in a manifest)."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import anyio
 
 from ..errors import NoEffectError, UnknownEffectError
-from ..mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
+from ..mcp.vocabulary import IDEMPOTENCY_KEY, IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from ..observability.logs import log
 from ..server.core.outcomes import Outcome, OutcomeStatus, refuse
 from ..server.features.input_requests import MissingCapability, find_inner, is_suspended, leaves_handler
@@ -106,9 +106,11 @@ class _Terms:
             given = {name: arguments[name] for name in self.key if arguments.get(name) is not None}
             return given if is_sent else None
         meta = request.params.get("_meta")
-        key = meta.get(IDEMPOTENCY_META_KEY) if is_mapping(meta) else None
+        place, key = f"`{IDEMPOTENCY_KEY}`", request.params.get(IDEMPOTENCY_KEY)
+        if key is None and is_mapping(meta):
+            place, key = f"`{IDEMPOTENCY_META_KEY}` in `_meta`", meta.get(IDEMPOTENCY_META_KEY)
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= _KEY):
-            raise ValueError(f"`{IDEMPOTENCY_META_KEY}` in `_meta` must be a string of 1 to {_KEY} characters")
+            raise ValueError(f"{place} must be a string of 1 to {_KEY} characters")
         return key
 
 

@@ -203,6 +203,8 @@ async def test_a_key_may_be_the_clients_or_all_arguments_or_absent(package: Modu
         for key in ("k1", "k1", "k2"):
             await call(wire, "keyed", key, order_id="A")
         assert handlers.effects == ["A"] * 2
+        proposed = await wire("tools/call", name="keyed", arguments={"order_id": "A"}, idempotencyKey="k1")
+        assert is_replay(proposed)
         conflict = await call(wire, "keyed", "k1", order_id="B")
         assert text(conflict).startswith('keyed was called with the idempotency key "k1" before')
         for bad in (1, "", "x" * 256):
