@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import anyio
 
 from ..errors import NoEffectError, UnknownEffectError
-from ..mcp.vocabulary import IDEMPOTENCY_KEY, IDEMPOTENCY_META_KEY, REPLAY_META_KEY
+from ..mcp.vocabulary import CURSOR, IDEMPOTENCY_KEY, IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from ..observability.logs import log
 from ..server.core.outcomes import Outcome, OutcomeStatus, refuse
 from ..server.features.input_requests import MissingCapability, find_inner, is_suspended, leaves_handler
@@ -89,7 +89,10 @@ class _Terms:
         once: Mapping[str, Any] | None = tool.policy.get("once")
         if not once:
             return None
-        return cls(once["key"], parse_duration(once.get("for", FOR)), once.get("onUnknown") == "run")
+        key = once["key"]
+        if is_list(key) and (tool.is_paginated or "page" in (tool.extension.get("http") or {})):
+            key = [*key, CURSOR]  # each page is a separate call
+        return cls(key, parse_duration(once.get("for", FOR)), once.get("onUnknown") == "run")
 
     def find_key(self, request: Request, arguments: Mapping[str, Any]) -> Any:
         """Return the key of a call as JSON; `None` without one. Raises ValueError if the client's key is not valid.

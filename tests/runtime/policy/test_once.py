@@ -65,6 +65,12 @@ MANIFEST = manifest(
         tool("asks", _ORDER, stubwright={"policy": {"once": {"key": ["order_id"]}}, "ask": _QUESTION}),
         tool("plain", _ORDER),
         paying("blocking"),
+        tool(
+            "paged",
+            _ORDER,
+            outputSchema={"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]},
+            stubwright={"paginate": {"items": "items", "size": 1}, "policy": {"once": {"key": ["order_id"]}}},
+        ),
         tool("filled", _FILLED, stubwright={"policy": {"once": {"key": ["order_id", "line", "card"]}}}),
     ],
     name="till",
@@ -102,6 +108,10 @@ class Handlers:
         self.effects.append(args.order_id)
         assert self.thread_gate.wait(60)
         return "receipt"
+
+    async def paged(self, _args: Any, ctx: Any) -> dict[str, Any]:
+        self.effects.append(ctx.page.position or "first")
+        return {"items": [len(self.effects)], **({} if ctx.page.position else {"nextCursor": "second"})}
 
     async def asks(self, args: Any, ctx: Any) -> str:
         answer = await ctx.ask.sure()
@@ -218,6 +228,17 @@ async def test_a_key_may_be_the_clients_or_all_arguments_or_absent(package: Modu
         for arguments in ({"order_id": "A"}, {"order_id": "B"}, {"order_id": "A"}, {}, {}):
             await call(wire, "whole", **arguments)
         assert handlers.effects == ["A", "B", ""]
+
+
+async def test_each_page_is_a_call_of_its_own(package: ModuleType) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers), STATELESS, {}) as wire:
+        for _ in range(2):
+            page = await call(wire, "paged", order_id="A1")
+            following = await call(wire, "paged", order_id="A1", cursor=page["structuredContent"]["nextCursor"])
+    assert is_replay(following)
+    assert following["structuredContent"]["items"] == [2]
+    assert handlers.effects == ["first", "second"]
 
 
 async def test_of_a_hundred_calls_at_once_one_runs(package: ModuleType, state: str) -> None:
