@@ -892,3 +892,12 @@ def test_connections_to_the_endpoint_are_closed_before_the_proxy_says_that_it_en
     proxy = http._Proxy("http://127.0.0.1/mcp", {}, client, Recorder(print, Redactor(), {}), (), print)
     asyncio.run(proxy({"type": "lifespan"}, receive, send))
     assert closed == [("lifespan.startup.complete", False), ("lifespan.shutdown.complete", True)]
+
+
+def test_a_call_is_found_whatever_its_idempotency_key() -> None:
+    call = {"name": "pay", "arguments": {"order_id": "A1"}}
+    assert (
+        conversations.select_params({**call, "idempotencyKey": "1"})
+        == conversations.select_params({**call, "_meta": {}})
+        == call
+    )

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.importers.listing import ServerListing
 from stubwright_runtime.mcp.revisions import REVISIONS
-from stubwright_runtime.mcp.vocabulary import PROTOCOL_VERSION_META_KEY, SECTIONS, SERVER_INFO_META_KEY, Section
+from stubwright_runtime.mcp.vocabulary import (
+    IDEMPOTENCY_KEY,
+    PROTOCOL_VERSION_META_KEY,
+    SECTIONS,
+    SERVER_INFO_META_KEY,
+    Section,
+)
 
 if TYPE_CHECKING:
     from stubwright.recording.lines import Line
@@ -185,7 +191,7 @@ def read(lines: Iterable[Line]) -> Conversation:
 def select_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that identify a call: without the caller's own facts and the server's state."""
     chosen: dict[str, Any] = normalize(
-        {key: value for key, value in params.items() if key not in ("_meta", "requestState")}
+        {key: value for key, value in params.items() if key not in ("_meta", "requestState", IDEMPOTENCY_KEY)}
     )
     if chosen.get("arguments") == {}:  # the same as none
         del chosen["arguments"]
