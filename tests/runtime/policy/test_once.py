@@ -504,6 +504,7 @@ class Verifier:
 async def test_another_caller_has_keys_of_its_own(package: ModuleType) -> None:
     handlers = Handlers()
     records: list[Any] = []
+    handlers.failure = package.ToolError("The card was declined.")
     app = package.asgi_app(handlers, token_verifier=Verifier(), audit=records.append)
     with asgi(app) as url:
         for user in ("ann", "bob", "ann"):
@@ -516,13 +517,14 @@ async def test_another_caller_has_keys_of_its_own(package: ModuleType) -> None:
     async with asyncio.timeout(10):
         while len(records) < 6:  # noqa: ASYNC110 - a thread writes the records
             await asyncio.sleep(0.01)
-    assert [(each.reason, each.replayed) for each in records] == [
-        (None, False),
-        ("once_conflict", False),
-        (None, False),
-        ("once_conflict", False),
-        (None, True),
-        ("once_conflict", False),
+    declined, conflict = ("tool_error", "tool_error"), ("invalid", "once_conflict", False)
+    assert [(each.outcome, each.reason, each.replayed) for each in records] == [
+        (*declined, False),
+        conflict,
+        ("completed", None, False),
+        conflict,
+        (*declined, True),
+        conflict,
     ]
 
 
