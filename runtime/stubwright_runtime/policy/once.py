@@ -32,7 +32,7 @@ from ..values.json import is_list, is_mapping
 from ..values.units import describe_wait, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 
     from ..package import Tool
     from ..server.core.request import Handle, Request
@@ -252,7 +252,7 @@ class Once:
             if time.monotonic() >= self._begun.get(call.name, -math.inf):
                 return await self._run(tool, terms, request, call, run, 0)
             log().warning("the store has lost a call of %s that was kept there", tool.name)
-            version = 0
+            version, kept = 0, None
         else:
             kept, version = _Record.load(claimed.record.data), claimed.record.version
             if kept is not None:
@@ -265,20 +265,32 @@ class Once:
                 if kept.state == "running" and claimed.is_held and not is_void:
                     return None
                 if is_void:
-                    return await self._resume_interrupted(tool, terms, request, call, run, version)
+                    return await self._resume_interrupted(tool, terms, request, call, run, version, kept)
         if terms.runs_unknown:
-            return await self._resume_interrupted(tool, terms, request, call, run, version)
+            return await self._resume_interrupted(tool, terms, request, call, run, version, kept)
         if claimed is None:
             await self._save(tool, call, version, replace(call.record, state="unknown"))
         return _refuse_unknown(tool, call)
 
     async def _resume_interrupted(
-        self, tool: Tool, terms: _Terms, request: Request, call: _Call, run: Handle, version: int
+        self,
+        tool: Tool,
+        terms: _Terms,
+        request: Request,
+        call: _Call,
+        run: Handle,
+        version: int,
+        kept: _Record | None,
     ) -> Outcome | None:
         """Run a call in place of an interrupted one; `None` if another process does."""
-        if not await self._store.replace(_KIND, call.name, call.record.dump(), version=version):
+        lease = f"{_KIND}:{call.name}"
+        if kept is not None:
+            await self._store.release(lease, kept.holder)
+        if not await self._store.hold(lease, call.record.holder, LEASE):
             return None
-        await self._store.hold(f"{_KIND}:{call.name}", call.record.holder, LEASE)
+        if not await self._store.replace(_KIND, call.name, call.record.dump(), version=version):
+            await self._store.release(lease, call.record.holder)
+            return None
         return await self._run(tool, terms, request, call, run, version + 1)
 
     async def _run(
@@ -297,14 +309,12 @@ class Once:
         except BaseException as error:
             asks = _asks(error)
             if asks or leaves_handler(error):
-                with anyio.CancelScope(shield=True):
-                    await self._settle(tool, request, call, version, None, asks=asks)
+                await _await_shielded(self._settle(tool, request, call, version, None, asks=asks))
                 raise
             outcome = self._refuse_error(tool, request, error)
             is_known = not isinstance(error, UnknownEffectError)
             request.has_begun = request.has_begun and not isinstance(error, NoEffectError)
-        with anyio.CancelScope(shield=True):
-            await self._settle(tool, request, call, version, outcome if is_known else None)
+        await _await_shielded(self._settle(tool, request, call, version, outcome if is_known else None))
         return outcome
 
     async def _settle(
@@ -365,6 +375,17 @@ class Once:
             yield
         finally:
             renewing.cancel()
+
+
+async def _await_shielded(storing: Coroutine[Any, Any, None]) -> None:
+    """Await a coroutine to its end, also if this task or a scope around it is cancelled meanwhile."""
+    task = asyncio.ensure_future(storing)
+    with anyio.CancelScope(shield=True):
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait([task])
+            raise
 
 
 def _asks(error: BaseException) -> bool:
