@@ -1,4 +1,4 @@
-"""Count the effects of repeated calls while replicas, Redis and connections are killed.
+"""Count the effects of repeated calls, and the runs of tasks, while replicas, Redis and connections are killed.
 
     python bench/chaos.py [CALLS] [SERVER …]
 
@@ -9,6 +9,14 @@ many have a result without an effect, how many the server reported as unknown, a
 
 Servers: `once` (a generated server with `policy: {once: …}`), `plain` (the same without it), `sdk` (the MCP SDK's), and
 `fastmcp`, for which `FASTMCP_PYTHON` names an interpreter that has FastMCP.
+
+    python bench/chaos.py 10000 tasks celery procrastinate
+
+These start tasks in place of calls, half of them of a tool with `idempotentHint`, on the default engine or on one of
+examples/engines/, whose packages must be installed. One task of 100 blocks the event loop for longer than its lease. A
+call without an answer is not repeated, because it may have created its task; a new call follows. Prints how many tasks
+never ended, how many of the tool without `idempotentHint` started twice, how many changed after their end or wrote two
+results, and how many completed without an effect.
 """
 
 from __future__ import annotations
@@ -24,8 +32,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -35,8 +43,10 @@ import httpx2
 
 from over_http import answers
 
+ROOT: Final = Path(__file__).parent.parent
 REPLICAS: Final = 4
 CALLERS: Final = 32
+TASK_CALLERS: Final = 96  # most of them wait for their task
 PATIENCE: Final = 180.0
 """Seconds until a call counts as lost. A lease on a call lasts 30."""
 
@@ -53,6 +63,14 @@ _HEADERS: Final = {
     "mcp-method": "tools/call",
     "mcp-name": "pay",
 }
+_TASK_META: Final = {
+    **_META,
+    "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+}
+_LEASE: Final = 2.0
+_BLOCKING: Final = 0.01  # of all tasks
+_ENDED: Final = ("completed", "failed", "cancelled")
+ENGINES: Final = {"tasks": "", "celery": "celery_engine:Engine", "procrastinate": "procrastinate_engine:Engine"}
 
 EFFECT: Final = """
 async def charge(order):
@@ -68,6 +86,28 @@ import asyncio, random
 class Shop:
     async def pay(self, args, ctx):
         return await charge(args.order)
+"""
+TASK_HANDLERS: Final = f"""
+import asyncio, random, time
+
+def note(event, order, ctx):
+    with open("events", "a") as events:
+        events.write(f"{{event}} {{order}}\\n")
+
+async def work(args, ctx):
+    note("start", args.order, ctx)
+    if random.random() < {_BLOCKING}:
+        time.sleep({_LEASE} * 1.5)
+    await asyncio.sleep(random.uniform(0, 0.5))
+    note("effect", args.order, ctx)
+    return "paid " + args.order
+
+class Shop:
+    async def pay(self, args, ctx):
+        return await work(args, ctx)
+
+    async def pay_again(self, args, ctx):
+        return await work(args, ctx)
 """
 _PEER: Final = """
 import asyncio, random, sys
@@ -88,6 +128,7 @@ class Replicas:
     """Processes of one server, of which some are killed.
 
     Attributes:
+        interval: The mean seconds from one death to the next.
         deaths: How many were killed.
     """
 
@@ -95,6 +136,7 @@ class Replicas:
     folder: Path
     ports: list[int] = field(default_factory=list)
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    interval: float = 1.0
     deaths: int = 0
 
     async def start(self) -> None:
@@ -120,7 +162,7 @@ class Replicas:
     async def kill_some(self) -> None:
         """Kill one after another, and start each again at once."""
         while True:
-            await asyncio.sleep(random.uniform(0.5, 1.5))
+            await asyncio.sleep(self.interval * random.uniform(0.5, 1.5))
             port = random.choice(self.ports)
             self.processes[port].send_signal(signal.SIGKILL)
             self.processes[port].wait()
@@ -194,33 +236,42 @@ async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
     return ""
 
 
-async def run(name: str, calls: int, folder: Path) -> None:
-    """Run one server, and print what became of its calls."""
+@asynccontextmanager
+async def _serving(name: str, calls: int, folder: Path) -> AsyncGenerator[tuple[httpx2.AsyncClient, str, Replicas]]:
+    """Serve during a block, in which replicas and Redis are killed."""
     redis = Redis(folder)
-    redis.start()
-    await answers(redis.port)
-    replicas = Replicas(partial(_make_command, name, redis.port), folder)
-    await replicas.start()
+    replicas = Replicas(partial(_make_command, name, redis.port), folder, interval=3.0 if name in ENGINES else 1.0)
     proxy = await asyncio.start_server(replicas.forward, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}/mcp"
-    killing = asyncio.create_task(replicas.kill_some())
-    losing = asyncio.create_task(redis.kill_twice(calls / 200))
+    limits = httpx2.Limits(max_connections=TASK_CALLERS, max_keepalive_connections=0)
+    try:
+        redis.start()
+        await answers(redis.port)
+        await replicas.start()
+        killing = asyncio.create_task(replicas.kill_some())
+        losing = asyncio.create_task(redis.kill_twice(calls / 200))
+        async with httpx2.AsyncClient(timeout=60, limits=limits) as http:
+            yield http, url, replicas
+        await losing
+        killing.cancel()
+    finally:
+        replicas.stop()
+        redis.stop()
+        proxy.close()
+
+
+async def run(name: str, calls: int, folder: Path) -> None:
+    """Run one server, and print what became of its calls."""
     places = asyncio.Semaphore(CALLERS)
-    limits = httpx2.Limits(max_connections=CALLERS, max_keepalive_connections=0)
     began = time.monotonic()
-    async with httpx2.AsyncClient(timeout=60, limits=limits) as http:
+    async with _serving(name, calls, folder) as (http, url, replicas):
 
         async def pay(number: int) -> str:
             async with places:
                 return await call(http, url, number)
 
         texts = await asyncio.gather(*map(pay, range(calls)))
-    seconds = time.monotonic() - began
-    await losing
-    killing.cancel()
-    replicas.stop()
-    redis.stop()
-    proxy.close()
+        seconds = time.monotonic() - began
     effects = Counter((folder / "effects").read_text().split())
     paid = {f"order-{number}" for number, text in enumerate(texts) if text.startswith("paid")}
     unknown = sum("is unknown whether" in text for text in texts)
@@ -231,10 +282,78 @@ async def run(name: str, calls: int, folder: Path) -> None:
     )
 
 
+async def start_task(http: httpx2.AsyncClient, url: str, number: int) -> str:
+    """Call a tool until a call is answered with a task, and return the id; an empty text if none is in time.
+
+    A call without an answer may have created its task, so each has an order of its own.
+    """
+    name = "pay_again" if number % 2 else "pay"
+    end, attempt = time.monotonic() + PATIENCE, 0
+    while time.monotonic() < end:
+        arguments = {"order": f"{name}-{number}-{attempt}"}
+        attempt += 1
+        with suppress(httpx2.RequestError, ValueError, KeyError):
+            result = await _ask(http, url, "tools/call", name, name=name, arguments=arguments)
+            return str(result["taskId"])
+        await asyncio.sleep(random.uniform(0.05, 0.3))
+    return ""
+
+
+async def follow_task(http: httpx2.AsyncClient, url: str, task: str) -> dict[str, Any]:
+    """Ask for a task until it has ended, and return it; what it is now if it does not end in time."""
+    end, state = time.monotonic() + PATIENCE, dict[str, Any]()
+    while state.get("status") not in _ENDED and time.monotonic() < end:
+        with suppress(httpx2.RequestError, ValueError, KeyError):
+            state = await _ask(http, url, "tasks/get", task, taskId=task)
+        await asyncio.sleep(random.uniform(1, 2))
+    return state
+
+
+async def _ask(http: httpx2.AsyncClient, url: str, method: str, name: str, /, **params: Any) -> dict[str, Any]:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": _TASK_META}}
+    response = await http.post(url, json=body, headers={**_HEADERS, "mcp-method": method, "mcp-name": name})
+    return dict(response.json()["result"])
+
+
+async def run_tasks(name: str, calls: int, folder: Path) -> None:
+    """Run tasks on one engine, and print what became of them."""
+    places = asyncio.Semaphore(TASK_CALLERS)
+    began = time.monotonic()
+    async with _serving(name, calls, folder) as (http, url, replicas):
+
+        async def pay(number: int) -> tuple[str, dict[str, Any]]:
+            async with places:
+                task = await start_task(http, url, number)
+                return task, await follow_task(http, url, task) if task else {}
+
+        async def read_again(task: str) -> dict[str, Any]:
+            async with places:
+                return await follow_task(http, url, task)
+
+        ends = dict(await asyncio.gather(*map(pay, range(calls))))
+        seconds = time.monotonic() - began
+        ended = {task: state for task, state in ends.items() if state.get("status") in _ENDED}
+        later = dict(zip(ended, await asyncio.gather(*map(read_again, ended)), strict=True))
+    events = Counter(tuple(line.split()) for line in (folder / "events").read_text().splitlines())
+    twice = [order for (event, order), count in events.items() if event == "start" and count > 1]
+    completed = [state["result"]["content"][0]["text"] for state in ended.values() if state["status"] == "completed"]
+    failures = Counter(state["error"]["message"] for state in ended.values() if state["status"] == "failed")
+    print(
+        f"{name}: {calls} tasks in {seconds:.0f} s, {replicas.deaths} replicas killed: "
+        f"{calls - len(ended)} never ended, "
+        f"{sum(not order.startswith('pay_again') for order in twice)} without idempotentHint started twice "
+        f"({len(twice)} with or without), {sum(later[task] != state for task, state in ended.items())} changed after "
+        f"their end, {sum(('effect', text.removeprefix('paid ')) not in events for text in completed)} completed "
+        f"without an effect; {len(completed)} completed, {sum(failures.values())} failed: {dict(failures)}"
+    )
+
+
 def _make_command(name: str, redis: int, port: int) -> list[str]:
     """Return the command of a replica."""
-    if name in ("once", "plain"):
+    if name in ("once", "plain", *ENGINES):
         options = ["--state", f"redis://127.0.0.1:{redis}/0", "--http", f"127.0.0.1:{port}", "--log-level", "error"]
+        if ENGINES.get(name):
+            options += ["--tasks", ENGINES[name]]
         return [sys.executable, "-m", "shop_mcp", "--handlers", "shop:Shop", *options]
     python = os.environ["FASTMCP_PYTHON"] if name == "fastmcp" else sys.executable
     return [python, "peer.py", str(port)]
@@ -242,6 +361,16 @@ def _make_command(name: str, redis: int, port: int) -> list[str]:
 
 def prepare(name: str, folder: Path) -> None:
     """Write a server into a folder."""
+    if name in ENGINES:
+        schema = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+        task = {"execution": {"taskSupport": "required"}, "stubwright": {"task": {"lease": "2s", "most": 100_000}}}
+        again = {"annotations": {"idempotentHint": True}}
+        tools = [
+            {"name": "pay", "inputSchema": schema, **task},
+            {"name": "pay_again", "inputSchema": schema, **again, **task},
+        ]
+        _generate(folder, tools, TASK_HANDLERS, storage={"maxBytesPerPrincipal": "128MiB", "maxBytes": "512MiB"})
+        return
     if name in ("once", "plain"):
         tool: dict[str, Any] = {
             "name": "pay",
@@ -249,11 +378,7 @@ def prepare(name: str, folder: Path) -> None:
         }
         if name == "once":
             tool["stubwright"] = {"policy": {"once": {"key": "request"}}}
-        manifest = {"stubwright": 1, "server": {"name": "shop", "version": "1"}, "tools": [tool]}
-        (folder / "shop.json").write_text(json.dumps(manifest))
-        (folder / "shop.py").write_text(HANDLERS)
-        command = [sys.executable, "-m", "stubwright", "generate", "-q", "shop.json", "-o", "."]
-        subprocess.run(command, cwd=folder, check=True)
+        _generate(folder, [tool], HANDLERS)
         return
     values = {"module": "mcp.server", "server": "MCPServer", "transport": "streamable-http"}
     if name == "fastmcp":
@@ -261,12 +386,38 @@ def prepare(name: str, folder: Path) -> None:
     (folder / "peer.py").write_text(_PEER.format(effect=EFFECT, **values))
 
 
+def _generate(folder: Path, tools: Sequence[dict[str, Any]], handlers: str, **server: Any) -> None:
+    manifest = {"stubwright": 1, "server": {"name": "shop", "version": "1", **server}, "tools": tools}
+    (folder / "shop.json").write_text(json.dumps(manifest))
+    (folder / "shop.py").write_text(handlers)
+    command = [sys.executable, "-m", "stubwright", "generate", "-q", "shop.json", "-o", "."]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+@contextmanager
+def _queue(name: str, folder: Path) -> Iterator[None]:
+    """Run what an engine needs during a block."""
+    os.environ["PYTHONPATH"] = str(ROOT / "examples" / "engines")
+    if name != "procrastinate":
+        yield
+        return
+    sys.path.append(str(ROOT / "tests" / "support"))
+    import postgres_server
+
+    with postgres_server.running() as variables:
+        os.environ.update(variables)
+        schema = ["procrastinate", "--app", "procrastinate_engine.app", "schema", "--apply"]
+        subprocess.run([sys.executable, "-m", *schema], check=True, cwd=folder, capture_output=True)
+        yield
+
+
 def main(calls: int, names: Sequence[str]) -> None:
     """Run each server."""
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             prepare(name, Path(folder))
-            asyncio.run(run(name, calls, Path(folder)))
+            with _queue(name, Path(folder)):
+                asyncio.run((run_tasks if name in ENGINES else run)(name, calls, Path(folder)))
 
 
 if __name__ == "__main__":

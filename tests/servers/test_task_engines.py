@@ -1,4 +1,4 @@
-"""Task engines of users: their own, and the example on a real PostgreSQL."""
+"""Task engines of users: their own, and the examples on a real PostgreSQL and a real Redis."""
 
 from __future__ import annotations
 
@@ -166,26 +166,32 @@ def test_a_path_that_leads_to_no_engine_is_refused(
     assert (status, expected in log, "Traceback" in log) == (2, True, False), log
 
 
-def procrastinate(monkeypatch: pytest.MonkeyPatch, ending: ExitStack) -> str:
+def prepare_queue(package: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, ending: ExitStack) -> None:
+    """Start the queue of an example, and set the environment variables that its engine reads."""
+    monkeypatch.setenv("PYTHONPATH", str(ENGINES), prepend=os.pathsep)
+    if package == "celery":
+        monkeypatch.setenv("CELERY_BROKER_URL", redis_url.partition("?")[0])
+        return
     for variable, value in ending.enter_context(postgres_server.running()).items():
         monkeypatch.setenv(variable, value)
     schema = ["procrastinate", "--app", "procrastinate_engine.app", "schema", "--apply"]
     subprocess.run([sys.executable, "-m", *schema], check=True, cwd=ENGINES, capture_output=True)
-    return "procrastinate_engine:Engine"
 
 
 @pytest.mark.long
-async def test_procrastinate_loses_no_task_of_a_process_that_dies(
+@pytest.mark.parametrize("package", ["celery", "procrastinate"])
+async def test_a_queue_loses_no_task_of_a_process_that_dies(
+    package: str,
     start: Callable[..., Process],
     project: Path,
     redis_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if find_spec("procrastinate") is None:
-        pytest.skip("the package procrastinate is not installed")
-    monkeypatch.setenv("PYTHONPATH", str(ENGINES), prepend=os.pathsep)
+    if find_spec(package) is None:
+        pytest.skip(f"the package {package} is not installed")
     with ExitStack() as ending:
-        options = ("--state", redis_url, "--tasks", procrastinate(monkeypatch, ending), "--grace", "2")
+        prepare_queue(package, redis_url, monkeypatch, ending)
+        options = ("--state", redis_url, "--tasks", f"{package}_engine:Engine", "--grace", "2")
         first, second = (start("--http", "127.0.0.1:0", *options, python=[sys.executable]) for _ in range(2))
         url = first.url()
         other = second.url()
