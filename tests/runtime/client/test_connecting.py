@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -40,11 +41,13 @@ from stubwright_runtime.client.core.connect_errors import (
     Unreachable,
 )
 from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
+from stubwright_runtime.client.rpc.client import RpcClient
 from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.client.transports import http
 from stubwright_runtime.client.transports.bounds import Bounds
 from stubwright_runtime.client.transports.http import HttpTransport
+from stubwright_runtime.client.transports.process import Command, ServerProcess
 from stubwright_runtime.package import Package, Tool
 from tls import make_certificate
 
@@ -868,3 +871,14 @@ async def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.Monke
     assert raised.value.why == (
         "cannot be reached: through the proxy http://127.0.0.1:9: nothing listens there (connection refused)"
     )
+
+
+async def test_closing_obeys_a_timeout_that_is_shorter_than_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stubwright_runtime.client.transports.process._GRACE", 20.0)
+    stubborn = Command("sh", ["-c", "trap '' TERM; while :; do sleep 60; done"])
+    bounds = Bounds(None)
+    client = RpcClient(ServerProcess(stubborn, bounds, None), bounds, read_timeout_seconds=0.4)
+    await client.server.open()
+    start = time.monotonic()
+    await client.__aexit__(None, None, None)
+    assert time.monotonic() - start < 10

@@ -46,7 +46,7 @@ class _Line:
         while self._connection is not None and self.waiting and self._connection.has_room:
             self._connection.receive(json.dumps(self.waiting.pop(0)).encode())
 
-    async def close(self) -> None:
+    async def close(self, seconds: float, /) -> None:
         """Do nothing."""
 
     def log_lines(self) -> tuple[str, ...]:

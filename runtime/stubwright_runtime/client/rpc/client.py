@@ -137,7 +137,7 @@ class RpcClient(Requests):
             await self.server.open()
             await self._agree()
         except BaseException:
-            await self.server.close()
+            await self.server.close(self.read_timeout_seconds)
             raise
         return self
 
@@ -145,7 +145,7 @@ class RpcClient(Requests):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the connection."""
-        await self.server.close()
+        await self.server.close(self.read_timeout_seconds)
 
     async def _agree(self) -> None:
         info = self._info.model_dump(by_alias=True, mode="json", exclude_none=True)

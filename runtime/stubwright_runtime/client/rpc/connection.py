@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
 
@@ -84,7 +85,7 @@ class Transport(Protocol):
     def resume(self) -> None:
         """Continue to deliver messages after the connection was full."""
 
-    async def close(self) -> None:
+    async def close(self, seconds: float, /) -> None:
         """Close the transport."""
 
     def log_lines(self) -> tuple[str, ...]:
@@ -177,20 +178,25 @@ class RpcConnection:
 
             self._telemetry = Telemetry(self._address)
 
-    async def close(self) -> None:
-        """Close the transport, after pending notifications are sent, for at most a second."""
+    async def close(self, seconds: float | None = None) -> None:
+        """Close the transport, after pending notifications are sent, for at most a second.
+
+        Args:
+            seconds: The limit of all of this; `None` for the transport's own limits.
+        """
+        end = asyncio.get_running_loop().time() + (math.inf if seconds is None else seconds)
         self._is_open = False
         for task in (*self._answering, *self._tasks):
             task.cancel()
         self._fail_all(lambda: MCPError(code=CONNECTION_CLOSED, message="the connection was closed"))
         try:
             if self._late:
-                await asyncio.wait(self._late, timeout=_LATE)
+                await asyncio.wait(self._late, timeout=_LATE if seconds is None else min(_LATE, seconds / 3))
         finally:
             for task in self._late:
                 task.cancel()
             try:
-                await self.transport.close()
+                await self.transport.close(end - asyncio.get_running_loop().time())
             finally:
                 if self._telemetry is not None:
                     self._telemetry.record_end(failed=self.failure is not None)

@@ -150,7 +150,7 @@ class HttpTransport:
         """Return an empty tuple: the log stays on the server."""
         return ()
 
-    async def close(self) -> None:
+    async def close(self, seconds: float, /) -> None:
         """End the session and close all connections."""
         client = self._client
         if client is None:
@@ -160,7 +160,7 @@ class HttpTransport:
             if self._listening is not None:
                 self._listening.cancel()
             if self._sessions.session is not None:
-                await self._end_session()
+                await self._end_session(min(_SECONDS_UNASKED, seconds))
         finally:
             with anyio.CancelScope(shield=True):
                 await client.aclose()
@@ -267,9 +267,9 @@ class HttpTransport:
         while not self.connection.has_room:
             await self.connection.wait_for_room()
 
-    async def _end_session(self) -> None:
+    async def _end_session(self, seconds: float) -> None:
         """End the session with a DELETE request."""
-        with suppress(MCPError, TimeoutError), anyio.fail_after(_SECONDS_UNASKED):
+        with suppress(MCPError, TimeoutError), anyio.fail_after(seconds):
             async with self._open_response(self._build("DELETE", None, {})):
                 pass
 

@@ -52,7 +52,7 @@ class MemoryTransport:
         if self._send is not None:
             await self._send(to_json(message, inf_nan_mode="null"))
 
-    async def close(self) -> None:
+    async def close(self, _seconds: float, /) -> None:
         """Close the connection."""
         self._connection = self._send = None
         self._room.set()

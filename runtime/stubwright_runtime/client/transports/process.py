@@ -154,8 +154,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if not self._input.is_closing():
             self._input.write(line)
 
-    async def close(self) -> None:
-        """Stop the process and its children."""
+    async def close(self, seconds: float, /) -> None:
+        """Stop the process and its children: half of the time is for each step before SIGKILL."""
         import anyio
 
         if self._transport is None:
@@ -165,8 +165,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
         with anyio.CancelScope(shield=True):
             self._input.close()
             self._resume_reading()  # a process that is blocked on output never sees the end of its input
-            if not await self._wait_for_exit(_GRACE):
-                await self._kill()
+            grace = min(_GRACE, seconds / 2)
+            if not await self._wait_for_exit(grace):
+                await self._kill(grace)
             with suppress(PermissionError):  # raised for a process of another user
                 self._transport.close()
             if self._ending is not None:
@@ -180,7 +181,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             return False
         return True
 
-    async def _kill(self) -> None:
+    async def _kill(self, grace: float) -> None:
         """Terminate the process and its children, and kill them if they do not exit."""
         pid: int = self._transport.get_pid()
         if sys.platform == "win32":
@@ -190,7 +191,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             await killing.wait()
             await self._wait_for_exit(_GRACE)
             return
-        deadline = asyncio.get_running_loop().time() + _GRACE
+        deadline = asyncio.get_running_loop().time() + grace
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGTERM)
             while asyncio.get_running_loop().time() < deadline:
