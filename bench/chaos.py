@@ -10,13 +10,13 @@ many have a result without an effect, how many the server reported as unknown, a
 Servers: `once` (a generated server with `policy: {once: …}`), `plain` (the same without it), `sdk` (the MCP SDK's), and
 `fastmcp`, for which `FASTMCP_PYTHON` names an interpreter that has FastMCP.
 
-    python bench/chaos.py 10000 tasks celery procrastinate
+    python bench/chaos.py 10000 tasks procrastinate celery
 
 These start tasks in place of calls, half of them of a tool with `idempotentHint`, on the default engine or on one of
 examples/engines/, whose packages must be installed. One task of 100 blocks the event loop for longer than its lease. A
 call without an answer is not repeated, because it may have created its task; a new call follows. Prints how many tasks
-never ended, how many of the tool without `idempotentHint` started twice, how many changed after their end or wrote two
-results, and how many completed without an effect.
+never ended, how many of the tool without `idempotentHint` started twice, how many changed after their end, and how many
+completed without an effect.
 """
 
 from __future__ import annotations
@@ -240,6 +240,7 @@ async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
 async def _serving(name: str, calls: int, folder: Path) -> AsyncGenerator[tuple[httpx2.AsyncClient, str, Replicas]]:
     """Serve during a block, in which replicas and Redis are killed."""
     redis = Redis(folder)
+    os.environ["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{redis.port}/1"
     replicas = Replicas(partial(_make_command, name, redis.port), folder, interval=3.0 if name in ENGINES else 1.0)
     proxy = await asyncio.start_server(replicas.forward, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}/mcp"
@@ -386,8 +387,8 @@ def prepare(name: str, folder: Path) -> None:
     (folder / "peer.py").write_text(_PEER.format(effect=EFFECT, **values))
 
 
-def _generate(folder: Path, tools: Sequence[dict[str, Any]], handlers: str, **server: Any) -> None:
-    manifest = {"stubwright": 1, "server": {"name": "shop", "version": "1", **server}, "tools": tools}
+def _generate(folder: Path, tools: Sequence[dict[str, Any]], handlers: str, **more: Any) -> None:
+    manifest = {"stubwright": 1, "server": {"name": "shop", "version": "1"}, "tools": tools, **more}
     (folder / "shop.json").write_text(json.dumps(manifest))
     (folder / "shop.py").write_text(handlers)
     command = [sys.executable, "-m", "stubwright", "generate", "-q", "shop.json", "-o", "."]
