@@ -12,6 +12,7 @@ A message is JSON with one argument, the id of the task; nothing is unpickled. T
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future
@@ -24,13 +25,12 @@ from celery.worker import state
 if TYPE_CHECKING:
     from stubwright_runtime import TaskWork
 
-SLOTS = 64  # the server runs up to 32 tasks of these in turns
 RETRY, DEAD = 4, 10  # seconds until a task that runs elsewhere is looked at again; until a dead process loses a message
 
-app = Celery("stubwright")  # reads CELERY_BROKER_URL
+app = Celery("stubwright", broker=os.environ["CELERY_BROKER_URL"])
 app.set_default()  # for retries, which Celery sends from its threads
 app.conf.update(accept_content=["json"], task_ignore_result=True, task_acks_late=True, worker_pool="threads")
-app.conf.update(worker_concurrency=SLOTS, worker_prefetch_multiplier=1)
+app.conf.update(worker_concurrency=64, worker_prefetch_multiplier=1)  # the server runs up to 32 of these in turns
 restore = {"visibility_timeout": DEAD, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
 # The timeout applies to all queues with the same prefix.
 app.conf.broker_transport_options = {**restore, "global_keyprefix": "stubwright-celery:", "socket_timeout": 5}
