@@ -127,10 +127,12 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
 def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
     """Yield the parts of a result that its server may nest as deeply as it likes, with their places."""
     yield "structuredContent", result.structured_content
-    yield "_meta", result.meta
+    if result.meta is not None:
+        yield "_meta", result.meta
     for index, block in enumerate(result.content):
-        yield f"content[{index}]._meta", block.meta
-        if block.type == "resource":
+        if block.meta is not None:
+            yield f"content[{index}]._meta", block.meta
+        if block.type == "resource" and block.resource.meta is not None:
             yield f"content[{index}].resource._meta", block.resource.meta
 
 
