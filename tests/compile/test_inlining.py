@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema_rs
 import mcp
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import corpus
@@ -583,6 +583,20 @@ def _loops(schema: dict[str, Any]) -> bool:
 
 @settings(max_examples=choose(corpus.VARIABLE, 15, 200, 1000), suppress_health_check=[*HealthCheck])
 @given(_cases())
+@example(
+    (
+        {
+            "$schema": dialects.DRAFT_2020_12.uri,
+            "not": {"not": {}, "$defs": {"N": {"$ref": "#/$defs/A"}}, "if": {}},
+            "$defs": {
+                "A": {"$ref": "#/$defs/C"},
+                "B": False,
+                "C": {"not": False, "$defs": {"N": {"$ref": "#/$defs/C"}}},
+            },
+        },
+        [None],
+    )
+)
 def test_it_accepts_the_same(case: tuple[dict[str, Any], list[Any]]) -> None:
     schema, values = case
     if _loops(schema):

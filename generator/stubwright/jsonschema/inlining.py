@@ -46,7 +46,6 @@ _TOGETHER: Final = (
 )
 """Keywords that depend on their siblings (JSON Schema 2020-12 Core, 10.2 and 10.3)."""
 
-_ROOT_DEFS: Final = tuple((keyword,) for keyword in _DEFS)
 _META: Final = frozenset({"$schema", "$id", "id", *_DEFS})
 _LOOKING: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _IN_PLACE: Final = frozenset(
@@ -156,7 +155,7 @@ class _Inliner:
         }
         self.metas = [one.text for one in outline.references if not isinstance(one.target, Local)]
         following = _following(targets)
-        reached = dict.fromkeys(target for pointer, target in targets.items() if pointer[:1] not in _ROOT_DEFS)
+        reached = dict.fromkeys(target for pointer, target in targets.items() if not _is_in_definition(pointer))
         waiting = [*reached]
         for target in waiting:  # grows during the loop
             for other in following[target]:
@@ -236,12 +235,17 @@ def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
     return any(pointer[:end] in hiding and pointer[end] not in _DEFS for end in range(len(pointer)))
 
 
+def _is_in_definition(steps: Pointer) -> bool:
+    """Return whether steps lead into a definition, which applies only where a reference uses it."""
+    return any(keyword in steps for keyword in _DEFS)
+
+
 def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
-    """Map each target of a reference to the targets of the references at and below it."""
+    """Map each target of a reference to the targets of the references at and below it, except in definitions."""
     following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
     for pointer, target in targets.items():
         for end in range(len(pointer) + 1):
-            if pointer[:end] in following and (end or pointer[:1] not in _ROOT_DEFS):
+            if pointer[:end] in following and not _is_in_definition(pointer[end:]):
                 following[pointer[:end]][target] = None
     return following
 
