@@ -218,3 +218,86 @@ def test_tools_that_generate_found_right_are_not_checked_again(folder: Path, mon
     (folder / "m.json").write_text(json.dumps(manifest([tool("other")])))
     assert run("docs", "m.json", "-o", "site") == 0
     assert checked == [5, 5, 0, 1]
+
+
+SHOWN = (["--format", "json"], ["--format", "github"], ["--strict"], [])
+
+
+@pytest.mark.parametrize("emit", [["server"], ["client"]])
+@pytest.mark.parametrize("verb", ["generate", "check"])
+def test_warnings_of_an_unchanged_manifest_are_printed_without_compiling_it(
+    verb: str, emit: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    day = {"day": {"type": "string", "format": "date"}}
+    more = [{"name": name, "inputSchema": {"type": "object"}} for name in ("bare", "plain")]  # one line for a client
+
+    def write(**keys: Any) -> None:
+        own = manifest([tool("a", day), tool("b", day)], emit=emit, include=["more.json"], **keys)
+        (folder / "m.json").write_text("\ufeff" + json.dumps(own, indent=1).replace("\n", "\r\n"), newline="")
+
+    def outputs() -> list[tuple[int, str, str]]:
+        return [(run(verb, "m.json", *how), *capsys.readouterr()) for how in SHOWN]
+
+    compiled: list[str] = []
+    original = pipeline.read
+
+    def watched(entry: str, *arguments: Any) -> Any:
+        compiled.append(entry)
+        return original(entry, *arguments)
+
+    monkeypatch.setattr(pipeline, "read", watched)
+    for included, keys, is_told in (
+        ({"tools": more}, {}, True),
+        ({"tools": [tool("described")]}, {}, False),  # a changed included file
+        ({"tools": more}, {"lint": {"ignore": ["SW355"]}}, True),
+        ({"tools": more}, {"lint": {"ignore": ["SW312"]}}, False),
+    ):
+        write(**keys)
+        (folder / "more.json").write_text(json.dumps(included))
+        outputs()
+        compiled.clear()
+        again = outputs()
+        assert compiled == []
+        shutil.rmtree(folder / "cache")
+        fresh = []
+        for how in SHOWN:
+            fresh.append((run(verb, "m.json", *how), *capsys.readouterr()))
+            shutil.rmtree(folder / "cache")
+        assert again == fresh
+        assert len(compiled) == len(SHOWN)
+        assert ("SW312" in again[2][2]) is is_told
+
+
+def test_check_compiles_again_if_what_it_compares_changed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The handwritten class, its place, the project's table and the other manifests of the project."""
+    (folder / ".git").mkdir()
+    project = folder / "pyproject.toml"
+    text = '[project]\nname = "x"\nversion = "{}"\ndependencies = [{}]\n[tool.stubwright]\nmanifests = ["m.json"]\n'
+    project.write_text(text.format("1.0.0", ""))
+    own = manifest([tool("a")], python={"handlers": "handlers:SampleHandlers"})
+    own["server"]["version"] = "1.0.0"
+    (folder / "m.json").write_text(json.dumps(own))
+
+    def found() -> list[str]:
+        run("check", "--format", "json")
+        first = capsys.readouterr().out
+        run("check", "--format", "json")
+        assert capsys.readouterr().out == first
+        return [each["code"] for each in json.loads(first)]
+
+    whole = "class SampleHandlers:\n    async def a(self, args, ctx): ...\n"
+    assert found() == ["SW424", "SW411"]
+    (folder / "handlers.py").write_text("class SampleHandlers:\n    pass\n")
+    assert found() == ["SW420", "SW411"]
+    (folder / "handlers.py").write_text(whole)
+    assert found() == ["SW411"]
+    (folder / "src").mkdir()
+    project.write_text(text.format("1.0.0", '"stubwright-runtime"'))
+    assert found() == []
+    project.write_text(text.format("2.0.0", '"stubwright-runtime"'))
+    assert found() == ["SW413"]
+    (folder / "handlers.py").unlink()
+    (folder / "src" / "handlers.py").write_text("class SampleHandlers:\n    pass\n")
+    assert found() == ["SW413", "SW420"]
+    (folder / "handlers.py").write_text(whole)
+    assert found() == ["SW413"]  # the class in the first folder

@@ -15,8 +15,9 @@ from stubwright.codegen.pages.artifacts import Artifact
 from stubwright.diagnostics import Place
 from stubwright.incremental import digests
 from stubwright.project import freshness
-from stubwright.project.files import disk, inside, journal, lock, tree
+from stubwright.project.files import disk, inside, journal, layout, lock, tree
 from stubwright.project.files.tree import Changes
+from stubwright.project.saved_findings import SavedFindings
 
 MANIFEST = "specs/weather.yaml"
 
@@ -28,13 +29,14 @@ def write(output: Path, files: dict[str, str], *, manifest: str = MANIFEST, forc
     )
     tree.apply(output, changes)
     if not changes.diagnostics:
-        note = freshness.make_note(disk.Disk(), output, "", changes.lock.manifests[manifest])
+        note = freshness.make_note(disk.Disk(), output, "", changes.lock.manifests[manifest], SavedFindings("", ""))
         freshness.remember(output, manifest, note)
     return changes
 
 
 def is_fresh(output: Path, *, manifest: str = MANIFEST, option: str = "") -> bool:
-    return freshness.is_untouched(disk.Disk(), output, journal.read_lock(output), manifest, option)
+    path = str(layout.find_above(output) / manifest)
+    return freshness.find_untouched(disk.Disk(), output, journal.read_lock(output), path, option) is not None
 
 
 def entry(hash_: str, files: list[tuple[str, bytes]]) -> lock.Entry:

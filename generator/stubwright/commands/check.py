@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import posixpath
 import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from stubwright.compile.pipeline import Result
     from stubwright.diagnostics import Diagnostic
 
 
@@ -42,33 +39,19 @@ def _check(arguments: argparse.Namespace) -> int:
     chosen = works.choose_targets(arguments)
     run = works.find_run(arguments, printer)
     if run is not None:
-        from stubwright.compile import pipeline
-        from stubwright.diagnostics import Diagnostic
-        from stubwright.project import build, config, versions
-        from stubwright.project.files import disk
+        from stubwright.project import checking
 
         packages: dict[str, str] = {}
         for path in run.manifests:
             if arguments.fix:
                 _correct(path, chosen, printer, is_agreed=arguments.yes or not is_interactive())
-            checked = pipeline.compile_manifest(path, disk.Disk(), targets=chosen)
-            printer.add_compiled(path, checked.diagnostics, checked.documents, every=arguments.all)
-            if checked.manifest is None:
+            result = checking.check(path, run.target, run.project, chosen)
+            printer.add_compiled(path, result.diagnostics, result.documents, every=arguments.all)
+            if result.package is None:
                 continue
-            first = packages.setdefault(checked.manifest.package, path)
+            first = packages.setdefault(result.package, path)
             if Path(first).resolve() != Path(path).resolve():
-                printer.add([_report_clash(checked, path, first)])
-            before = _read_generated(path, checked.manifest.package, run.target.folder)
-            printer.report_fit(build.fit(checked.manifest, run.target.handlers, path, before))
-            if run.project is None:
-                continue
-            document = checked.documents[posixpath.normpath(path)].value
-            differing = versions.find_difference(run.project, path, checked.manifest, document)
-            printer.add([] if differing is None else [differing])
-            for absent in config.find_missing(run.project, build.list_needed(is_vendored=run.target.is_vendored)):
-                what = f"the server made from `{path}` needs `{absent}`"
-                fix = "add it to `dependencies` under `[project]`"
-                printer.add([Diagnostic("SW411", what, run.project.listed, fix)])
+                printer.add([_report_clash(path, result.package, first)])
     return printer.close()
 
 
@@ -100,27 +83,16 @@ def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: 
             printer.add([Diagnostic("SW406", f"cannot write `{file}`: {problem}", help=fix)])
 
 
-def _read_generated(path: str, package: str, folder: Path) -> str | None:
-    """Return the package's `manifest.json` as generated before; None if that is unknown."""
-    from stubwright.project.files import journal, layout, lock, tree
-
-    with suppress(OSError, lock.LockError):
-        known_lock = journal.read_lock(folder)
-        return tree.find_generated(
-            tree.Tree(folder), known_lock, layout.make_relative(path, folder), package
-        ).read_text("manifest.json")
-    return None
-
-
-def _report_clash(checked: Result, path: str, first: str) -> Diagnostic:
+def _report_clash(path: str, package: str, first: str) -> Diagnostic:
     """Return the diagnostic for a manifest whose package is also that of another one."""
+    from stubwright.compile import pipeline
     from stubwright.diagnostics import Diagnostic
     from stubwright.project import build
+    from stubwright.project.files import disk
 
-    name = checked.manifest.package if checked.manifest is not None else ""
     return Diagnostic(
         "SW401",
-        f"the package `{name}` is made from `{first}` already",
-        build.locate_package(path, checked),
+        f"the package `{package}` is made from `{first}` already",
+        build.locate_package(path, pipeline.compile_manifest(path, disk.Disk())),
         "set another `python: {package: …}` in one of the two",
     )

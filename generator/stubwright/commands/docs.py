@@ -134,10 +134,11 @@ def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
     from stubwright.project import freshness
     from stubwright.project.files import layout
     from stubwright.project.files.lock import Entry
+    from stubwright.project.saved_findings import SavedFindings
 
     folder = target.parent
     entry = Entry("", {target.name: frozenset({digests.compute_digest(text.encode())})})
-    note = freshness.make_note(reader, folder, _option(), entry)
+    note = freshness.make_note(reader, folder, _option(), entry, SavedFindings(path, target.stem))
     freshness.remember(folder, layout.make_relative(path, folder), note, _PAGE)
 
 

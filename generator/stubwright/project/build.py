@@ -18,11 +18,11 @@ from stubwright import naming
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.project import freshness
 from stubwright.project.files import disk, layout, lock, tree, user_cache
+from stubwright.project.saved_findings import SavedFindings, Text
 
 if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.compile.pipeline import Result
-    from stubwright.compile.source import Document
     from stubwright.incremental.worker import Workers
     from stubwright.project.files.lock import Lock
     from stubwright.project.handwritten.handlers import Findings, HandwrittenClass
@@ -65,7 +65,7 @@ class BuildResult:
     changes: tree.Changes | None = None
     requirements: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    documents: Mapping[str, Document] = field(default_factory=dict)
+    documents: Mapping[str, Text] = field(default_factory=dict)
     failed: bool = False
     handlers: str | None = None
     fit: HandlerReport | None = None
@@ -80,6 +80,14 @@ class HandlerReport:
     written: HandwrittenClass
     findings: Findings
     encoding: str = "utf-8"
+
+    @property
+    def documents(self) -> Mapping[str, Text]:
+        """The file that the findings quote, by its name."""
+        from stubwright.compile.source import Document
+
+        written = self.written
+        return {written.path: Document(written.path, written.text, None)} if self.findings.diagnostics else {}
 
 
 def build(
@@ -106,10 +114,11 @@ def build(
     Raises:
         OSError: The target's folder cannot be read.
     """
-    name = layout.make_relative(path, target.folder)
     reader = disk.Disk()
-    if trust and freshness.is_untouched(reader, target.folder, known, name, target.option):
-        return BuildResult()
+    if trust and (note := freshness.find_untouched(reader, target.folder, known, path, target.option)) is not None:
+        texts = note.findings.read(reader)
+        if texts is not None:
+            return BuildResult(diagnostics=note.findings.diagnostics, documents=texts)
 
     from stubwright.incremental import worker
 
@@ -152,6 +161,7 @@ def _built(
         return result
     begun = reusable.begin(compiled.manifest)
     entry = lock.Entry(reusable.compute_digest(compiled.manifest))
+    package_name = compiled.manifest.package
     there = tree.Tree(target.folder)
     package = tree.find_generated(there, known, name, compiled.manifest.package)
     # A package of 0.1 had the runtime in it, so that its project does not require the runtime yet.
@@ -167,9 +177,9 @@ def _built(
 
     def keep() -> None:
         user_cache.write(cache_name, cache.dump(begun().cache(proof, is_clean=compiled.is_clean)))
-        # A manifest with a note is not read again, and its warnings would be printed once and never more.
-        if not compiled.diagnostics and not changes.diagnostics:
-            note = freshness.make_note(reader, target.folder, target.option, changes.lock.manifests[name])
+        located = SavedFindings.locate(path, package_name, compiled.diagnostics, compiled.documents, reader)
+        if located is not None and not changes.diagnostics:
+            note = freshness.make_note(reader, target.folder, target.option, changes.lock.manifests[name], located)
             freshness.remember(target.folder, name, note)
 
     if trust and is_settled:

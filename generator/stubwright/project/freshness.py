@@ -21,8 +21,9 @@ from stubwright.incremental import digests
 from stubwright.project.files import inside, lock, user_cache
 from stubwright.project.files.disk import LISTING, Disk
 from stubwright.project.files.layout import find_above, make_relative
+from stubwright.project.saved_findings import SavedFindings
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _PACKAGE: Final = "note"
 
 
@@ -32,28 +33,46 @@ class Note:
 
     `generator` is the digest of stubwright and of its options. `inputs` has a digest of each input, by its path from
     the folder above the output folder. `entry` is the manifest's entry in the lock, or lists the files of an output
-    that is not in the lock.
+    that is not in the lock. `findings` are the diagnostics of the run.
     """
 
     generator: str
     inputs: Mapping[str, str]
     entry: lock.Entry
+    findings: SavedFindings
 
 
-def is_untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
-    """Return whether all inputs and outputs of `manifest` are unchanged.
+def find_untouched(disk: Disk, output: Path, known: lock.Lock, path: str, option: str) -> Note | None:
+    """Return the note on the last run for a manifest if all its inputs and outputs are unchanged.
 
-    `option` holds the options of the command line next to the manifest.
+    `path` is the manifest as diagnostics show it, and `option` holds the options of the command line next to it.
     """
-    note = _read(output, manifest, _PACKAGE)
-    return (
-        note is not None
-        and note.generator == _generator_with(option)
-        and known.generator == __version__
-        and known.manifests.get(manifest) == note.entry
-        and _same(disk, output, note.inputs)
-        and _intact(output, note.entry.files) is not None
-    )
+    manifest = make_relative(path, output)
+    note = find_note(disk, output, path, option, _PACKAGE)
+    if (
+        note is None
+        or known.generator != __version__
+        or known.manifests.get(manifest) != note.entry
+        or _intact(output, note.entry.files) is None
+    ):
+        return None
+    return note
+
+
+def find_note(disk: Disk, output: Path, path: str, option: str, what: str) -> Note | None:
+    """Return the note on the last run for a manifest if all its inputs are unchanged.
+
+    Notes with diagnostics are only for runs that name the manifest in the same way.
+    """
+    note = _read(output, make_relative(path, output), what)
+    if (
+        note is None
+        or note.generator != _generator_with(option)
+        or (note.findings.diagnostics and note.findings.path != path)
+        or not _same(disk, output, note.inputs)
+    ):
+        return None
+    return note
 
 
 def recall(
@@ -61,7 +80,7 @@ def recall(
 ) -> Mapping[str, bytes] | None:
     """Return some of the files that would be made of `manifest` again; None if they are not known.
 
-    The lock is not consulted: the note has the digests.
+    The lock is not consulted: the note has the digests. A run with diagnostics is not recalled.
 
     Args:
         disk: Reads the inputs.
@@ -72,20 +91,25 @@ def recall(
         what: The kind of output.
     """
     note = _read(output, manifest, what)
-    if note is None or note.generator != _generator_with(option) or not _same(disk, output, note.inputs):
+    if (
+        note is None
+        or note.findings.diagnostics
+        or note.generator != _generator_with(option)
+        or not _same(disk, output, note.inputs)
+    ):
         return None
     return _intact(output, {path: seen for path, seen in note.entry.files.items() if is_wanted(path)})
 
 
 def remember(output: Path, manifest: str, note: Note, what: str = _PACKAGE) -> None:
     """Keep a note for the next run."""
-    files = {path: [*seen] for path, seen in note.entry.files.items()}
-    seen_files = {"hash": note.entry.hash, "files": files}
-    data = json.dumps({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **seen_files})
+    files = {path: [*each] for path, each in note.entry.files.items()}
+    seen = {"hash": note.entry.hash, "files": files, "findings": note.findings.dump()}
+    data = json.dumps({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **seen})
     user_cache.write(user_cache.name(output, manifest, what), data.encode())
 
 
-def make_note(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
+def make_note(disk: Disk, output: Path, option: str, entry: lock.Entry, findings: SavedFindings) -> Note:
     """Return the note on a manifest that was read through `disk`."""
     inputs: dict[str, str] = {}
     folders: dict[str, str] = {}
@@ -95,7 +119,7 @@ def make_note(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
         if folder not in folders:
             folders[folder] = make_relative(folder or ".", output)
         inputs[posixpath.normpath(posixpath.join(folders[folder], name)) + listing + pattern] = seen
-    return Note(_generator_with(option), inputs, entry)
+    return Note(_generator_with(option), inputs, entry, findings)
 
 
 def _read(output: Path, manifest: str, what: str) -> Note | None:
@@ -107,7 +131,8 @@ def _read(output: Path, manifest: str, what: str) -> Note | None:
         if value["format"] != _FORMAT:
             return None
         files = {path: frozenset(seen) for path, seen in value["files"].items()}
-        return Note(value["generator"], value["inputs"], lock.Entry(value["hash"], files))
+        findings = SavedFindings.load(value["findings"])
+        return Note(value["generator"], value["inputs"], lock.Entry(value["hash"], files), findings)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

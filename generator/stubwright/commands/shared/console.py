@@ -24,11 +24,11 @@ from stubwright_runtime.values.terminal import replace_controls, to_one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from stubwright.compile.source import Document
     from stubwright.diagnostics import Diagnostic
     from stubwright.project.build import BuildResult, HandlerReport
     from stubwright.project.files.lock import Lock
     from stubwright.project.files.tree import Changes
+    from stubwright.project.saved_findings import Text
 
 Format: TypeAlias = Literal["text", "json", "github"]
 
@@ -181,7 +181,7 @@ class Printer:
         self._quiet = quiet or STYLE.quiet
         self._strict = strict
         self._diagnostics: list[Diagnostic] = []
-        self._documents: dict[str, Document] = {}
+        self._documents: dict[str, Text] = {}
         self._stale = False
         self._interrupted = False
 
@@ -190,13 +190,13 @@ class Printer:
         """True if an error was found so far."""
         return any(diagnostic.severity == "error" for diagnostic in self._diagnostics)
 
-    def add(self, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+    def add(self, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text] | None = None) -> None:
         """Note diagnostics, and the documents that show their places."""
         self._diagnostics += diagnostics
         self._documents.update(documents or {})
 
     def add_compiled(
-        self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document], *, every: bool = False
+        self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text], *, every: bool = False
     ) -> None:
         """Note the findings of compiling a manifest.
 
@@ -226,7 +226,7 @@ class Printer:
         summary = Diagnostic("SW391", message, Place(entry, ("emit",)), fix)
         self.add([*(diagnostic for diagnostic in diagnostics if diagnostic not in of_server), summary], documents)
 
-    def add_generated(self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document]) -> None:
+    def add_generated(self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text]) -> None:
         """Note the findings of compiling a manifest for its package: of warnings that `check` lists, only their number.
 
         All are noted if one is an error, if each counts as one, if a program reads them, or with `--verbose`.
@@ -274,10 +274,7 @@ class Printer:
     def report_fit(self, fit: HandlerReport | None) -> None:
         """Report the faults of a handwritten class."""
         if fit is not None and fit.findings.diagnostics:
-            from stubwright.compile.source import Document
-
-            written = fit.written
-            self.add(fit.findings.diagnostics, {written.path: Document(written.path, written.text, None)})
+            self.add(fit.findings.diagnostics, fit.documents)
 
     def report_built(self, built: BuildResult) -> None:
         """Print the files written of a package, and its requirements if they changed."""
@@ -370,12 +367,13 @@ class Printer:
     def close(self) -> int:
         """Print the diagnostics, and give the exit status."""
         if self._diagnostics or self._style == "json":
-            from stubwright.compile.source import Document
             from stubwright.diagnostics import Span, printers
             from stubwright.project import config
 
             for diagnostic in self._diagnostics:
                 if isinstance(diagnostic.at, Span) and Path(diagnostic.at.file).name == config.FILE:
+                    from stubwright.compile.source import Document
+
                     file = diagnostic.at.file
                     self._documents[file] = Document(file, Path(file).read_text("utf-8", "replace"), None)
             if self._style == "text":

@@ -53,7 +53,7 @@ def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]
     """
     findings: dict[tuple[Span | None, str, str], Finding] = {}
     for diagnostic in diagnostics:
-        span = _span_of(diagnostic, sources)
+        span = find_span(diagnostic, sources)
         findings.setdefault((span, diagnostic.code, diagnostic.message), Finding(span, diagnostic))
     return sorted(findings.values(), key=_order)
 
@@ -65,7 +65,8 @@ def _order(finding: Finding) -> tuple[str, int, int, str, str]:
     return span.file, span.line, span.column, diagnostic.code, diagnostic.message
 
 
-def _span_of(diagnostic: Diagnostic, sources: Sources) -> Span | None:
+def find_span(diagnostic: Diagnostic, sources: Sources) -> Span | None:
+    """Return the span of a diagnostic; None if it is not about a file."""
     at = diagnostic.at
     if not isinstance(at, Place):
         return at

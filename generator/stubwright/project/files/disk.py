@@ -94,12 +94,13 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 
 def find_module(name: str, folders: Sequence[str]) -> Path | None:
     """Return the file of a module, looked for in `folders`; None if it is in none of them."""
-    steps = name.split(".")
-    for folder in folders:
-        for path in (Path(folder, *steps).with_suffix(".py"), Path(folder, *steps, "__init__.py")):
-            if path.is_file():
-                return path
-    return None
+    return next((path for path in list_module_files(name, folders) if path.is_file()), None)
+
+
+def list_module_files(name: str, folders: Sequence[str]) -> list[Path]:
+    """Return the files in which a module is looked for, in this order."""
+    paths = [Path(folder, *name.split(".")) for folder in folders]
+    return [file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py")]
 
 
 def is_importable(name: str, folders: Sequence[str]) -> bool:
