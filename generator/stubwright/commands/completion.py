@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -23,9 +24,15 @@ _PREAMBLE: Final = {
     "zsh": f"""
 {_FUNCTION}() {{
   local -a found
-  found=("${{(@f)$(stubwright {_WORDS} "${{words[1,CURRENT]}}" 2>/dev/null)}}")
+  # Of the line of a subcommand, `words` has only what begins with the subcommand.
+  found=("${{(@f)$(stubwright {_WORDS} "stubwright ${{words[1,CURRENT]}}" 2>/dev/null)}}")
   if [[ -n "$found" ]]; then compadd -Q -S '' -a found; else _files; fi
 }}
+""",
+    "fish": f"""
+function {_FUNCTION}
+  stubwright {_WORDS} (commandline -cp) 2>/dev/null | string match -r '.+'; or __fish_complete_path (commandline -ct)
+end
 """,
 }
 _ENDS: Final = {
@@ -39,17 +46,15 @@ complete -o bashdefault -F _stubwright_complete stubwright
 }
 
 _SHELLS: Final = ("bash", "zsh", "fish", "tcsh")
-_FISH: Final = f"(stubwright {_WORDS} (commandline -cp) 2>/dev/null; __fish_complete_path (commandline -ct))"
-
 _OPTIONS: Final = f"""
-shell SHELL?  {", ".join(_SHELLS)} (default: the shell in $SHELL)
+name SHELL?  {", ".join(_SHELLS)} (default: the shell in $SHELL)
 """
 
 
 def add(verbs: Any) -> None:
     """Add the parsers of the command, and of the hidden command that its scripts call."""
     completion = verbs.add_parser("completion", _completion, help="print a script that lets a shell complete commands")
-    declare(completion, _OPTIONS)
+    declare(completion, _OPTIONS, name={"choices": _SHELLS})
     words = verbs.add_parser(_WORDS, _complete_words)
     words.add_argument("line")
     words.add_argument("--after", default="")
@@ -60,15 +65,20 @@ def _completion(arguments: argparse.Namespace) -> int:
 
     from stubwright.diagnostics.suggestions import did_you_mean
 
-    shell: str = arguments.shell or PurePath(os.environ.get("SHELL", "")).name
+    shell: str = arguments.name or PurePath(os.environ.get("SHELL", "")).name
     if shell not in _SHELLS:
         hint = f"there is no completion for `{shell}`" if shell else "$SHELL names no shell"
         raise UsageError(f"{hint}; {did_you_mean(shell, _SHELLS, 'shells')}")
     parser: argparse.ArgumentParser = arguments.command_line
-    words = {"bash": _FUNCTION, "zsh": _FUNCTION, "fish": _FISH}
-    files = dict.fromkeys(("MANIFEST", "FILE", "SOURCE", "OLD", "NEW"), shtab.FILE)
+    words = {"bash": _FUNCTION, "zsh": _FUNCTION, "fish": f"({_FUNCTION})"}
+    files = dict.fromkeys(("MANIFEST", "FILE", "SOURCE", "OLD", "NEW", "CONTRACT"), shtab.FILE)
     _mark(parser, files | {"DIR": shtab.DIRECTORY, "WORD": words})
     script = shtab.complete(parser, shell=shell, preamble=_PREAMBLE.get(shell, ""))
+    if shell == "zsh":
+        # shtab's script registers itself only in `eval`, not in `source <(stubwright completion zsh)`, and completes
+        # only the first of several manifests.
+        script = script.replace("$zsh_eval_context[-1] == eval ", "$zsh_eval_context[-1] == (eval|file) ")
+        script = re.sub(r'^  "\(\*\)::?', '  "*:', script, flags=re.MULTILINE)
     write_out(f"{script}\n{_ENDS.get(shell, '')}")
     return 0
 
@@ -79,8 +89,10 @@ def _mark(parser: argparse.ArgumentParser, kinds: dict[str, Any]) -> None:
         if isinstance(action, argparse._SubParsersAction):
             for subparser in action.choices.values():
                 _mark(subparser, kinds)
-        elif isinstance(action.metavar, str) and action.metavar in kinds:
-            setattr(action, "complete", kinds[action.metavar])  # noqa: B010 - shtab's own attribute
+        elif isinstance(action.metavar, str):
+            if action.metavar in kinds:
+                setattr(action, "complete", kinds[action.metavar])  # noqa: B010 - shtab's own attribute
+            action.metavar = action.metavar.replace(":", "-")  # zsh runs what follows a colon as a function
 
 
 def _complete_words(arguments: argparse.Namespace) -> int:
