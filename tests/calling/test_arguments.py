@@ -225,3 +225,19 @@ def test_a_schema_of_any_quality_is_no_crash(schema: Any) -> None:
     with suppress(ArgumentError):
         assert "x" in parsed("x=1", "x.y=2", schema=schema if isinstance(schema, dict) else {})
     assert format_signature({"name": "t", "inputSchema": schema, "outputSchema": schema}).startswith("t(")
+
+
+@pytest.mark.parametrize(
+    ("schema", "word", "notes"),
+    [
+        ({}, "tagg=work", ["`tagg` is sent, but the tool does not declare it; did you mean `tag`?"]),
+        ({}, "color=red", []),
+        ({"additionalProperties": {"type": "string"}}, "tagg=work", []),  # any name is declared
+    ],
+)
+def test_a_misspelt_argument_of_an_open_schema_is_doubted(schema: dict[str, Any], word: str, notes: list[str]) -> None:
+    doubts: list[str] = []
+    name, _, value = word.partition("=")
+    own = {"type": "object", "properties": {"tag": {"type": "string"}}, **schema}
+    assert parse([word], own, lambda path: b"", lambda: "", doubts.append) == {name: value}
+    assert doubts == notes

@@ -720,10 +720,10 @@ def test_a_shell_completes_tools_and_arguments(
     ("shell", "words", "status", "told"),
     [
         ("/usr/bin/fish", [], 0, "complete -c stubwright"),
-        ("/bin/zsh", ["fish"], 0, "(stubwright complete-words (commandline -cp) 2>/dev/null;"),
+        ("/bin/zsh", ["fish"], 0, "stubwright complete-words (commandline -cp) 2>/dev/null |"),
         ("/bin/zsh", [], 0, "#compdef stubwright"),
         ("", [], 2, "stubwright: $SHELL names no shell; the shells are `bash`, `zsh`, `fish`, `tcsh`\n"),
-        ("/bin/zsh", ["fsh"], 2, "stubwright: there is no completion for `fsh`; did you mean `fish`?\n"),
+        ("/bin/zsh", ["fsh"], 2, "stubwright completion: `fsh` is not a value of `SHELL`; did you mean `fish`?\n"),
     ],
 )
 def test_completion_is_for_the_shell_of_the_user(

@@ -75,6 +75,10 @@ TOOL = "tools:\n  - name: get\n    description: Get.\n    annotations: {readOnly
             f"{HEAD}{TOOL}    inputSchema: {{type: object, 'requierd': [], \"propertise\": {{}}, minlenght: 0}}\n",
             f"{HEAD}{TOOL}    inputSchema: {{type: object, 'required': [], \"properties\": {{}}, minLength: 0}}\n",
         ),
+        "explicit keys, one of which hides the other": (
+            f'{HEAD}{TOOL}    ? inputShema # of ids\n    : type: object\n      ? "propertys"\n      : id: {{}}\n',
+            f'{HEAD}{TOOL}    ? inputSchema # of ids\n    : type: object\n      ? "properties"\n      : id: {{}}\n',
+        ),
         "a missing type in a block": (
             f"{HEAD}{TOOL}    inputSchema:\n      # none\n      properties: {{}}\n",
             f"{HEAD}{TOOL}    inputSchema:\n      # none\n      type: object\n      properties: {{}}\n",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stubwright.compile.syntax import strictjson
-from stubwright.diagnostics.suggestions import did_you_mean, quote, shorten
+from stubwright.diagnostics.suggestions import did_you_mean, find_misspelt, quote, shorten
 
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 _WORDS: Final = {
@@ -41,7 +41,11 @@ class _Place:
 
 
 def parse(
-    words: Sequence[str], schema: Mapping[str, Any], read: Callable[[str], bytes], read_input: Callable[[], str]
+    words: Sequence[str],
+    schema: Mapping[str, Any],
+    read: Callable[[str], bytes],
+    read_input: Callable[[], str],
+    note: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Return the arguments of a call.
 
@@ -52,12 +56,13 @@ def parse(
         schema: The tool's `inputSchema`.
         read: Reads a file. Raises OSError.
         read_input: Reads standard input.
+        note: Shows a doubt about a word.
 
     Raises:
         ArgumentError: A word is none of these, names no argument, or its value is not of the argument's type; an object
             has a key twice; or a file cannot be read.
     """
-    reader = _Reader(schema, read)
+    reader = _Reader(schema, read, note)
     arguments: dict[str, Any] = {}
     seen: set[tuple[str, ...]] = set()
     for word in words:
@@ -106,9 +111,10 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again:
 class _Reader:
     """Reads values by the schemas of one tool."""
 
-    def __init__(self, root: Mapping[str, Any], read: Callable[[str], bytes]) -> None:
+    def __init__(self, root: Mapping[str, Any], read: Callable[[str], bytes], note: Callable[[str], object]) -> None:
         self._root = root
         self._read = read
+        self._note = note
 
     def find(self, name: str) -> tuple[tuple[str, ...], _Place]:
         """Find the place of a named argument, and its schemas: a property of that name, otherwise one below another."""
@@ -216,9 +222,11 @@ class _Reader:
                 is_closed |= schema.get(keyword) is False and not schema.get("patternProperties")
                 if isinstance(schema.get(keyword), dict):
                     subschemas.append(schema[keyword])
+        shown = shorten(".".join((*path, name)))
         if is_closed:
-            shown = ".".join((*path, name))
-            raise ArgumentError(f"there is no argument `{shorten(shown)}`; {did_you_mean(name, names, 'arguments')}")
+            raise ArgumentError(f"there is no argument `{shown}`; {did_you_mean(name, names, 'arguments')}")
+        if not subschemas and (near := find_misspelt(name, names)) is not None:
+            self._note(f"`{shown}` is sent, but the tool does not declare it; did you mean `{near}`?")
         return tuple(subschemas)
 
     def _items(self, place: _Place) -> Iterator[Mapping[str, Any]]:

@@ -58,8 +58,8 @@ class _Overlay:
 def correct(entry: str, reader: Reader, targets: Sequence[str] = ()) -> Mapping[str, tuple[bytes, bytes]]:
     """Return the files of a manifest that the corrections of its diagnostics change, each before and after.
 
-    A correction is reverted if its diagnostic stays, or if it causes one of an earlier stage: a warning never
-    becomes an error.
+    A correction is reverted if its diagnostic stays, or if it causes one of an earlier stage than all that it removes:
+    a warning never becomes an error.
     """
     files = _Overlay(reader)
 
@@ -96,10 +96,10 @@ def _count(result: pipeline.Result) -> Counter[tuple[str, str, str]]:
 def _is_better(
     before: Counter[tuple[str, str, str]], after: Counter[tuple[str, str, str]], edits: Sequence[_Edit]
 ) -> bool:
-    fixed = Counter(edit.fixes for edit in edits)
+    fixed = before - after
     # The third character of a code is the stage that reports it.
     stage = min((code[2] for _, code, _ in fixed), default="0")
-    return fixed <= before - after and all(code[2] >= stage for _, code, _ in after - before)
+    return Counter(edit.fixes for edit in edits) <= fixed and all(code[2] >= stage for _, code, _ in after - before)
 
 
 def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator[_Edit]:

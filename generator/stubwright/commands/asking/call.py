@@ -122,7 +122,8 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     aliases = destination.find_aliases()
 
     def make(definition: Mapping[str, Any]) -> dict[str, Any]:
-        return parse(given, definition.get("inputSchema") or {}, lambda path: Path(path).read_bytes(), _read_input)
+        schema = definition.get("inputSchema") or {}
+        return parse(given, schema, lambda path: Path(path).read_bytes(), _read_input, write_note)
 
     async def run() -> Outcome:
         return await calls.call(
