@@ -230,7 +230,7 @@ def test_a_schema_of_any_quality_is_no_crash(schema: Any) -> None:
 @pytest.mark.parametrize(
     ("schema", "word", "notes"),
     [
-        ({}, "tagg=work", ["`tagg` is sent, but the tool does not declare it; did you mean `tag`?"]),
+        ({}, "tagg=work", ["`tagg` is sent, although the tool does not declare it; did you mean `tag`?"]),
         ({}, "color=red", []),
         ({"additionalProperties": {"type": "string"}}, "tagg=work", []),  # any name is declared
     ],

@@ -220,7 +220,7 @@ def test_tools_that_generate_found_right_are_not_checked_again(folder: Path, mon
     assert checked == [5, 5, 0, 1]
 
 
-SHOWN = (["--format", "json"], ["--format", "github"], ["--strict"], [])
+SHOWN: tuple[list[str], ...] = (["--format", "json"], ["--format", "github"], ["--strict"], [])
 
 
 @pytest.mark.parametrize("emit", [["server"], ["client"]])

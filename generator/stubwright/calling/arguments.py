@@ -226,7 +226,7 @@ class _Reader:
         if is_closed:
             raise ArgumentError(f"there is no argument `{shown}`; {did_you_mean(name, names, 'arguments')}")
         if not subschemas and (near := find_misspelt(name, names)) is not None:
-            self._note(f"`{shown}` is sent, but the tool does not declare it; did you mean `{near}`?")
+            self._note(f"`{shown}` is sent, although the tool does not declare it; did you mean `{near}`?")
         return tuple(subschemas)
 
     def _items(self, place: _Place) -> Iterator[Mapping[str, Any]]:
