@@ -779,3 +779,15 @@ def test_a_person_is_told_of_what_takes_long(
     with console.Printer("text", strict=False, quiet=True).show_work("compiling c.yaml"):
         time.sleep(1.2)
     assert said + capsys.readouterr().err == "compiling a.yaml …\r\x1b[K"
+
+
+@pytest.mark.parametrize("words", [["list"], ["inspect"], ["call", "--mock"], ["test"], ["check"], ["docs"]])
+def test_an_invalid_manifest_is_reported_as_json(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.yaml").write_text("stubwright: [")
+    more = {"call": ["greet"], "docs": ["-o", "site"]}.get(words[0], [])
+    assert cli.run([*words, "m.yaml", *more, "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert [each["code"] for each in json.loads(out)] == ["SW004"], err

@@ -87,7 +87,7 @@ def _call(arguments: argparse.Namespace) -> int:
     named = destinations.take_named(words, arguments)
     if not words:
         raise UsageError("name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris")
-    printer = Printer("text", strict=False)
+    printer = Printer(arguments.format, strict=False)
     destination = destinations.find_destination(named, arguments, printer)
     if destination is None:
         return printer.close()

@@ -51,7 +51,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
         raise UsageError(f"name one entry; these are {len(words)}: {', '.join(words)}")
     arguments.mock = arguments.mock or not (arguments.scope or arguments.handlers or arguments.command is not None)
     arguments.mock = arguments.mock and (named is None or not http.is_url(named))
-    printer = Printer("text", strict=False)
+    printer = Printer(arguments.format, strict=False)
     destination = destinations.find_destination(named, arguments, printer)
     if destination is None:
         return printer.close()

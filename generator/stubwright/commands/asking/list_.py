@@ -41,7 +41,7 @@ def add(verbs: Any) -> None:
 def _list(arguments: argparse.Namespace) -> int:
     from stubwright.calling import listings, results
 
-    printer = Printer("text", strict=False)
+    printer = Printer(arguments.format, strict=False)
     destination = destinations.find_destination(arguments.server, arguments, printer, generated=_is_asked(arguments))
     listing = None if destination is None else _read(destination, arguments)
     if destination is None:

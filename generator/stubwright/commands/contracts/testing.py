@@ -182,7 +182,7 @@ class _SkippedServer:
 def _test(arguments: argparse.Namespace) -> int:
     if arguments.call and (arguments.probe is not None or arguments.tool):
         raise UsageError("--call names the only calls: no --probe and no --tool")
-    printer = Printer("text", strict=False)
+    printer = Printer(arguments.format, strict=False)
     try:
         subjects = [*_find_subjects(arguments, printer)]
     except DocumentError as error:
