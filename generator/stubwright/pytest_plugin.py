@@ -134,7 +134,11 @@ def _run(words: Sequence[str], config: pytest.Config) -> _Run:
     )
     if done.returncode == _WRONG_COMMAND or not done.stdout:
         return _Run({}, done.stderr.strip()[:_SHOWN] or f"stubwright ended with exit status {done.returncode}")
-    [report] = json.loads(done.stdout)["servers"]
+    document = json.loads(done.stdout)
+    if isinstance(document, list):  # the diagnostics of an invalid manifest
+        places = [f"{each['file']}:{each['line']}: " if each["file"] else "" for each in document]
+        return _Run({}, "\n".join(place + each["message"] for place, each in zip(places, document, strict=True)))
+    [report] = document["servers"]
     return _Run(report, report.get("problem", ""))
 
 
