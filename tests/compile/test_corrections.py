@@ -75,6 +75,10 @@ TOOL = "tools:\n  - name: get\n    description: Get.\n    annotations: {readOnly
             f"{HEAD}{TOOL}    inputSchema: {{type: object, 'requierd': [], \"propertise\": {{}}, minlenght: 0}}\n",
             f"{HEAD}{TOOL}    inputSchema: {{type: object, 'required': [], \"properties\": {{}}, minLength: 0}}\n",
         ),
+        "several mistakes in one line, with swapped letters": (
+            f"{HEAD}{TOOL}    inputSchema: {{tpye: objcet, propertys: {{a: {{tpye: strng, enmu: [a]}}}}, requierd: [a]}}\n",
+            f"{HEAD}{TOOL}    inputSchema: {{type: object, properties: {{a: {{type: string, enum: [a]}}}}, required: [a]}}\n",
+        ),
         "explicit keys, one of which hides the other": (
             f'{HEAD}{TOOL}    ? inputShema # of ids\n    : type: object\n      ? "propertys"\n      : id: {{}}\n',
             f'{HEAD}{TOOL}    ? inputSchema # of ids\n    : type: object\n      ? "properties"\n      : id: {{}}\n',

@@ -118,9 +118,14 @@ def find_nearest(word: str, known: Iterable[str]) -> str | None:
 def find_misspelt(word: str, known: Iterable[str]) -> str | None:
     """Return the known word of which `word` is surely a misspelling; None if there is none.
 
-    This is for words that are wrong only if they are misspelt. Use `find_nearest` for words that are wrong anyway.
+    This is for words that are wrong only if they are misspelt. Use `find_nearest` for words that are wrong anyway. Two
+    neighbouring letters that are swapped are a misspelling even of a word as short as `type`.
     """
-    return _nearest(word, list(known), _THE_SAME)
+    names = list(known)
+    near = _nearest(word, names, _THE_SAME)
+    if near is None and len(word) >= _SLIP_FROM:
+        near = next((other for other in names if sorted(other) == sorted(word) and _edits(word, other) == 1), None)
+    return near
 
 
 def is_slip(word: str, other: str) -> bool:

@@ -190,11 +190,15 @@ def _explainer(dialect: Dialect) -> Explainer | None:
     return validator(validator.META_SCHEMA)
 
 
+def _means_object(kind: Json) -> bool:
+    return isinstance(kind, str) and find_misspelt(kind, ["object"]) is not None
+
+
 def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
     """Check that the root of an `inputSchema` has `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
-        meant = next((key for key in schema if schema[key] == "object" and find_nearest(key, ["type"])), None)
+        meant = next((key for key in schema if _means_object(schema[key]) and find_nearest(key, ["type"])), None)
         where = " next to the `$ref`, which clients do not follow" if "$ref" in schema else ""
         add = Advice(f"add `type: object`{where}", Insert("type", "object"))
         at, advice = (place, add) if meant is None else (place / meant, suggest(meant, "type"))
