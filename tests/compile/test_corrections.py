@@ -76,8 +76,8 @@ TOOL = "tools:\n  - name: get\n    description: Get.\n    annotations: {readOnly
             f"{HEAD}{TOOL}    inputSchema: {{type: object, 'required': [], \"properties\": {{}}, minLength: 0}}\n",
         ),
         "several mistakes in one line, with swapped letters": (
-            f"{HEAD}{TOOL}    inputSchema: {{tpye: objcet, propertys: {{a: {{tpye: strng, enmu: [a]}}}}, requierd: [a]}}\n",
-            f"{HEAD}{TOOL}    inputSchema: {{type: object, properties: {{a: {{type: string, enum: [a]}}}}, required: [a]}}\n",
+            f"{HEAD}{TOOL}    inputSchema: {{tpye: objcet, propertys: {{a: {{tpye: strng, enmu: [a]}}}}}}\n",
+            f"{HEAD}{TOOL}    inputSchema: {{type: object, properties: {{a: {{type: string, enum: [a]}}}}}}\n",
         ),
         "explicit keys, one of which hides the other": (
             f'{HEAD}{TOOL}    ? inputShema # of ids\n    : type: object\n      ? "propertys"\n      : id: {{}}\n',
