@@ -145,6 +145,8 @@ def test_lines_of_a_server_are_told_apart() -> None:
     line = output.read_line(json.dumps({**call, "result_bytes": 1200}))
     assert (line.kind, line.printed) == ("call", "lend: denied (scope) in 4 ms, 1,200 bytes")
     assert output.read_line(json.dumps({**call, "tool": None})).printed == "a request: denied (scope) in 4 ms"
+    failed = json.dumps({**call, "outcome": "tool_error", "reason": "tool_error"})
+    assert output.read_line(failed).printed == "lend: tool_error in 4 ms"
 
 
 def test_a_journal_keeps_the_last_events_and_lets_all_go_at_its_end() -> None:

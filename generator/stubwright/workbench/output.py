@@ -47,7 +47,7 @@ def _read_call(text: str) -> Mapping[str, Any] | None:
 
 def _describe_call(call: Mapping[str, Any]) -> str:
     tool = call["tool"] or "a request"
-    why = f" ({call['reason']})" if call.get("reason") else ""
+    why = f" ({call['reason']})" if call.get("reason") not in (None, "", call["outcome"]) else ""
     size = call.get("result_bytes")
     sent = "" if size is None else f", {size:,} bytes"
     return f"{tool}: {call['outcome']}{why} in {call['duration_ms']:.0f} ms{sent}"
