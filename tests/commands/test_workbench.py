@@ -358,6 +358,7 @@ def test_a_browser_tries_everything(chromium: browser.Browser, project: Path) ->
     assert said["address"] == f"{data_origin(address)}/", "the key does not stay in the address"
     assert said["docs"] == "lend", "the documentation of the tool is open in another tab"
     assert said["panes"] == {"wide": "in sight", "phone": "one after the other"}
+    assert said["outcome"] == "in sight", "also of a tool with a long name"
     assert said["labels"] == ["title required", "days", "shelf"]
     assert said["wrong"] == "many is not a number"
     assert said["question"] == "Is it really yours?"

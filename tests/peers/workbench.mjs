@@ -187,6 +187,15 @@ said.panes = {
   wide: wide.every((box) => box.y >= 0 && box.y + box.height <= 700 && box.x + box.width <= 1000) ? "in sight" : wide,
   phone: phone.every((box, at) => box.width === 390 && (at === 0 || box.y >= phone[at - 1].y + phone[at - 1].height)) ? "one after the other" : phone,
 };
+said.outcome = await page.evaluate(() => {
+  const button = document.querySelector("#history button");
+  const name = button.childNodes[1];
+  const text = name.data;
+  name.data = `${"x".repeat(64)} `;
+  const [right, end] = [button.lastChild, button].map((one) => one.getBoundingClientRect().right);
+  name.data = text;
+  return right <= end ? "in sight" : "cut off";
+});
 await page.setViewportSize({ width: 1280, height: 1000 });
 
 // A save: the page loads by itself, and what was typed and answered is still there
