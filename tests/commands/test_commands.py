@@ -196,7 +196,7 @@ def test_a_package_whose_name_changes_moves_as_a_whole(tmp_path: Path) -> None:
     assert "class AirtableClient" in (tmp_path / "generated" / "airtable_mcp" / "client.py").read_text()
     assert stubwright("generate", "--check", "airtable.yaml", cwd=tmp_path).returncode == 0
     changed = stubwright("diff", "old.yaml", "airtable.yaml", cwd=tmp_path)
-    assert "the package was `airtable_mcp_server_mcp`, and is `airtable_mcp`" in changed.stdout
+    assert "the package changed from `airtable_mcp_server_mcp` to `airtable_mcp`" in changed.stdout
     assert stubwright("diff", "airtable.yaml", "airtable.yaml", cwd=tmp_path).returncode == 0
 
 

@@ -47,18 +47,18 @@ def test_what_changed_is_shown_and_written(manifest: str | None, project: Path) 
     before = imported.read_text()
     checked = stubwright("refresh", *words, "--check", cwd=project)
     assert checked.returncode == 1
-    assert "tool `list_calls`, argument `q`: it is required now" in checked.stdout
+    assert "tool `list_calls`, argument `q`: it is now required" in checked.stdout
     assert checked.stdout.endswith("parts/acme.yaml: would change\n")
     if manifest is None:
         listed = stubwright("refresh", "--check", "--json", cwd=project)
         assert listed.returncode == 1
         value = json.loads(listed.stdout)
         assert value["files"] == [{"file": "parts/acme.yaml", "state": "would change"}]
-        assert "it is required now" in value["manifests"][0]["changes"][0]["message"]
+        assert "it is now required" in value["manifests"][0]["changes"][0]["message"]
     assert imported.read_text() == before
     done = stubwright("refresh", *words, cwd=project)
     assert done.returncode == 0, done.stderr
-    assert "it is required now" in done.stdout
+    assert "it is now required" in done.stdout
     assert done.stdout.endswith("parts/acme.yaml: refreshed\n")
     direct = project / "direct"
     direct.mkdir()

@@ -132,7 +132,7 @@ def test_a_revision_is_read_with_what_it_includes(
     repository(tmp_path, monkeypatch)
     assert cli.run(["diff", said, "specs/a.yaml"]) == 1
     printed = capsys.readouterr().out
-    assert "SW510 wire    tool `pong`: the tool is gone" in printed
+    assert "SW510 wire    tool `pong`: the tool was removed" in printed
     assert "was at specs/tools/more/b.yaml:1:" in printed
     assert cli.run(["diff", "specs/a.yaml", said]) == 1  # handlers lack a method
     assert "SW511 wire    tool `pong`: a new tool" in capsys.readouterr().out
@@ -247,7 +247,7 @@ def test_a_revision_is_read_from_anywhere(
     (root / "sub").mkdir()
     monkeypatch.chdir(root / folder)
     assert cli.run(["diff", *(side.format(root=root, link=tmp_path / "link") for side in sides)]) == 1
-    assert "tool `pong`: the tool is gone" in capsys.readouterr().out
+    assert "tool `pong`: the tool was removed" in capsys.readouterr().out
 
 
 def test_a_path_at_a_revision_counts_from_the_root(
@@ -260,7 +260,7 @@ def test_a_path_at_a_revision_counts_from_the_root(
         subprocess.run(["git", *command], check=True)
     monkeypatch.chdir(tmp_path / "specs")
     assert cli.run(["diff", "git:v1:specs/a.yaml", "git:HEAD:./specs/a.yaml"]) == 1
-    assert "tool `pong`: the tool is gone" in capsys.readouterr().out
+    assert "tool `pong`: the tool was removed" in capsys.readouterr().out
     assert cli.run(["diff", "git:HEAD:../none.yaml", "a.yaml"]) == 1
     assert "`../none.yaml` does not exist" in capsys.readouterr().err
 
@@ -471,7 +471,7 @@ def test_a_property_that_moves_into_alternatives_is_not_gone(
     report = compare_fields({**properties, "required": ["foo", "bar"]}, new, "inputSchema", tmp_path, capsys)
     wire = [change for change in report["changes"] if change["side"] == "wire"]
     assert {(change["code"], change["impact"]) for change in wire} == {("SW541", "compatible")}
-    assert "the property is described under `anyOf` now" in {change["message"] for change in wire}
+    assert "the property is now described under `anyOf`" in {change["message"] for change in wire}
 
 
 def test_a_key_with_a_typed_rest_was_not_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -486,7 +486,7 @@ def test_a_key_with_a_typed_rest_was_not_open(tmp_path: Path, capsys: pytest.Cap
 
 def test_what_is_ignored_does_not_count() -> None:
     changes = [
-        Change("SW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),
+        Change("SW510", "wire", "breaking", "tool `a`", "the tool was removed", ignored=True),
         Change("SW501", "wire", "cosmetic", "tool `b`", "the description changed"),
     ]
     assert find_worst_impact(changes) == "cosmetic"
@@ -635,7 +635,7 @@ def test_a_revision_alone_is_the_project_s(
     assert cli.run(["diff", "git:HEAD"]) == 1
     told = capsys.readouterr().out
     assert "nothing changed from git:HEAD to one.yaml" in told
-    assert "it is called `pong` now" in told
+    assert "it was renamed to `pong`" in told
     assert cli.run(["diff", "git:HEAD", "--format", "json"]) == 2
     (tmp_path / "pyproject.toml").unlink()
     assert cli.run(["diff", "git:HEAD"]) == 2

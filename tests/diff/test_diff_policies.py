@@ -109,19 +109,19 @@ def test_defaults_are_those_of_the_schema() -> None:
 
 def test_what_is_gone_is_told_with_what_it_means() -> None:
     [(_, message)] = judged("onStateLoss", "open", ABSENT)
-    assert message == "`onStateLoss` is gone; it was `open`, and is `closed` without it"
+    assert message == "`onStateLoss` was removed; it was `open`, and the default is `closed`"
 
 
 BUDGETS: list[tuple[Json, Json, Json, Json, list[tuple[str, str, Impact]]]] = [
-    (ABSENT, 500, ABSENT, ABSENT, [("all tools", "`budget.result` was absent, and is `500`", "may break")]),
-    (500, ABSENT, ABSENT, ABSENT, [("all tools", "`budget.result` was `500`, and is absent", "compatible")]),
-    (500, 501, ABSENT, ABSENT, [("all tools", "`budget.result` was `500`, and is `501`", "compatible")]),
-    (500, 499, ABSENT, ABSENT, [("all tools", "`budget.result` was `500`, and is `499`", "may break")]),
-    (500, 500, ABSENT, 400, [("tool `a`", "`budget.result` was `500`, and is `400`", "may break")]),
-    (500, 500, 400, ABSENT, [("tool `a`", "`budget.result` was `400`, and is `500`", "compatible")]),
+    (ABSENT, 500, ABSENT, ABSENT, [("all tools", "`budget.result` was added: `500`", "may break")]),
+    (500, ABSENT, ABSENT, ABSENT, [("all tools", "`budget.result` was removed; it was `500`", "compatible")]),
+    (500, 501, ABSENT, ABSENT, [("all tools", "`budget.result` changed from `500` to `501`", "compatible")]),
+    (500, 499, ABSENT, ABSENT, [("all tools", "`budget.result` changed from `500` to `499`", "may break")]),
+    (500, 500, ABSENT, 400, [("tool `a`", "`budget.result` changed from `500` to `400`", "may break")]),
+    (500, 500, 400, ABSENT, [("tool `a`", "`budget.result` changed from `400` to `500`", "compatible")]),
     (500, 500, ABSENT, 500, []),
     (500, 500, 500, 500, []),
-    (ABSENT, ABSENT, ABSENT, 400, [("tool `a`", "`budget.result` was absent, and is `400`", "may break")]),
+    (ABSENT, ABSENT, ABSENT, 400, [("tool `a`", "`budget.result` was added: `400`", "may break")]),
 ]
 
 

@@ -42,7 +42,7 @@ ENOUGH = 150
 LARGEST = 20_000
 """Characters of a schema of a public server that is edited."""
 
-EXAMPLE = re.compile(r"for example (.*) was (?:accepted and is refused|impossible and is possible now)")
+EXAMPLE = re.compile(r"for example (.*) was (?:accepted and is now refused|impossible and is now possible)")
 OPEN = re.compile(
     r"it is neither proved nor disproved that [a-z ]+(: `\S+` is in the way|: the search for an example took too long)?"
 )

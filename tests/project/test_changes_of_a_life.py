@@ -172,14 +172,14 @@ FIND: Final = """
 """
 
 RENAMED: Final = (
-    "breaking: SW582 python client `track_parcel`: the method is gone",
-    "it is called `find_parcel` now",
-    "breaking: SW586 python class `TrackParcelInput`: the class is gone",
-    "it is called `FindParcelInput` now",
-    "breaking: SW586 python class `TrackParcelOutput`: the class is gone",
-    "it is called `FindParcelOutput` now",
+    "breaking: SW582 python client `track_parcel`: the method was removed",
+    "it was renamed to `find_parcel`",
+    "breaking: SW586 python class `TrackParcelInput`: the class was removed",
+    "it was renamed to `FindParcelInput`",
+    "breaking: SW586 python class `TrackParcelOutput`: the class was removed",
+    "it was renamed to `FindParcelOutput`",
     "may break: SW582 python handler `track_parcel`: the method is no longer called",
-    "it is called `find_parcel` now",
+    "it was renamed to `find_parcel`",
 )
 """What `diff` says of a tool's Python names when the tool is renamed."""
 
@@ -202,7 +202,7 @@ CHANGES: Final = {
             "help: rename it: `async def find_parcel(self, args: FindParcelInput, ctx: Context) -> FindParcelOutput:`",
         ),
         diff=(
-            "breaking: SW512 wire tool `track_parcel`: it is called `find_parcel` now",
+            "breaking: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`",
             "to answer to both names, give the new one `stubwright: {aliases: [{name: track_parcel}]}`",
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
             "the server does not start without it; rename `track_parcel`",
@@ -259,8 +259,8 @@ CHANGES: Final = {
             "the server does not start without it; rename `track_parcel`",
             *RENAMED,
             (
-                "compatible: SW512 wire tool `track_parcel`: it is called `find_parcel` now, and answers to its old "
-                "name up to version 2.0.0"
+                "compatible: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`, and still answers to its "
+                "old name up to version 2.0.0"
             ),
             "compatible: SW590 python client `find_parcel`: a new method",
         ),
@@ -284,8 +284,8 @@ CHANGES: Final = {
         check=(),
         diff=(
             (
-                "compatible: SW512 wire tool `track_parcel`: it is called `find_parcel` now, and answers to its old "
-                "name up to version 2.0.0"
+                "compatible: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`, and still answers to its "
+                "old name up to version 2.0.0"
             ),
         ),
         breaks=False,
@@ -300,10 +300,10 @@ CHANGES: Final = {
         ),
         check=(),
         diff=(
-            "breaking: SW531 wire tool `track_parcel`, argument `zip`: a required property is new",
-            'for example {"number": "a"} was accepted and is refused',
-            "breaking: SW584 python client `track_parcel`: the required parameter `zip` is new",
-            "compatible: SW587 python class `TrackParcelInput`: the attribute `zip` is new",
+            "breaking: SW531 wire tool `track_parcel`, argument `zip`: a required property was added",
+            'for example {"number": "a"} was accepted and is now refused',
+            "breaking: SW584 python client `track_parcel`: the required parameter `zip` was added",
+            "compatible: SW587 python class `TrackParcelInput`: the attribute `zip` was added",
         ),
         breaks=True,
         version="a major version, 1.4.0 → 2.0.0",
@@ -320,15 +320,15 @@ CHANGES: Final = {
             "help: delete or rename it",
         ),
         diff=(
-            "breaking: SW510 wire tool `quote_price`: the tool is gone",
+            "breaking: SW510 wire tool `quote_price`: the tool was removed",
             "to let callers move first, keep it for a version, with `stubwright: {deprecated: {use: …}}`",
             "breaking: SW581 python handler `quote_normal`: handlers must have this method",
             UNIMPLEMENTED,
             "breaking: SW581 python handler `quote_express`: handlers must have this method",
             UNIMPLEMENTED,
-            "breaking: SW582 python client `quote_price`: the method is gone",
-            "breaking: SW586 python class `QuotePriceInput`: the class is gone",
-            "breaking: SW586 python class `QuotePriceOutput`: the class is gone",
+            "breaking: SW582 python client `quote_price`: the method was removed",
+            "breaking: SW586 python class `QuotePriceInput`: the class was removed",
+            "breaking: SW586 python class `QuotePriceOutput`: the class was removed",
             "may break: SW582 python handler `quote_price`: the method is no longer called",
             "nothing calls it any more, and its annotations may name classes that no longer exist",
             "compatible: SW511 wire tool `quote_normal`: a new tool",
@@ -376,7 +376,7 @@ CHANGES: Final = {
         check=(),
         diff=(
             'breaking: SW537 wire tool `quote_price`, argument `speed`: of the allowed values, `"express"` gone',
-            'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is refused',
+            'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is now refused',
             (
                 'may break: SW585 python client `quote_price`: `speed` was `Literal["normal", "express"]`, and is '
                 '`Literal["normal"]`'
@@ -450,7 +450,7 @@ CHANGES: Final = {
         check=(),
         diff=(
             'breaking: SW537 wire tool `track_parcel`, result `state`: of the allowed values, `"lost"` new',
-            'for example {"state": "lost"} was impossible and is possible now',
+            'for example {"state": "lost"} was impossible and is now possible',
             (
                 "may break: SW588 python class `TrackParcelOutput`: `state` was "
                 '`Literal["packed", "travelling", "delivered"]`, and is '
@@ -480,13 +480,13 @@ CHANGES: Final = {
         ((ADDRESS, ADDRESS.replace("}}\n", "}, country: {type: string}}\n").replace("city]", "city, country]")),),
         check=(),
         diff=(
-            "breaking: SW531 wire schema `Address`: a required property is new",
+            "breaking: SW531 wire schema `Address`: a required property was added",
             (
-                'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is refused; '
+                'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is now refused; '
                 "affects 2 places: tool `quote_price`, argument `Address.country`; tool `send_parcel`, argument "
                 "`Address.country`"
             ),
-            "breaking: SW587 python class `Address`: the attribute `country` is new",
+            "breaking: SW587 python class `Address`: the attribute `country` was added",
             "typed callers that make one must set it",
         ),
         breaks=True,

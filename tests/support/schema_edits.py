@@ -298,7 +298,7 @@ WIDENING: tuple[Edit, ...] = (
     ("an object is open", _drop("additionalProperties")),
     ("a value more is allowed", _enum),
     ("a type is wider", _type),
-    ("an optional property is new", _property),
+    ("an optional property was added", _property),
     ("an alternative is new", _alternative),
     ("null is allowed beside", _wrap),
     ("words are others", _words),

@@ -19,12 +19,12 @@ Key: TypeAlias = "tuple[str, Impact, str | None, str, str, Place | None, Place |
 Bump: TypeAlias = Literal["major", "minor", "patch"]
 
 IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compatible", "cosmetic")
-"""From the worst to the most harmless. Of `words` no client fails, but models read them, and may obey."""
+"""From the worst to the most harmless. `words` break no client, but models read them and may obey them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The old and the new words for models: a text, or a value with texts in it; None if there is nothing."""
+    """The old and the new words for models: a text, or a value with texts in it; None if there is none."""
 
     old: Json
     new: Json
@@ -67,7 +67,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A part of a manifest that may have changed: its name in messages, and its place on each side that has it."""
+    """A part of a manifest that may have changed: its name in messages, and its place on each side."""
 
     name: str
     old: Place | None = None
@@ -75,12 +75,12 @@ class Subject:
     side: Side = "wire"
 
     def at(self, *steps: str) -> Subject:
-        """Return a part of it, which has the same name."""
+        """Return a part of the subject, under the same name."""
         old, new = (place and Place(place.file, (*place.pointer, *steps)) for place in (self.old, self.new))
         return replace(self, old=old, new=new)
 
     def change(self, code: str, impact: Impact, message: str, why: str | None = None) -> Change:
-        """Return a change of it."""
+        """Return a change of the subject."""
         return Change(code, self.side, impact, self.name, message, self.old, self.new, why)
 
     def change_words(self, code: str, message: str, old: Json, new: Json) -> Change:
@@ -97,70 +97,70 @@ def _make_table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:
 
 CODES: Final = _make_table(
     ("SW501", "wire", "A description changed."),
-    ("SW502", "wire", "A title, an icon, `_meta` or another field that only informs changed."),
-    ("SW503", "wire", "A list is in another order."),
+    ("SW502", "wire", "A title, an icon, `_meta` or another descriptive field changed."),
+    ("SW503", "wire", "The order of a list changed."),
     ("SW504", "wire", "The server's name, version or instructions changed."),
-    ("SW505", "wire", "A capability came or went."),
-    ("SW506", "wire", "What authorization callers need changed."),
-    ("SW507", "wire", "How lists are sent, how arguments are read, or the oldest supported revision, changed."),
-    ("SW508", "wire", "Whether `format` is asserted changed."),
-    ("SW509", "wire", "Whether records of calls have the values of arguments changed."),
-    ("SW510", "wire", "A tool is gone."),
-    ("SW511", "wire", "A tool is new."),
-    ("SW512", "wire", "A tool is renamed."),
+    ("SW505", "wire", "A capability was added or removed."),
+    ("SW506", "wire", "The authorization that callers need changed."),
+    ("SW507", "wire", "The format of lists, the parsing of arguments or the oldest supported revision changed."),
+    ("SW508", "wire", "`format` became an assertion, or stopped being one."),
+    ("SW509", "wire", "Audit records gained or lost the values of arguments."),
+    ("SW510", "wire", "A tool was removed."),
+    ("SW511", "wire", "A tool was added."),
+    ("SW512", "wire", "A tool was renamed."),
     ("SW513", "wire", "A hint (an annotation of a tool) changed."),
-    ("SW514", "wire", "Whether a tool runs as a task changed."),
+    ("SW514", "wire", "The task support of a tool changed."),
     ("SW515", "wire", "The scopes that a tool requires changed."),
     ("SW516", "wire", "The header that mirrors a parameter (`x-mcp-header`) changed."),
-    ("SW517", "wire", "An `outputSchema` is gone."),
-    ("SW518", "wire", "An `outputSchema` is new."),
-    ("SW519", "wire", "Whether something is deprecated changed."),
+    ("SW517", "wire", "An `outputSchema` was removed."),
+    ("SW518", "wire", "An `outputSchema` was added."),
+    ("SW519", "wire", "A deprecation was added, removed or changed."),
     ("SW520", "wire", "A policy (a limit, a confirmation) changed."),
-    ("SW521", "wire", "What is asked in the middle of a call changed."),
-    ("SW523", "wire", "What the server sets from the caller's token changed."),
+    ("SW521", "wire", "The questions during a call changed."),
+    ("SW523", "wire", "The arguments that the server sets from the caller's token changed."),
     ("SW522", "wire", "The implementation behind a tool (`http`, or its API) changed."),
-    ("SW524", "wire", "State handles changed: a kind, how long one lives, or where tools have its ids."),
-    ("SW525", "wire", "A name that a tool had once, and answers to, came, went or changed."),
-    ("SW530", "wire", "An optional property is new."),
-    ("SW531", "wire", "A required property is new."),
-    ("SW532", "wire", "A property is gone."),
-    ("SW533", "wire", "A property is renamed."),
-    ("SW534", "wire", "A property is required now."),
+    ("SW524", "wire", "A state handle changed: its kind, its lifetime, or the places of its ids in tools."),
+    ("SW525", "wire", "An alias (an old name of a tool) was added, removed or changed."),
+    ("SW530", "wire", "An optional property was added."),
+    ("SW531", "wire", "A required property was added."),
+    ("SW532", "wire", "A property was removed."),
+    ("SW533", "wire", "A property was renamed."),
+    ("SW534", "wire", "A property became required."),
     ("SW535", "wire", "A property is no longer required."),
     ("SW536", "wire", "A type changed."),
-    ("SW537", "wire", "The values allowed (`enum`, `const`) changed."),
-    ("SW538", "wire", "A limit of a number, a length or a count changed."),
+    ("SW537", "wire", "The allowed values (`enum`, `const`) changed."),
+    ("SW538", "wire", "A limit on a number, a length or a count changed."),
     ("SW539", "wire", "A `pattern` or `format` changed."),
-    ("SW540", "wire", "What is allowed for keys and items without their own schema changed."),
+    ("SW540", "wire", "The schema of additional properties or items changed."),
     ("SW541", "wire", "Alternatives or conditions (`anyOf`, `if`, …) changed."),
     ("SW542", "wire", "Another keyword of a schema changed."),
-    ("SW543", "wire", "A reference refers to another schema."),
-    ("SW544", "wire", "A schema is in another dialect."),
-    ("SW545", "wire", "A schema changed in a way that no single edit explains."),
+    ("SW543", "wire", "A reference points to another schema."),
+    ("SW544", "wire", "The dialect of a schema changed."),
+    ("SW545", "wire", "A schema changed in ways that no single edit explains."),
     ("SW546", "wire", "A default changed, which is an annotation on the wire."),
-    ("SW547", "wire", "Words in a schema changed, or keywords without a meaning."),
-    ("SW550", "wire", "A resource, template or prompt is gone."),
-    ("SW551", "wire", "A resource, template or prompt is new."),
-    ("SW552", "wire", "An argument of a prompt is required now."),
-    ("SW553", "wire", "An argument of a prompt is gone."),
-    ("SW554", "wire", "An argument of a prompt is optional: new, or required before."),
+    ("SW547", "wire", "Texts in a schema changed, or keywords without a meaning."),
+    ("SW550", "wire", "A resource, template or prompt was removed."),
+    ("SW551", "wire", "A resource, template or prompt was added."),
+    ("SW552", "wire", "An argument of a prompt became required."),
+    ("SW553", "wire", "An argument of a prompt was removed."),
+    ("SW554", "wire", "An optional argument of a prompt was added, or a required one became optional."),
     ("SW555", "wire", "A MIME type changed."),
-    ("SW556", "wire", "What is completed changed."),
+    ("SW556", "wire", "The completions changed."),
     ("SW557", "wire", "Static content changed."),
-    ("SW560", "wire", "A client or an API no longer takes a tool, or the list of tools."),
+    ("SW560", "wire", "A client or an API no longer accepts a tool, or the list of tools."),
     ("SW561", "wire", "A toolset or its contents changed."),
     ("SW562", "wire", "A skill or its contents changed."),
-    ("SW580", "python", "The package or its classes are renamed, or the generated files changed."),
-    ("SW581", "python", "Handlers must have another method."),
-    ("SW582", "python", "A method is gone."),
+    ("SW580", "python", "The package or its classes were renamed, or the set of generated files changed."),
+    ("SW581", "python", "Handlers need another method."),
+    ("SW582", "python", "A method was removed."),
     ("SW583", "python", "A handler's signature changed."),
-    ("SW584", "python", "A parameter of a client's method is new, gone or required now."),
+    ("SW584", "python", "A parameter of a client's method was added or removed, or became required."),
     ("SW585", "python", "A type in a client's method changed."),
-    ("SW586", "python", "A class is gone."),
-    ("SW587", "python", "An attribute of a model is new or gone."),
+    ("SW586", "python", "A class was removed."),
+    ("SW587", "python", "An attribute of a model was added or removed."),
     ("SW588", "python", "The type of a model's attribute changed."),
-    ("SW589", "python", "The default of a model's attribute changed, or whether it has one."),
-    ("SW590", "python", "A method of a client is new."),
+    ("SW589", "python", "The default of a model's attribute was added, removed or changed."),
+    ("SW590", "python", "A method of a client was added."),
 )
 """The side and the meaning of each code."""
 

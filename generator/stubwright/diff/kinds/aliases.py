@@ -31,19 +31,19 @@ class Succession:
     until: str | None
 
     def change(self) -> Change:
-        """Return that it is renamed; where calls may have held both names of an argument, that may break them."""
+        """Return the renaming, which may break calls that could have both names of an argument."""
         until = "" if self.until is None else f" up to version {self.until}"
-        message = f"it is called `{self.new.name}` now, and answers to its old name{until}"
+        message = f"it was renamed to `{self.new.name}`, and still answers to its old name{until}"
         impact: Impact = "compatible"
         why = None
         if both := self._find_open():
             impact = "may break"
-            why = f"old calls may hold a `{both}` of their own, since the old schema left it open; now it is refused"
+            why = f"old calls may hold a `{both}` of their own, since the old schema left it open; it is now refused"
         subject = Subject(f"tool `{self.old.name}`", self.old.place, self.new.place).at("name")
         return subject.change("SW512", impact, message, why)
 
     def as_called(self) -> ir.Tool:
-        """Return the old tool with the new names of its arguments, which is what calls by its name have to fit."""
+        """Return the old tool with the new names of its arguments: calls by the old name must fit it."""
         if not self.arguments:
             return self.old
         definition, input_ = self.old.definition, self.old.input
@@ -148,7 +148,9 @@ def _compare(
         until = [
             f"up to version {each}" if each else "for good" for each in (was.get("removeAfter"), is_.get("removeAfter"))
         ]
-        yield _change(tool, "cosmetic", f"it answered to `{name}` {until[0]}, and does {until[1]}", old_tool, tool)
+        yield _change(
+            tool, "cosmetic", f"the alias `{name}` was valid {until[0]}, and is now valid {until[1]}", old_tool, tool
+        )
 
 
 def _by_name(manifest: ir.Manifest) -> dict[str, tuple[ir.Tool, Mapping[str, Any]]]:

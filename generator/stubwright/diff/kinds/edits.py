@@ -79,7 +79,7 @@ class _Differ:
         if not isinstance(old, dict) or not isinstance(new, dict):
             if where and _is_open(old) and _is_open(new):
                 return
-            message = f"it was {_show(old)}, and is {_show(new)}"
+            message = f"it changed from {_show(old)} to {_show(new)}"
             yield Edit("SW536", where, message, at, at, self._set_value(at, new))
             return
         yield from self._compare_properties(old, new, at, where)
@@ -160,30 +160,30 @@ class _Differ:
                 other = renamed[name]
                 edited = self._set_property(at, name, ABSENT, required=False)
                 edited = self._set_property(at, other, after[other], required=other in needs, base=edited)
-                message = f"it is called `{other}` now"
+                message = f"it was renamed to `{other}`"
                 yield Edit("SW533", path, message, here, (*at, "properties", other), edited)
             elif name in after and name not in before and name not in needed:
                 is_needed = name in needs
                 edited = self._set_property(at, name, after[name], required=is_needed)
                 if is_needed:
-                    yield Edit("SW531", path, "a required property is new", at, here, edited)
+                    yield Edit("SW531", path, "a required property was added", at, here, edited)
                 else:
                     opens = _is_left_open(old) and _find_applicator(old, name, self._old) is None
-                    yield Edit("SW530", path, "an optional property is new", at, here, edited, opens=opens)
+                    yield Edit("SW530", path, "an optional property was added", at, here, edited, opens=opens)
             elif name in before and name not in after:
                 edited = self._set_property(at, name, ABSENT, required=name in needs)
                 applicator = _find_applicator(new, name, self._new)
                 if applicator is None:
-                    yield Edit("SW532", path, "the property is gone", here, at, edited)
+                    yield Edit("SW532", path, "the property was removed", here, at, edited)
                 else:
-                    message = f"the property is described under `{applicator}` now"
+                    message = f"the property is now described under `{applicator}`"
                     yield Edit("SW541", path, message, here, (*at, applicator), edited)
             else:
                 if name in after:
                     yield from self.compare_schemas(before.get(name, True), after[name], here, path)
                 if (name in needs) != (name in needed):
                     code, message = (
-                        ("SW534", "it is required now") if name in needs else ("SW535", "it is no longer required")
+                        ("SW534", "it is now required") if name in needs else ("SW535", "it is no longer required")
                     )
                     edited = self._set_property(at, name, before.get(name, ABSENT), required=name in needs)
                     yield Edit(code, path, message, (*at, "required"), (*at, "required"), edited)
@@ -228,34 +228,39 @@ _HANDLED: Final = frozenset({"properties", "required", *_VALUES})
 def _describe(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str, str]:
     """Return the code of a change of one keyword, and its description."""
     old, new = _show(before), _show(after)
-    change = f"`{keyword}` was {old}, and is {new}"
+    change = f"`{keyword}` changed from {old} to {new}"
     if after is ABSENT:
-        change = f"`{keyword}` is gone; it was {old}"
+        change = f"`{keyword}` was removed; it was {old}"
     elif before is ABSENT:
-        change = f"`{keyword}` is new: {new}"
+        change = f"`{keyword}` was added: {new}"
     if keyword != "default" and (keyword in _WORDS or keyword not in dialect.keywords):
-        return "SW547", f"`{keyword}` {'is gone' if after is ABSENT else 'is new' if before is ABSENT else 'changed'}"
+        return "SW547", f"`{keyword}` {_describe_state(before, after)}"
     code = _CODES.get(keyword, "SW542")
     return code, _describe_alternatives(keyword, before, after) if code == "SW541" else change
+
+
+def _describe_state(before: Any, after: Any) -> str:
+    return "was removed" if after is ABSENT else "was added" if before is ABSENT else "changed"
 
 
 def _describe_values(before: Any, after: Any) -> str:
     if not isinstance(before, list) or not isinstance(after, list):
         if isinstance(after, list):
-            return f"only some values are allowed now: {_list_values(after)}"
-        return f"no longer only some values are allowed; it was {_list_values(before)}"
+            return f"only these values are now allowed: {_list_values(after)}"
+        return f"the values are no longer limited to {_list_values(before)}"
     gone, new = _subtract(before, after), _subtract(after, before)
-    parts = [f"{_list_values(values)} {word}" for values, word in ((gone, "gone"), (new, "new")) if values]
+    parts = [f"{_list_values(values)} {word}" for values, word in ((gone, "removed"), (new, "added")) if values]
     return f"of the allowed values, {' and '.join(parts)}" if parts else "the allowed values are in another order"
 
 
 def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
     if not isinstance(before, list) or not isinstance(after, list):
-        state = "gone" if after is ABSENT else "new" if before is ABSENT else "changed"
-        return f"`{keyword}` is {state}"
+        return f"`{keyword}` {_describe_state(before, after)}"
     gone, new = len(_subtract(before, after)), len(_subtract(after, before))
     parts = [
-        f"{count} schema{'s' if count != 1 else ''} {word}" for count, word in ((gone, "gone"), (new, "new")) if count
+        f"{count} schema{'s' if count != 1 else ''} {word}"
+        for count, word in ((gone, "removed"), (new, "added"))
+        if count
     ]
     return (
         f"under `{keyword}`, {' and '.join(parts)}" if parts else f"the schemas under `{keyword}` are in another order"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.compile.handles import describe_duration
 from stubwright.diff.changes import Change, Subject
+from stubwright.diff.kinds.policies import describe_change
 from stubwright.diff.subsumption.annotations import are_same
 from stubwright_runtime.values.units import parse_duration
 
@@ -31,7 +32,7 @@ def compare_kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
     for name, kind in before.items():
         if name not in after:
             why = "ids that callers have are no longer known"
-            yield Subject(f"handle `{name}`", kind.place).change(_CODE, "breaking", "the kind is gone", why)
+            yield Subject(f"handle `{name}`", kind.place).change(_CODE, "breaking", "the kind was removed", why)
     for name, kind in after.items():
         if name not in before:
             yield Subject(f"handle `{name}`", None, kind.place).change(_CODE, "compatible", "a new kind")
@@ -45,18 +46,18 @@ def _compare_kind(subject: Subject, was: Mapping[str, Any], now: Mapping[str, An
         old, new = was.get(key), now.get(key)
         ends = [float("inf") if value is None else parse_duration(value) for value in (old, new)]
         if ends[0] != ends[1]:
-            shown = [f"`{describe_duration(value)}`" if value else "absent" for value in (old, new)]
+            shown = [describe_duration(value) if value else None for value in (old, new)]
             shorter = ends[1] < ends[0]
-            why = "callers that come back later find the handle gone" if shorter else None
+            why = "handles of callers that return later may have expired" if shorter else None
             impact: Impact = "breaking" if shorter else "compatible"
-            yield subject.at(key).change(_CODE, impact, f"`{key}` was {shown[0]}, and is {shown[1]}", why)
+            yield subject.at(key).change(_CODE, impact, describe_change(f"`{key}`", *shown), why)
     old, new = was.get("most", _MOST), now.get("most", _MOST)
     if old != new:
-        message = f"the limit for each principal was {old:,}, and is {new:,}"
+        message = f"the limit for each principal changed from {old:,} to {new:,}"
         why = "existing handles remain, but no new ones can be created" if new < old else None
         yield subject.at("most").change(_CODE, "may break" if new < old else "compatible", message, why)
     if not are_same(was["state"], now["state"]):
-        why = "a stored state that does not fit the new schema counts as gone"
+        why = "stored states that do not fit the new schema are lost"
         yield subject.at("state").change(_CODE, "may break", "the schema of its states changed", why)
 
 
@@ -67,7 +68,7 @@ def compare_ids(tool: Subject, before: Mapping[str, Any], after: Mapping[str, An
         for kind in sorted(now - was):
             breaks = side == "input"
             why = "text that is not such an id is refused" if breaks else None
-            yield tool.change(_CODE, "may break" if breaks else "compatible", f"it {verb} ids of `{kind}` now", why)
+            yield tool.change(_CODE, "may break" if breaks else "compatible", f"it now {verb} ids of `{kind}`", why)
         for kind in sorted(was - now):
             breaks = side == "output"
             why = "callers that got ids from it need another tool" if breaks else None

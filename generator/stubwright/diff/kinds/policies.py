@@ -24,7 +24,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed",
 ONCE_FOR: Final = "24h"
 """The meaning of an absent `for` of `once`."""
 
-_REFUSED: Final = "calls that were allowed may be refused now"
+_REFUSED: Final = "calls that were allowed may now be refused"
 
 
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
@@ -59,11 +59,10 @@ def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping
         if key == "scopes":
             yield from _compare_scopes(subject.at(key), was or (), now or ())
             continue
-        words = f"`{key}` was {quote_value(was)}, and is {quote_value(now)}"
-        if before.get(key) is not None and after.get(key) is None:
-            rest = f", and is {quote_value(now)} without it" if now is not None else ""
-            words = f"`{key}` is gone; it was {quote_value(was)}{rest}"
-        impact, why = _judge(key, was, now)
+        words = describe_change(f"`{key}`", was, now)
+        if after.get(key) is None and now is not None:
+            words = f"`{key}` was removed; it was {quote_value(was)}, and the default is {quote_value(now)}"
+        impact, why = _classify_policy(key, was, now)
         yield subject.at(key).change("SW520", impact, words, why)
 
 
@@ -71,13 +70,13 @@ def compare_result_budgets(subject: Subject, was: int | None, now: int | None) -
     """Yield the change of the maximum tokens of results; None means no maximum."""
     if was != now:
         is_less = now is not None and (was is None or now < was)
-        message = f"`budget.result` was {quote_value(was)}, and is {quote_value(now)}"
+        message = describe_change("`budget.result`", was, now)
         why = "whole results may now be cut or omitted" if is_less else None
         yield subject.at("result").change("SW520", "may break" if is_less else "compatible", message, why)
 
 
-def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Return the impact of another value of a key, and the reason."""
+def _classify_policy(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
+    """Return the impact of a new value of a key, and the reason."""
     if are_same(was, now) or key in ("redact", "trusted"):
         return "cosmetic", None
     if key in _LIMITS:
@@ -85,7 +84,7 @@ def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     match key:
         case "onStateLoss":
             closes = now == "closed"
-            why = "calls that count something are refused now while the server's store cannot be reached"
+            why = "calls that count something are now refused while the server's store cannot be reached"
             return ("breaking", why) if closes else ("compatible", None)
         case "sanitize":
             return "may break", "texts in results may change"
@@ -111,32 +110,32 @@ def _classify_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
 
 
 def _classify_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Judge a change of a confirmation: whether it is required, and what happens if the client cannot ask."""
+    """Classify a change of a confirmation: whether it is required, and what happens if the client cannot ask."""
     old, new = (_get_fallback(value) for value in (was, now))
     if old == new:
-        return "cosmetic", "what the user is asked before a call changed"
+        return "cosmetic", "the question before a call changed"
     if new == "none" or (new == "allow" and old == "refuse"):
         return "compatible", None
     if new == "allow":
-        return "may break", "the user is asked before a call now"
-    return "may break", "clients that cannot ask their user are refused now"
+        return "may break", "the user is now asked before a call"
+    return "may break", "calls of clients that cannot ask their user are now refused"
 
 
 def _classify_once(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Judge a change of `once`: whether clients that repeat a call can still rely on a single effect."""
+    """Classify a change of `once`: whether clients that repeat a call can still rely on a single effect."""
     if was is None:
-        return "may break", "a call with the key of an earlier one gets the first result, or is refused, now"
+        return "may break", "a call with the key of an earlier one now gets the first result, or is refused"
     if now is None:
-        return "breaking", "a repeated call takes effect again now"
+        return "breaking", "a repeated call now takes effect again"
     old, new = (once["key"] if isinstance(once["key"], str) else sorted(once["key"]) for once in (was, now))
     if old != new:
-        return "breaking", "calls with the same former key may take effect again now"
+        return "breaking", "calls with the same former key may now take effect again"
     before, after = (units.parse_duration(once.get("for", ONCE_FOR)) for once in (was, now))
     if after < before:
-        return "breaking", "a call that is repeated later takes effect again now"
+        return "breaking", "a call that is repeated later now takes effect again"
     runs_before, runs = (once.get("onUnknown") == "run" for once in (was, now))
     if runs and not runs_before:
-        return "breaking", "a repeated call takes effect again now if the fate of the first one is unknown"
+        return "breaking", "a repeated call now takes effect again if the fate of the first one is unknown"
     if runs_before and not runs:
         return "may break", _REFUSED
     return ("cosmetic", "it means the same") if before == after else ("compatible", None)
@@ -150,7 +149,7 @@ def _get_fallback(confirm: Any) -> str:
 
 def _compare_scopes(subject: Subject, was: Any, now: Any) -> Iterator[Change]:
     if more := [scope for scope in now if scope not in was]:
-        yield subject.change("SW515", "breaking", f"it requires {_name_scopes(more)} now")
+        yield subject.change("SW515", "breaking", f"it now requires {_name_scopes(more)}")
     if less := [scope for scope in was if scope not in now]:
         yield subject.change("SW515", "compatible", f"it no longer requires {_name_scopes(less)}")
 
@@ -159,6 +158,15 @@ def _name_scopes(names: list[str]) -> str:
     return f"the scope{'s' if len(names) > 1 else ''} {', '.join(f'`{name}`' for name in names)}"
 
 
+def describe_change(subject: str, was: Any, now: Any) -> str:
+    """Return a message about the change of a value; None means that there is no value."""
+    if was is None:
+        return f"{subject} was added: {quote_value(now)}"
+    if now is None:
+        return f"{subject} was removed; it was {quote_value(was)}"
+    return f"{subject} changed from {quote_value(was)} to {quote_value(now)}"
+
+
 def quote_value(value: Any) -> str:
     """Return a value of a policy in a message."""
-    return "absent" if value is None else f"`{value if isinstance(value, str) else json.dumps(value)}`"
+    return f"`{value if isinstance(value, str) else json.dumps(value)}`"

@@ -28,7 +28,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
         )
         for name, primitive in old.items():
             if name not in new:
-                gone = f"the {primitive.kind} is gone"
+                gone = f"the {primitive.kind} was removed"
                 yield Subject(name_subject(primitive), primitive.place).change("SW550", "breaking", gone)
         for name, primitive in new.items():
             if name not in old:
@@ -59,7 +59,7 @@ def _compare_primitive(
             yield tools.compare_words(subject, key, old.definition, new.definition)
         elif key == "mimeType":
             was, now = (str(primitive.definition.get(key, "absent")) for primitive in (old, new))
-            yield subject.at(key).change("SW555", "breaking", f"the MIME type was {was}, and is {now}")
+            yield subject.at(key).change("SW555", "breaking", f"the MIME type changed from {was} to {now}")
         else:
             yield subject.at(key).change("SW502", "cosmetic", f"`{key}` changed")
     if new.section == vocabulary.PROMPTS:
@@ -68,7 +68,7 @@ def _compare_primitive(
     yield from compare_policies(extension.at("policy"), before.get("policy") or {}, after.get("policy") or {})
     yield from tools.compare_extension(extension, before, after)
     if not are_same(before.get("complete"), after.get("complete")):
-        yield extension.at("complete").change("SW556", "compatible", "what is completed changed")
+        yield extension.at("complete").change("SW556", "compatible", "the completions changed")
     messages = before.get("messages"), after.get("messages")
     if not are_same(*messages):
         yield extension.at("messages").change_words("SW557", "the messages changed", *messages)
@@ -100,4 +100,4 @@ def _compare_arguments(old: ir.Primitive, new: ir.Primitive, subject: Subject) -
                 yield subject.change_words(code, f"the {key} of `{name}` changed", *texts)
     for name in before:
         if name not in after:
-            yield subject.change("SW553", "breaking", f"the argument `{name}` is gone")
+            yield subject.change("SW553", "breaking", f"the argument `{name}` was removed")

@@ -1,4 +1,4 @@
-"""Changes of generated code: what handlers must have, and what typed callers and readers of models see.
+"""Changes of generated code for handlers, typed callers and readers of models.
 
 Only the differences are examined. TypeScript callers have their own names and types.
 """
@@ -71,11 +71,11 @@ def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
     package = Subject("package", Place(old.source), Place(new.source), "python")
     for what, was, now in (("package", old.package, new.package), ("start of the classes", old.stem, new.stem)):
         if was != now:
-            yield package.at("server").change("SW580", "breaking", f"the {what} was `{was}`, and is `{now}`")
+            yield package.at("server").change("SW580", "breaking", f"the {what} changed from `{was}` to `{now}`")
     for half in sorted(old.emit - new.emit):
         yield package.at("emit").change("SW580", "breaking", f"the {_HALVES[half]} is no longer generated")
     for half in sorted(new.emit - old.emit):
-        yield package.at("emit").change("SW580", "compatible", f"the {_HALVES[half]} is generated now")
+        yield package.at("emit").change("SW580", "compatible", f"the {_HALVES[half]} is now generated")
 
 
 def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
@@ -89,7 +89,7 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
             why = f"the server does not start without it; {remedy}"
             yield subject.change("SW581", "breaking", "handlers must have this method", why)
         if was is not None and not _is_same_signature(was, method):
-            message = f"its signature was `{_show_signature(was)}`, and is `{_show_signature(method)}`"
+            message = f"its signature changed from `{_show_signature(was)}` to `{_show_signature(method)}`"
             is_harsh = not (_is_same(was.returns, method.returns) or was.is_optional)
             why_optional = "handlers without it stay valid; handlers with it must change" if was.is_optional else None
             yield subject.change("SW583", "breaking" if is_harsh else "may break", message, why_optional)
@@ -108,7 +108,7 @@ def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
     for name, removed in old.items():
         if name not in new:
             yield surfaces.get_subject(f"client `{name}`", removed, None).change(
-                "SW582", "breaking", "the method is gone", surfaces.explain_renaming(name, new)
+                "SW582", "breaking", "the method was removed", surfaces.explain_renaming(name, new)
             )
     for name, method in new.items():
         was = old.get(name)
@@ -131,7 +131,7 @@ def _compare_method(
             yield subject.change("SW584", "breaking" if needed else "compatible", message)
             continue
         if before.default is not None and now.default is None:
-            yield subject.change("SW584", "breaking", f"the parameter `{name}` is required now")
+            yield subject.change("SW584", "breaking", f"the parameter `{name}` is now required")
         elif before.default is None and now.default is not None:
             yield subject.change("SW584", "compatible", f"the parameter `{name}` is no longer required")
         less, more = surfaces.compare(before.given, now.given)
@@ -140,10 +140,10 @@ def _compare_method(
             yield subject.change("SW585", "may break" if less else "compatible", message)
     for name in old:
         if name not in new:
-            yield subject.change("SW584", "breaking", f"the parameter `{name}` is gone")
+            yield subject.change("SW584", "breaking", f"the parameter `{name}` was removed")
     less, more = surfaces.compare(was.returns, method.returns)
     if less or more:
-        message = f"it gave `{surfaces.show(was.returns.text)}`, and gives `{surfaces.show(method.returns.text)}`"
+        message = f"the return type {surfaces.show_change(was.returns, method.returns)}"
         yield subject.change("SW585", "breaking" if more else "compatible", message)
 
 
@@ -157,8 +157,8 @@ def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
             yield from _compare_values(was, new[name], subject, surfaces)
         else:
             names = find_current_names(name, surfaces.renamed, new)
-            why = f"it is called {quote(names)} now" if names else None
-            yield subject.change("SW586", "breaking", f"the {noun} is gone", why)
+            why = f"it was renamed to {quote(names)}" if names else None
+            yield subject.change("SW586", "breaking", f"the {noun} was removed", why)
 
 
 def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
@@ -167,7 +167,7 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
         now = new.get(name)
         subject = surfaces.get_subject(f"type `{name}`", was, now)
         if now is None:
-            yield subject.change("SW586", "breaking", "the type is gone")
+            yield subject.change("SW586", "breaking", "the type was removed")
             continue
         less, more = surfaces.compare(was.type, now.type)
         if less or more:
@@ -194,7 +194,7 @@ def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _Surface
         yield subject.change("SW587", impact, message, makers if impact == "breaking" else None)
     for name in old:
         if name not in new:
-            yield subject.change("SW587", "breaking", f"the attribute `{name}` is gone")
+            yield subject.change("SW587", "breaking", f"the attribute `{name}` was removed")
 
 
 def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
@@ -207,7 +207,7 @@ def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _Surface
         shown = [surfaces.show(each) for each in (before, after) if each is not None]
         yield subject.change("SW588", "may break", f"it is {gone} a mapping of keys to `{shown[0]}`")
     else:
-        message = f"its values were `{surfaces.show(before)}`, and are `{surfaces.show(after)}`"
+        message = f"its values changed from `{surfaces.show(before)}` to `{surfaces.show(after)}`"
         yield subject.change("SW588", "may break", message)
 
 
@@ -226,14 +226,14 @@ def _compare_field(
     if was.default == now.default:
         return
     if needed:
-        message = f"`{name}` had the default `{was.default}`, and has no default"
-        message = message if surfaces.has_handlers else f"`{name}` is required now"
+        message = f"`{name}` lost its default `{was.default}`"
+        message = message if surfaces.has_handlers else f"`{name}` is now required"
         yield subject.change("SW589", "compatible" if makers is None else "breaking", message, makers)
     elif was.default is None and surfaces.has_handlers:
-        message = f"`{name}` had no default, and has `{now.default}`"
+        message = f"`{name}` got the default `{now.default}`"
         yield subject.change("SW589", "compatible", message)
     elif was.default is not None:
-        message = f"the default of `{name}` was `{was.default}`, and is `{now.default}`"
+        message = f"the default of `{name}` changed from `{was.default}` to `{now.default}`"
         yield subject.change("SW589", "may break", message)
 
 
@@ -391,7 +391,7 @@ class _SurfacePair:
 
     def show_change(self, old: Type, new: Type) -> str:
         """Return the old and the new type as the rest of a sentence."""
-        return f"was `{self.show(old.text)}`, and is `{self.show(new.text)}`"
+        return f"changed from `{self.show(old.text)}` to `{self.show(new.text)}`"
 
     def explain_new_type(self, use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
         """Return the code that a new type may break; it has `more` alternatives, and no longer has `less`."""
@@ -405,9 +405,9 @@ class _SurfacePair:
         return f"{makers[use]} it {shown} must change"
 
     def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
-        """Return the new name of a method that is gone, as a sentence; None if it is not known."""
+        """Return the new name of a method that was removed, as a sentence; None if it is not known."""
         now = self.renamed.get(name)
-        return f"it is called `{now}` now" if now is not None and now in known else None
+        return f"it was renamed to `{now}`" if now is not None and now in known else None
 
     def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> Subject:
         """Return a subject that is on at least one side."""

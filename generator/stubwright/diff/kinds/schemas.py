@@ -156,7 +156,7 @@ class SchemaComparison:
         return change
 
     def _compare_dialects(self, old: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
-        names = f"it was in {old.dialect.name}, and is in {base.dialect.name}"
+        names = f"the dialect changed from {old.dialect.name} to {base.dialect.name}"
         if fits or self._fits(old, base):
             return self._change("SW544", "", names, ("$schema",), ("$schema",), "compatible")
         example = self._find_example(old, [base, new], [self.old.wire])
@@ -216,7 +216,7 @@ class SchemaComparison:
         evidence = None
         if example is not None:
             effect = (
-                "was accepted and is refused" if self.direction == "input" else "was impossible and is possible now"
+                "was accepted and is now refused" if self.direction == "input" else "was impossible and is now possible"
             )
             evidence = f"for example {counterexample.show(example[0])} {effect}"
         elif impact == "may break" and why is None:

@@ -58,7 +58,7 @@ def compare(
             yield part.change(code, "cosmetic", f"`{key}` changed")
     was, now = list_capabilities(pair.old), list_capabilities(pair.new)
     for name in sorted(was - now):
-        yield subject.at("server").change("SW505", "breaking", f"the capability `{name}` is gone")
+        yield subject.at("server").change("SW505", "breaking", f"the capability `{name}` was removed")
     for name in sorted(now - was):
         yield subject.at("server").change("SW505", "compatible", f"the capability `{name}` is new")
     yield from _compare_authorization(subject.at("auth"), old.get("auth"), new.get("auth"))
@@ -79,7 +79,7 @@ def compare(
         yield subject.at("audit").change("SW509", "cosmetic", message)
     hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
     if hints[0] != hints[1]:
-        message = f"clients treat the hints of tools as {hints[1]} now"
+        message = f"clients now treat the hints of tools as {hints[1]}"
         yield all_tools.at("client").change("SW520", "cosmetic", message)
     wire = subject.at("wire")
     if pair.old.refs != pair.new.refs:
@@ -91,7 +91,7 @@ def compare(
         yield wire.change("SW507", "cosmetic", message)
     omits = [manifest.document.get("nulls") == "omitted" for manifest in (pair.old, pair.new)]
     if omits[0] != omits[1]:
-        message = f"`null` for an optional argument that refuses it is {'omitted' if omits[1] else 'refused'} now"
+        message = f"`null` for an optional argument that refuses it is now {'omitted' if omits[1] else 'refused'}"
         yield wire.change("SW507", "compatible" if omits[1] else "breaking", message)
     yield from _compare_formats(subject, get_settings(pair.old.formats), get_settings(pair.new.formats))
 
@@ -99,10 +99,10 @@ def compare(
 def _compare_formats(subject: Subject, old: Settings, new: Settings) -> Iterator[Change]:
     listed = "breaking changes are listed with the schemas"
     if old["formats"] != new["formats"]:
-        message = f"`format` is {'asserted now' if new['formats'] else 'no longer asserted'}"
+        message = f"`format` is {'now asserted' if new['formats'] else 'no longer asserted'}"
         yield subject.at("formats").change("SW508", "cosmetic", message, listed if new["formats"] else None)
     if old["exact"] != new["exact"]:
-        message = f"texts that no type represents exactly are {'refused' if new['exact'] else 'accepted'} now"
+        message = f"texts that no type represents exactly are now {'refused' if new['exact'] else 'accepted'}"
         python = subject.at("python", "formats")
         yield python.change("SW508", "cosmetic", message, listed if new["exact"] else None)
 
@@ -112,8 +112,8 @@ def _compare_storage(subject: Subject, before: Mapping[str, Any], after: Mapping
         was, now = before.get(key, default), after.get(key, default)
         if parse_size(was) != parse_size(now):
             is_less = parse_size(now) < parse_size(was)
-            message = f"`storage.{key}` was `{was}`, and is `{now}`"
-            why = "values that callers could store may be refused now" if is_less else None
+            message = f"`storage.{key}` changed from `{was}` to `{now}`"
+            why = "values that callers could store may now be refused" if is_less else None
             yield subject.at(key).change("SW520", "may break" if is_less else "compatible", message, why)
 
 
@@ -121,7 +121,7 @@ def _compare_authorization(subject: Subject, was: Any, now: Any) -> Iterator[Cha
     if are_same(was, now):
         return
     if not was:
-        yield subject.change("SW506", "breaking", "callers must be authorized now")
+        yield subject.change("SW506", "breaking", "callers must now be authorized")
     elif not now:
         yield subject.change("SW506", "compatible", "callers no longer need authorization")
     else:
@@ -131,7 +131,7 @@ def _compare_authorization(subject: Subject, was: Any, now: Any) -> Iterator[Cha
             if key == "requiredScopes":
                 yield from compare_policies(subject, {"scopes": was.get(key)}, {"scopes": now.get(key)})
             else:
-                why = "tokens that were accepted may be refused now"
+                why = "tokens that were accepted may now be refused"
                 yield subject.at(key).change("SW506", "may break", f"`auth.{key}` changed", why)
 
 

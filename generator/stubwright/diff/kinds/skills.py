@@ -28,7 +28,7 @@ def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
     old, new = Place(files[0], ("skills",)), Place(files[1], ("skills",))
     for uri in before:
         if uri not in after:
-            yield Subject(f"skill `{uri}`", old).change("SW562", "breaking", "the skill is gone")
+            yield Subject(f"skill `{uri}`", old).change("SW562", "breaking", "the skill was removed")
     for uri, skill in after.items():
         if uri in before:
             yield from _compare_skill(Subject(f"skill `{uri}`", old, new), before[uri], skill, *texts)
@@ -50,7 +50,7 @@ def _compare_skill(
     before, after = ({file["uri"]: file["digest"] for file in skill["resources"]} for skill in (old, new))
     for uri in before:
         if uri not in after:
-            yield subject.change("SW562", "may break", f"the file `{uri}` is gone", _APPROVAL)
+            yield subject.change("SW562", "may break", f"the file `{uri}` was removed", _APPROVAL)
     for uri, digest in after.items():
         if uri not in before:
             yield subject.change("SW562", "compatible", f"the file `{uri}` is new", _APPROVAL)

@@ -10,7 +10,7 @@ from stubwright.codegen.pages.renames import match_renamed
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, Impact, Subject
 from stubwright.diff.kinds import aliases, handles
-from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets, quote_value
+from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets, describe_change, quote_value
 from stubwright.diff.kinds.schemas import SchemaComparison
 from stubwright.diff.subsumption.annotations import are_same
 from stubwright_runtime.mcp import vocabulary
@@ -82,12 +82,12 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
             mark = f"stubwright: {{aliases: [{{name: {tool.name}}}]}}"
             why = f"to answer to both names, give the new one `{mark}`"
             subject = Subject(describe_subject(tool), tool.place, new.place).at("name")
-            yield subject.change("SW512", "breaking", f"it is called `{new.name}` now", why)
+            yield subject.change("SW512", "breaking", f"it was renamed to `{new.name}`", why)
         elif tool.name in succeeded:
             yield succeeded[tool.name].change()
         elif tool.name not in new_tools:
             subject = Subject(describe_subject(tool), tool.place)
-            yield subject.change("SW510", "breaking", "the tool is gone", _suggest_replacement(tool))
+            yield subject.change("SW510", "breaking", "the tool was removed", _suggest_replacement(tool))
     successors = {*renamed.values(), *(succession.new.name for succession in succeeded.values())}
     for tool in pair.new.tools:
         if tool.name not in old_names and tool.name not in successors:
@@ -136,10 +136,10 @@ def _compare_tool(
     elif old.output is not None:
         why = "results no longer have `structuredContent`"
         gone = Subject(subject.name, old.output.place, new.place)
-        yield gone.change("SW517", "breaking", "the `outputSchema` is gone", why)
+        yield gone.change("SW517", "breaking", "the `outputSchema` was removed", why)
     elif new.output is not None:
         added = Subject(subject.name, old.place, new.output.place)
-        yield added.change("SW518", "compatible", "an `outputSchema` is new")
+        yield added.change("SW518", "compatible", "an `outputSchema` was added")
 
 
 def compare_words(subject: Subject, key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Change:
@@ -162,11 +162,11 @@ def _compare_hints(annotations: Subject, old: Mapping[str, Any], new: Mapping[st
             continue
         cautious = _CAUTIOUS[key]
         was, now = (cautious if value is None else value for value in (before, after))
-        words = f"`{key}` was {str(was).lower()}, and is {str(now).lower()}"
+        words = f"`{key}` changed from {str(was).lower()} to {str(now).lower()}"
         if was == now:
             yield subject.change("SW513", "cosmetic", f"`{key}` is written differently, but means the same")
         elif now == cautious:
-            why = "clients that ran the tool without asking, or retried it, may have to ask now"
+            why = "clients that ran the tool without asking, or retried it, may now have to ask"
             yield subject.change("SW513", "may break", words, why)
         else:
             yield subject.change("SW513", "compatible", words)
@@ -177,7 +177,7 @@ def _compare_task_support(subject: Subject, *executions: Any) -> Change:
     if was == now:
         return subject.change("SW502", "cosmetic", "`execution` changed")
     impact, why = _SUPPORT.get((was, now), ("may break", None))
-    return subject.change("SW514", impact, f"`taskSupport` was {was}, and is {now}", why)
+    return subject.change("SW514", impact, f"`taskSupport` changed from {was} to {now}", why)
 
 
 def _compare_headers(about: str, old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
@@ -192,7 +192,7 @@ def _compare_headers(about: str, old: ir.Tool, new: ir.Tool) -> Iterator[Change]
                 "clients mirror arguments by the list that they have, and a server of 2026-07-28 compares the header to"
                 " the argument"
             )
-            message = f"argument `{name}`: the header was {quote_value(was)}, and is {quote_value(now)}"
+            message = describe_change(f"the header of the argument `{name}`", was, now)
             subject = Subject(about, old.input.place, new.input.place).at("properties", name)
             yield subject.change("SW516", "may break", message, why)
 
@@ -230,7 +230,7 @@ def _compare_task_limits(subject: Subject, before: Mapping[str, Any], after: Map
         was, now = before.get(key, default), after.get(key, default)
         if was != now:
             impact: Impact = "cosmetic" if key in ("pollInterval", "lease") else "may break"
-            message = f"`task.{key}` was {quote_value(was)}, and is {quote_value(now)}"
+            message = describe_change(f"`task.{key}`", was, now)
             yield subject.at(key).change("SW520", impact, message)
 
 
@@ -242,7 +242,7 @@ def _compare_bindings(
         was, now = before.get(name), after.get(name)
         subject = bindings.at(name)
         if was is None and now is not None:
-            message = f"`{name}` is set from {_source(now)} now"
+            message = f"`{name}` is now set from {_source(now)}"
             if name in known or "claim" in now:
                 why = f"a caller {'that sends it' if name in known else 'without the claim'} is refused"
                 yield subject.change("SW523", "breaking", message, why)
@@ -251,7 +251,7 @@ def _compare_bindings(
         elif was is None or now is None:
             yield subject.change("SW523", "may break", f"`{name}` is no longer set by the server")
         elif _source(was) != _source(now):
-            message = f"`{name}` was set from {_source(was)}, and is from {_source(now)}"
+            message = f"the source of `{name}` changed from {_source(was)} to {_source(now)}"
             why = "a caller without the claim is refused" if "claim" in now else "calls get another value"
             yield subject.change("SW523", "may break", message, why)
         elif not are_same(was.get("local"), now.get("local")):
@@ -288,7 +288,7 @@ def compare_apis(
                 f"API `{name}`", entry_files.old if name in old else None, entry_files.new if name in new else None
             ).at("apis", name)
             message = f"{', '.join(f'`{key}`' for key in changed)} changed"
-            why = "the calls behind its tools may fail now"
+            why = "the calls behind its tools may now fail"
             yield subject.at(*changed if len(changed) == 1 else ()).change("SW522", "may break", message, why)
 
 
@@ -301,7 +301,7 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
         if was and now:
             state = "deprecated with another message"
         elif now:
-            impact, state = "compatible", "deprecated now"  # a minor version (SemVer 2.0.0, 7)
+            impact, state = "compatible", "now deprecated"  # a minor version (SemVer 2.0.0, 7)
             use = now.get("use")
             why = f"callers are told to use `{use}`" if use else None
         yield subject.at("deprecated").change("SW519", impact, f"it is {state}", why)
@@ -312,7 +312,7 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
         question = subject.at("ask", name)
         if name not in was:
             why = "a client that cannot ask its user may be refused"
-            yield question.change("SW521", "may break", f"it may ask `{name}` now", why)
+            yield question.change("SW521", "may break", f"it may now ask `{name}`", why)
         elif name not in now:
             yield question.change("SW521", "compatible", f"it no longer asks `{name}`")
         else:
@@ -320,7 +320,7 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
 
 
 def _suggest_replacement(tool: ir.Tool) -> str | None:
-    """Return advice about a tool that is gone; None if it was deprecated without a replacement."""
+    """Return advice about a tool that was removed; None if it was deprecated without a replacement."""
     if tool.deprecated is None:
         return "to let callers move first, keep it for a version, with `stubwright: {deprecated: {use: …}}`"
     use = tool.deprecated.get("use")

@@ -24,17 +24,17 @@ def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
         )
         subject = Subject(f"toolset `{name}`", old, new)
         if name not in after:
-            yield subject.change("SW561", "breaking", "the toolset is gone")
+            yield subject.change("SW561", "breaking", "the toolset was removed")
         elif name not in before:
-            yield subject.change("SW561", "compatible", "the toolset is new")
+            yield subject.change("SW561", "compatible", "the toolset was added")
         else:
             was, now = before[name]["tools"], after[name]["tools"]
             for tool in was:
                 if tool not in now and tool in listed:  # a removed tool is reported separately
-                    yield subject.change("SW561", "breaking", f"`{tool}` is out of it")
+                    yield subject.change("SW561", "breaking", f"`{tool}` was removed from it")
             for tool in now:
                 if tool not in was:
-                    yield subject.change("SW561", "compatible", f"`{tool}` is in it now")
+                    yield subject.change("SW561", "compatible", f"`{tool}` was added to it")
             if bool(before[name].get("readOnly")) != bool(after[name].get("readOnly")):
-                message = "it is read-only now" if after[name].get("readOnly") else "it is no longer read-only"
+                message = "it is now read-only" if after[name].get("readOnly") else "it is no longer read-only"
                 yield subject.change("SW561", "cosmetic", message)
