@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from itertools import product
@@ -33,6 +34,9 @@ RESPONSES: Final = {
     "until the end": _HEAD + b"\r\nhello",
     "closing": _HEAD + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.0": b"HTTP/1.0 200 OK\r\n\r\nhello",
+    "lines without returns": (_HEAD + b"Content-Length: 5\r\n\r\n").replace(b"\r", b"") + b"hello",
+    "two lengths": _HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    "padded": _HEAD + b"X-Padded:  x \t \r\nTransfer-Encoding: chunked\r\n\r\n5  \r\nhello\r\n0\r\n\r\n",
     "no content": b"HTTP/1.1 204 No Content\r\n\r\n",
     "accepted": b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n",
     "hints": b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + _HEAD + b"Content-Length: 2\r\n\r\nok",
@@ -129,8 +133,16 @@ async def test_a_response_to_head_has_no_body() -> None:
         assert mine == await ask(httpx2.AsyncHTTPTransport(), url, "HEAD")
 
 
-@pytest.mark.parametrize("more", [b"", RESPONSES["length"], b"x"])
-async def test_a_connection_is_kept_if_nothing_follows_its_response(more: bytes) -> None:
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (RESPONSES["length"], 1),
+        (RESPONSES["length"] + RESPONSES["length"], 3),
+        (RESPONSES["length"] + b"x", 3),
+        (RESPONSES["two lengths"], 3),
+    ],
+)
+async def test_a_connection_is_kept_if_nothing_follows_its_response(response: bytes, expected: int) -> None:
     connections = 0
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,14 +153,14 @@ async def test_a_connection_is_kept_if_nothing_follows_its_response(more: bytes)
                 await read_request(reader)
             except asyncio.IncompleteReadError:
                 break
-            writer.write(RESPONSES["length"] + more)
+            writer.write(response)
         writer.close()
 
     async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
         for _ in range(3):
             assert (await client.post(url, content=b"{}")).text == "hello"
             await asyncio.sleep(0.01)
-    assert connections == (3 if more else 1)
+    assert connections == expected
 
 
 async def test_an_idle_connection_that_the_server_closed_is_not_used() -> None:
@@ -167,6 +179,42 @@ async def test_an_idle_connection_that_the_server_closed_is_not_used() -> None:
             assert (await client.post(url, content=b"{}")).text == "hello"
             await closed.wait()  # the client has not seen the end yet
             closed.clear()
+
+
+async def test_a_connection_with_an_unread_response_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "_MOST_BUFFERED", 1)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                await read_request(reader)
+                writer.write(RESPONSES["length"])
+        writer.close()
+
+    async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+        async with client.stream("POST", url, content=b"{}"), asyncio.timeout(10):
+            assert (await client.post(url, content=b"{}")).text == "hello"
+        assert (await asyncio.wait_for(client.post(url, content=b"{}"), 10)).text == "hello"
+
+
+async def test_expired_connections_give_way_to_those_of_other_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "_MOST_IDLE", 1)
+    ports: list[int] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ports.append(writer.get_extra_info("sockname")[1])
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                await read_request(reader)
+                writer.write(RESPONSES["length"])
+        writer.close()
+
+    transport = DirectTransport(make_tls_context())
+    async with serving(answer) as first, serving(answer) as second, httpx2.AsyncClient(transport=transport) as client:
+        for url, seconds in ((first, 60), (second, -1), (second, 60)):
+            monkeypatch.setattr(transport_module, "_IDLE_SECONDS", seconds)
+            await client.post(url, content=b"{}")
+    assert len(ports) == len(set(ports)) == 2
 
 
 async def test_a_response_that_nobody_reads_stops_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,6 +305,79 @@ async def test_a_cancelled_request_closes_its_connection() -> None:
         await asked.wait()
         call.cancel()
         await closed.wait()
+
+
+async def test_requests_fail_when_their_client_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "_MOST_CONNECTIONS", 2)
+    asked = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        asked.set()
+        await reader.read()
+        writer.close()
+
+    async with serving(answer) as url:
+        client = httpx2.AsyncClient(transport=DirectTransport(make_tls_context()), timeout=None)
+        calls = [asyncio.create_task(client.post(url, content=b"{}"))]
+        await asked.wait()
+        calls += [
+            asyncio.create_task(client.post(url, content=b"{}")) for _ in "ab"
+        ]  # one connects, one waits for room
+        await asyncio.sleep(0)
+        await client.aclose()
+        results = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 10)
+    assert [type(result) for result in results] == [httpx2.ReadError, httpx2.ConnectError, httpx2.ConnectError]
+
+
+async def test_a_request_that_is_cancelled_while_it_connects_leaves_no_connection() -> None:
+    ends: list[asyncio.Event] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends.append(ended := asyncio.Event())
+        await reader.read()
+        ended.set()
+        writer.close()
+
+    gc.disable()  # it would close a forgotten socket
+    try:
+        async with serving(answer) as url, httpx2.AsyncClient(transport=DirectTransport(make_tls_context())) as client:
+            for steps in range(15):
+                call = asyncio.create_task(client.post(url, content=b"{}"))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                call.cancel()
+                await asyncio.wait([call])
+            for _ in range(15):  # the server accepts them
+                await asyncio.sleep(0)
+            assert ends
+            async with asyncio.timeout(10):
+                for ended in ends:
+                    await ended.wait()
+    finally:
+        gc.enable()
+
+
+async def test_event_loops_other_than_that_of_asyncio_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as uvloop's, whose `create_connection` has fewer parameters."""
+    loop = asyncio.get_running_loop()
+
+    class Loop:
+        create_task, create_future = loop.create_task, loop.create_future
+
+        async def create_connection(self, make: Any, host: str, port: int, *, ssl: Any, server_hostname: Any) -> Any:
+            return await loop.create_connection(make, host, port, ssl=ssl, server_hostname=server_hostname)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(RESPONSES["closing"])
+        writer.close()
+
+    async with serving(answer) as url:
+        monkeypatch.setattr(asyncio, "get_running_loop", Loop)
+        status = await ask(DirectTransport(make_tls_context()), url)
+        monkeypatch.undo()
+    assert isinstance(status, tuple)
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\nb", "a\rb", "a\0b"])

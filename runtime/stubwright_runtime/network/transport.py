@@ -12,6 +12,7 @@ import select
 import sys
 import time
 from collections import deque
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,9 @@ import httpx2
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    _Created = tuple[asyncio.Transport, "_Connection"]
 
 _MOST_CONNECTIONS: Final = 100
 """The limits of httpx2 (`httpx2.Limits`), as are the next two."""
@@ -34,6 +37,11 @@ _MOST_HEAD: Final = 100 * 1024
 _MOST_BUFFERED: Final = 256 * 1024
 """Bytes of a body that wait to be read before the connection is paused."""
 
+_NEXT_ADDRESS: Final = 0.25
+"""Seconds before the next address of a host is tried, too (RFC 8305)."""
+
+_CLOSED: Final = "the client was closed"
+
 
 class DirectTransport(httpx2.AsyncBaseTransport):
     """Connections to servers without a proxy."""
@@ -43,6 +51,9 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         context.set_alpn_protocols(["http/1.1"])
         self._context = context
         self._idle: list[_Connection] = []
+        self._used: set[_Connection] = set()
+        self._connecting: set[asyncio.Task[_Created]] = set()
+        self._is_closed = False
         self._free = asyncio.Semaphore(_MOST_CONNECTIONS)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -62,6 +73,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         connection: _Connection | None = None
         try:
             connection = self._find_idle(request.url) or await self._connect(request.url, timeout.get("connect"))
+            self._used.add(connection)
             await connection.send(request, timeout.get("write"))
         except BaseException:
             self.release(connection)
@@ -74,7 +86,13 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close the idle connections."""
+        """Close all connections. Requests without a complete response fail."""
+        self._is_closed = True
+        for task in self._connecting:
+            task.cancel()
+        for connection in self._used:
+            if not connection.is_complete:
+                connection.fail(httpx2.ReadError(_CLOSED))
         while self._idle:
             self._idle.pop().close()
         await asyncio.sleep(0)  # the event loop closes their sockets
@@ -82,12 +100,17 @@ class DirectTransport(httpx2.AsyncBaseTransport):
     def release(self, connection: _Connection | None) -> None:
         """Return a connection to the pool, or close it if it cannot be used again."""
         self._free.release()
-        if connection is not None:
-            if connection.is_reusable and len(self._idle) < _MOST_IDLE:
-                connection.since = time.monotonic()
-                self._idle.append(connection)
-            else:
-                connection.close()
+        if connection is None:
+            return
+        self._used.discard(connection)
+        now = time.monotonic()
+        while self._idle and self._idle[0].since < now - _IDLE_SECONDS:
+            self._idle.pop(0).close()
+        if connection.is_reusable and len(self._idle) < _MOST_IDLE and not self._is_closed:
+            connection.since = now
+            self._idle.append(connection)
+        else:
+            connection.close()
 
     def _find_idle(self, url: httpx2.URL) -> _Connection | None:
         origin, oldest = (url.scheme, url.host, url.port), time.monotonic() - _IDLE_SECONDS
@@ -100,24 +123,50 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         return None
 
     async def _connect(self, url: httpx2.URL, seconds: float | None) -> _Connection:
+        if self._is_closed:
+            raise httpx2.ConnectError(_CLOSED)
         origin = (url.scheme, url.host, url.port)
         is_tls = url.scheme == "https"
         host = url.raw_host.decode("ascii")
+        loop = asyncio.get_running_loop()
+        race: dict[str, Any] = {}
+        if isinstance(loop, asyncio.BaseEventLoop):  # uvloop tries one address after the other
+            race["happy_eyeballs_delay"] = _NEXT_ADDRESS
+        create = partial(
+            loop.create_connection,
+            lambda: _Connection(origin),
+            host,
+            url.port or (443 if is_tls else 80),
+            ssl=self._context if is_tls else None,
+            server_hostname=host if is_tls else None,
+            **race,
+        )
+        # asyncio would lose a connected socket if it were cancelled between two steps, so it connects to the end.
+        connecting = loop.create_task(_limit(create, seconds))
+        self._connecting.add(connecting)
+        connecting.add_done_callback(self._connecting.discard)
         try:
-            async with asyncio.timeout(seconds):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(origin),
-                    host,
-                    url.port or (443 if is_tls else 80),
-                    ssl=self._context if is_tls else None,
-                    server_hostname=host if is_tls else None,
-                    happy_eyeballs_delay=0.25,
-                )
+            await asyncio.wait([connecting])
+            if connecting.cancelled():
+                raise httpx2.ConnectError(_CLOSED)
+            return connecting.result()[1]
+        except asyncio.CancelledError:
+            connecting.add_done_callback(_close_unused)
+            raise
         except TimeoutError as error:
             raise httpx2.ConnectTimeout("no connection in time") from error
         except OSError as error:
             raise httpx2.ConnectError(str(error)) from _find_system_error(error)
-        return connection
+
+
+async def _limit(create: Callable[[], Awaitable[_Created]], seconds: float | None) -> _Created:
+    async with asyncio.timeout(seconds):
+        return await create()
+
+
+def _close_unused(connecting: asyncio.Task[_Created]) -> None:
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result()[1].close()
 
 
 class _Connection(asyncio.Protocol):
@@ -145,7 +194,11 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         # What h11 accepts. A response belongs to one request, so an unclear end endangers no other client's.
         self._parser.set_dangerous_leniencies(
-            lenient_headers=True, lenient_chunked_length=True, lenient_version=True, lenient_optional_cr_before_lf=True
+            lenient_headers=True,
+            lenient_chunked_length=True,
+            lenient_version=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
         )
         self._start()
         self.is_complete = True
@@ -166,8 +219,14 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """True if another request can be sent."""
-        return self.is_complete and self._keeps_alive and self.failure is None and not self._transport.is_closing()
+        """True if another request can be sent: all of the response was read, and the connection is still open."""
+        return (
+            self.is_complete
+            and self._keeps_alive
+            and not self._is_paused
+            and self.failure is None
+            and not self._transport.is_closing()
+        )
 
     def has_input(self) -> bool:
         """Return whether the server has closed an idle connection or sent data on it."""
@@ -241,6 +300,11 @@ class _Connection(asyncio.Protocol):
         """Close the connection without sending the rest."""
         self._transport.abort()
 
+    def fail(self, error: httpx2.TransportError) -> None:
+        """End the connection with an error, which a request without a complete response gets."""
+        self.failure = error
+        self._transport.abort()
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Store the connection."""
         self._transport = transport
@@ -248,17 +312,17 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse incoming bytes."""
         if self.is_complete:  # otherwise it would be part of the next response
-            self._fail(httpx2.RemoteProtocolError("the server sent more than its response"))
+            self.fail(httpx2.RemoteProtocolError("the server sent more than its response"))
             return
         if not self._has_head:
             self._head_size += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(httpx2.RemoteProtocolError(f"the response is not valid HTTP: {error}"))
+            self.fail(httpx2.RemoteProtocolError(f"the response is not valid HTTP: {error}"))
         else:
             if not self._has_head and self._head_size > _MOST_HEAD:
-                self._fail(httpx2.RemoteProtocolError(f"the response has more than {_MOST_HEAD:,} bytes of headers"))
+                self.fail(httpx2.RemoteProtocolError(f"the response has more than {_MOST_HEAD:,} bytes of headers"))
         self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -317,7 +381,10 @@ class _Connection(asyncio.Protocol):
         self.version = self._parser.get_http_version().encode()
         self._keeps_alive = self._parser.should_keep_alive()
         names = {name.lower() for name, _ in self.headers}
-        self._ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
+        lengths = names & {b"content-length", b"transfer-encoding"}
+        self._ends_with_connection = not lengths
+        if len(lengths) > 1:  # a proxy in front may have seen another end (RFC 9112, 6.3)
+            self._keeps_alive = False
         self._has_head = True
         if not self._has_body:  # the parser waits for one, so that the connection is of no more use
             self.is_complete, self._keeps_alive = True, False
@@ -333,10 +400,6 @@ class _Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """Complete the response."""
         self.is_complete = self._has_head
-
-    def _fail(self, error: httpx2.TransportError) -> None:
-        self.failure = error
-        self._transport.abort()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
