@@ -432,7 +432,7 @@ def test_nothing_is_asked_of_a_contract_in_a_newer_format(command: str, folder: 
     (folder / "a.env").write_text("")
     done = stubwright(command, "contracts/a.yaml", cwd=folder)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "contracts/a.yaml:3:13: error[SW100]: `2` is not a version of the format" in done.stderr
+    assert "contracts/a.yaml:3:13: error[SW100]: `2` is not a format version" in done.stderr
     assert (folder / "a.env").read_text() == ""
 
 

@@ -803,7 +803,7 @@ def test_check_says_what_stays(tmp_path: Path) -> None:
     (said,) = check(tmp_path, value)
     assert (said.code, said.message) == (
         "SW341",
-        "the `inputSchema` of `plant` keeps references: `#/$defs/Tree` contains itself",
+        "the `inputSchema` of `plant` still has references: `#/$defs/Tree` contains itself",
     )
     assert isinstance(said.at, Place)
     assert (said.at.pointer, said.at.on) == (("tools", 0, "inputSchema"), "key")

@@ -248,8 +248,8 @@ def test_included_files() -> None:
     )
     assert [(one.code, one.at.file if isinstance(one.at, Place) else "", one.message) for one in found] == [
         ("SW106", "a.yaml", "`pageSize` applies to the whole server, and is not allowed in an included file"),
-        ("SW300", "b.json", "`extra` is not a key that MCP has in a tool"),
-        ("SW300", "b.json", "`b` is not a key that MCP has in a `tools/list` result"),
+        ("SW300", "b.json", "MCP does not define `extra` in a tool"),
+        ("SW300", "b.json", "MCP does not define `b` in a `tools/list` result"),
         ("SW203", "c.yaml", "`strng` is not a JSON Schema type"),
         ("SW106", "c.yaml", "`server` applies to the whole server, and is not allowed in an included file"),
     ]

@@ -27,7 +27,7 @@ HEAD = "stubwright: 1\nshorthand: true\nserver: {name: desk, version: '1'}\n"
 PLACE = {"type": "string", "minLength": 1}
 FIX = (
     "write a type or a format of JSON Schema, the name of a shared schema, `any`, `array<…>`, `map<…>`, or several of "
-    "them with ` | ` between"
+    "them, separated by ` | `"
 )
 
 
@@ -269,7 +269,7 @@ def test_arguments_may_be_a_shared_object() -> None:
     for name in ("Day", "integer", "array<Book>", "Book | null"):
         value = {"shorthand": True, "schemas": schemas, "tools": [{"name": "t", "input": name}]}
         [fault] = shorthand.expand(value, "m.yaml").faults
-        assert fault.message == f"`{name}` is not an object, as arguments are"
+        assert fault.message == f"arguments must be an object, and `{name}` is not"
 
 
 def test_every_place_of_a_schema_may_have_a_type() -> None:
@@ -391,7 +391,7 @@ def test_each_file_says_it_for_itself() -> None:
     wrong = show(HEAD + "include: [part.yaml]\n", **{"part.yaml": part.replace("shorthand: true\n", "")})
     assert [each.partition(" ")[2] for each in wrong] == [
         "SW101 a tool needs `inputSchema`",
-        "SW300 `input` is not a key that MCP has in a tool",
+        "SW300 MCP does not define `input` in a tool",
     ]
 
 
@@ -420,7 +420,7 @@ def test_json_may_be_short_too() -> None:
             "4:11 SW108 `uuid` is a built-in type of shorthand, so no type can refer to this schema",
         ),
         ("schemas: {A: {fields: {b: {fields: 3}}}}", "4:36 SW108 expected a mapping of fields, found the number `3`"),
-        ("schemas: {A: {fields: {b: string, b?: string}}}", "4:35 SW108 the field `b` is here twice"),
+        ("schemas: {A: {fields: {b: string, b?: string}}}", "4:35 SW108 duplicate field `b`"),
         ("schemas: {A: {fields: {}, type: object}}", "4:15 SW108 `fields` replaces `type`"),
         ("schemas: {A: {type: date, format: date}}", "4:15 SW108 `type` replaces `format`"),
         ("schemas: {A: 'Record<string, x>'}", "4:15 SW108 `Record` is not a type"),
@@ -439,10 +439,13 @@ def test_json_may_be_short_too() -> None:
             "4:15 SW108 these keys could be fields, or keywords of JSON Schema",
         ),
         ("schemas: {A: {format: datetime}}", "4:23 SW108 `datetime` is not a format of JSON Schema"),
-        ("tools: [{name: t, description: T., input: date}]", "4:43 SW108 `date` is not an object, as arguments are"),
+        (
+            "tools: [{name: t, description: T., input: date}]",
+            "4:43 SW108 arguments must be an object, and `date` is not",
+        ),
         (
             "tools: [{name: t, description: T., input: {}, inputSchema: {}}]",
-            "4:36 SW108 `input` replaces `inputSchema`",
+            "4:36 SW108 `input` and `inputSchema` are alternatives",
         ),
         (
             "tools: [{name: t, description: T., input: [a]}]",

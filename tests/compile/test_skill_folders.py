@@ -86,13 +86,13 @@ def test_no_link_leads_out_of_its_folder(tmp_path: Path) -> None:
     write(tmp_path, "secret.txt", b"secret")
     (tmp_path / "skills/one/a.txt").symlink_to("../../secret.txt")
     assert said(tmp_path, "skills") == [
-        f"SW012 `{tmp_path}/skills/one/a.txt` is a link to a place outside its folder",
+        f"SW012 `{tmp_path}/skills/one/a.txt` is a link that leaves its folder",
     ]
     (tmp_path / "skills/one/a.txt").unlink()
     (tmp_path / "skills/one/more").symlink_to(tmp_path, target_is_directory=True)
     assert lowered(tmp_path, "skills").skill_files == ("skill://one/SKILL.md",)
     (tmp_path / "linked").symlink_to(os.sep, target_is_directory=True)
-    assert said(tmp_path, "linked") == ["SW012 `linked` is a link to a place outside the manifest's folder"]
+    assert said(tmp_path, "linked") == ["SW012 `linked` is a link that leaves the manifest's folder"]
 
 
 @pytest.mark.parametrize("name", ["..", "../elsewhere", "/etc", "https://example.com/skills", "a\x01b"])
@@ -107,7 +107,9 @@ def test_a_skill_is_as_large_as_hosts_accept(tmp_path: Path) -> None:
     assert said(tmp_path, "skills") == []
     write(tmp_path, "skills/one/b.bin", b"1")
     root = f"{tmp_path}/skills/one"
-    assert said(tmp_path, "skills") == [f"SW275 the skill `{root}` is larger than 16 MiB, and hosts accept no more"]
+    assert said(tmp_path, "skills") == [
+        f"SW275 the skill `{root}` is larger than 16 MiB, the maximum that hosts accept"
+    ]
 
 
 def test_a_skill_has_as_many_files_as_hosts_accept(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_a_skill_has_as_many_files_as_hosts_accept(tmp_path: Path) -> None:
     assert said(tmp_path, "skills") == []
     write(tmp_path, "skills/one/more.txt", b"1")
     root = f"{tmp_path}/skills/one"
-    assert said(tmp_path, "skills") == [f"SW275 the skill `{root}` has 513 files, and hosts accept 512"]
+    assert said(tmp_path, "skills") == [f"SW275 the skill `{root}` has 513 files, and hosts accept at most 512"]
 
 
 def test_a_new_file_is_an_input_of_the_next_run(tmp_path: Path) -> None:

@@ -176,8 +176,8 @@ def test_aliases_share_their_value() -> None:
 @pytest.mark.parametrize(
     ("text", "code", "place", "message"),
     [
-        ("a: 1\nb: 2\na: 3", "SW005", (3, 1, 2), "the key `a` is here twice; the first is on line 1"),
-        ("a:\n  b: 1\n  b: 1", "SW005", (3, 3, 4), "the key `b` is here twice; the first is on line 2"),
+        ("a: 1\nb: 2\na: 3", "SW005", (3, 1, 2), "duplicate key `a`; the first one is on line 1"),
+        ("a:\n  b: 1\n  b: 1", "SW005", (3, 3, 4), "duplicate key `b`; the first one is on line 2"),
         ("1: a", "SW006", (1, 1, 2), "a key must be a string, and `1` is a number"),
         ("null: a", "SW006", (1, 1, 5), "a key must be a string, and `null` is `null`"),
         ("? \n: a", "SW006", (1, 2, 3), "a key is missing before this `:`"),
@@ -201,14 +201,14 @@ def test_aliases_share_their_value() -> None:
         ("a: [b c\u00a0d, {e: f]", "SW004", (1, 12, 13), "this `{` is not closed, or a comma is missing in it"),
         ("a: [b\nc: d", "SW004", (1, 4, 5), "this `[` is not closed, or a comma is missing in it"),
         ("a: 'it's'", "SW004", (1, 8, 9), "expected a key"),
-        ('a: "\\q"', "SW004", (1, 5, 6), "YAML does not have this escape"),
+        ('a: "\\q"', "SW004", (1, 5, 6), "unknown escape in YAML"),
         ("a: @b", "SW004", (1, 4, 5), "no value can start with `@`"),
         ("a: `b`", "SW004", (1, 4, 5), "no value can start with ```"),
         ("a: |\n b\nc", "SW004", (3, 1, 2), "a `:` is missing after this key"),
         ("- a\nb: c", "SW004", (2, 1, 2), "an item of a list should start here"),
         ("a: b\x07", "SW004", (1, 5, 6), "the character U+0007 is not allowed in YAML"),
-        ("%YAML 3.0\n---\na: 1", "SW004", (1, 1, 2), "this version of YAML is not known"),
-        ("a: !e!x b", "SW004", (1, 4, 5), "this tag is not known"),
+        ("%YAML 3.0\n---\na: 1", "SW004", (1, 1, 2), "unknown version of YAML"),
+        ("a: !e!x b", "SW004", (1, 4, 5), "unknown tag"),
     ],
 )
 def test_yaml_that_is_refused(text: str, code: str, place: tuple[int, int, int], message: str) -> None:
@@ -219,8 +219,8 @@ def test_yaml_that_is_refused(text: str, code: str, place: tuple[int, int, int],
 @pytest.mark.parametrize(
     ("text", "code", "place", "message"),
     [
-        ('{"a": 1,\n "a": 2}', "SW005", (2, 2, 5), "the key `a` is here twice; the first is on line 1"),
-        ('{"\\u0061": 1, "a": 2}', "SW005", (1, 15, 18), "the key `a` is here twice; the first is on line 1"),
+        ('{"a": 1,\n "a": 2}', "SW005", (2, 2, 5), "duplicate key `a`; the first one is on line 1"),
+        ('{"\\u0061": 1, "a": 2}', "SW005", (1, 15, 18), "duplicate key `a`; the first one is on line 1"),
         ('{"a":\u00a01}', "SW004", (1, 6, 7), NO_BREAK_SPACE),
         ('{"a": 1,\n \u00a0"b": 2}', "SW004", (2, 2, 3), NO_BREAK_SPACE),
         ('{"a": 1\u00a0, "b": 2}', "SW004", (1, 8, 9), NO_BREAK_SPACE),
@@ -243,9 +243,9 @@ def test_yaml_that_is_refused(text: str, code: str, place: tuple[int, int, int],
         ("[1 2]", "SW004", (1, 4, 5), "expected a comma, or the end of the list or object"),
         ('["a', "SW004", (1, 2, 3), "this string is not closed"),
         ('["a\tb"]', "SW004", (1, 4, 5), "a string contains a raw line break or control character"),
-        ('["\\q"]', "SW004", (1, 3, 4), "JSON does not have this escape"),
+        ('["\\q"]', "SW004", (1, 3, 4), "unknown escape in JSON"),
         ("{} {}", "SW004", (1, 4, 5), "there is text after the end of the JSON value"),
-        ('{"a": [1', "SW004", (1, 9, 10), "the text ends too early"),
+        ('{"a": [1', "SW004", (1, 9, 10), "unexpected end of the text"),
     ],
 )
 def test_json_that_is_refused(text: str, code: str, place: tuple[int, int, int], message: str) -> None:
@@ -310,7 +310,7 @@ def test_a_broken_file_can_still_be_shown() -> None:
     bundle, found = load({"m.yaml": "a: [1\n"})
     assert found
     assert bundle is not None
-    assert bundle.documents["m.yaml"].lines.get_line(1) == "a: [1"
+    assert bundle.documents["m.yaml"].lines.get_part(1, 1, 100) == "a: [1"
 
 
 TEXT = (
@@ -348,7 +348,7 @@ TEXT = (
 def test_spans_are_one_token(pointer: tuple[str | int, ...], on: Any, expected: tuple[int, int, str]) -> None:
     document = Document("m.yaml", TEXT, None)
     span = document.find_span(Place("m.yaml", pointer, on))
-    line = document.lines.get_line(span.line)
+    line = document.lines.get_part(span.line, 1, 1000)
     assert line is not None
     assert (span.line, span.column, line[span.column - 1 : span.end_column - 1]) == expected
 
@@ -380,7 +380,7 @@ def test_json_values_and_their_tokens(data: Any, ascii_only: bool, indent: Any) 
     document = Document("m.json", text, made)
     for pointer, scalar in scalars(data):
         span = document.find_span(Place("m.json", pointer))
-        line = document.lines.get_line(span.line) or ""
+        line = document.lines.get_part(span.line, 1, 1000) or ""
         token = json.loads(line[span.column - 1 : span.end_column - 1])
         assert json.dumps(token) == json.dumps(scalar)
 

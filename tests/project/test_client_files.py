@@ -105,7 +105,7 @@ def test_a_damaged_file_is_left_as_it_is(client: Client, tmp_path: Path, update:
         ("[1]", 1, 1, "this file is a list, where an object should be"),
         ('{\n  "servers": []\n}', 2, 14, "`servers` is a list, where an object should be"),
         ('{"servers": null}', 1, 13, "`servers` is null, where an object should be"),
-        ('{"servers": {}, "servers": {}}', 1, 17, "the key `servers` is here twice; the first is on line 1"),
+        ('{"servers": {}, "servers": {}}', 1, 17, "duplicate key `servers`; the first one is on line 1"),
         ('{"servers": {} /* no end', 1, 16, "this comment is not closed"),
         ('{"servers": {}} // fine\n x', 2, 2, "there is text after the end of the JSON value"),
         ("[" * 100_000, 1, 201, "this is nested more than 200 levels deep"),

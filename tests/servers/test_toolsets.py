@@ -317,8 +317,8 @@ _ENVELOPE = {
 def test_what_is_wrong_with_toolsets_is_said(tmp_path: Path) -> None:
     value = {**MANIFEST, "toolsets": {"a": {"tools": ["list_issue", "x*", "close_issue"], "readOnly": True}}}
     assert [(each.code, each.message, each.help) for each in check(tmp_path, value) if each.code < "SW300"] == [
-        ("SW285", "no tool is called `list_issue`, which the toolset `a` names", "did you mean `list_issues`?"),
-        ("SW285", "no tool is called `x*`, which the toolset `a` names", None),
+        ("SW285", "no tool matches `list_issue` in the toolset `a`", "did you mean `list_issues`?"),
+        ("SW285", "no tool matches `x*` in the toolset `a`", None),
         (
             "SW286",
             "`close_issue` is in the read-only toolset `a`, but is not marked as read-only",

@@ -1,1 +1,1 @@
-"""Compiles the text of a manifest to the IR, and the IR to the files of its package."""
+"""The compiler: from the text of a manifest to the IR, and from the IR to the files of a package."""

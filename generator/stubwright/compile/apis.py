@@ -1,4 +1,4 @@
-"""The APIs of a manifest, with overlays and with their defaults for all tools.
+"""The APIs of a manifest: overlays applied, and the arguments that they set for tools.
 
 An overlay on an API is a JSON merge patch (RFC 7396).
 """
@@ -34,19 +34,19 @@ class Api:
 
 
 def list_declared(bundle: Bundle) -> tuple[Api, ...]:
-    """Return all APIs in the order of the files; a duplicate declaration appears twice."""
+    """Return all APIs in file order; an API that is declared twice appears twice."""
     patches: dict[str, list[overlays.Patch]] = {}
-    for place, name, patch in list_patched(bundle):
+    for place, name, patch in list_patches(bundle):
         patches.setdefault(name, []).insert(0, (place, patch))
     return tuple(
-        Api(name, Place(path, ("apis", name)), _meant(api, patches.get(name, ())), tuple(patches.get(name, ())))
+        Api(name, Place(path, ("apis", name)), _apply_patches(api, patches.get(name, ())), tuple(patches.get(name, ())))
         for path in dict.fromkeys(each.path for each in bundle.fragments if each.kind == "manifest")
         for name, api in (bundle.documents[path].value.get("apis") or {}).items()
     )
 
 
-def list_patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
-    """Yield each API's entry in each `overlay`, the including files first."""
+def list_patches(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+    """Yield each API's entry in each `overlay`; including files come first."""
     for path in dict.fromkeys(each.path for each in bundle.fragments if each.kind == "manifest"):
         overlay = bundle.documents[path].value.get("overlay") or {}
         for name, patch in (overlay.get("apis") or {}).items():
@@ -56,21 +56,21 @@ def list_patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json
 def list_binds(
     api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]
 ) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield the arguments of a tool that its API sets, with the places that set them, the strongest last.
+    """Yield the bindings that a tool inherits from its API, with their places; later ones take precedence.
 
-    They are the API's `bind`, and the headers and parameters that both the API and the tool's call set.
+    The sources are the API's `bind`, and headers and query parameters that both the API and the tool's call set.
 
     Args:
         api: The API that the tool calls.
-        wire: The tool.
-        http: Its call.
+        wire: The tool as listed on the wire.
+        http: The tool's `http`.
     """
     properties = binding.get_properties(wire.get("inputSchema"))
     for section in _CONSTANT:
         values: Mapping[str, Json] = api.settings.get(section) or {}
         for key, value in (http.get(section) or {}).items():
             argument = HOLE.fullmatch(value["value"] if isinstance(value, dict) else value)
-            name = next((name for name in values if _is_same(section, name, key)), "")
+            name = next((name for name in values if _matches(section, name, key)), "")
             constant = values.get(name)
             if constant is not None and argument is not None and argument[1] in properties:
                 source = {"value": constant} if isinstance(constant, str) else constant
@@ -79,8 +79,8 @@ def list_binds(
         yield api.place, own
 
 
-def without(examples: Json, binds: Container[str]) -> list[Json]:
-    """Return a tool's examples without the arguments that another file sets."""
+def drop_bound_arguments(examples: Json, binds: Container[str]) -> list[Json]:
+    """Return a tool's examples without bound arguments."""
     return [
         {
             **example,
@@ -90,11 +90,13 @@ def without(examples: Json, binds: Container[str]) -> list[Json]:
     ]
 
 
-def _meant(api: Mapping[str, Json], patches: tuple[overlays.Patch, ...] | list[overlays.Patch]) -> Mapping[str, Json]:
+def _apply_patches(
+    api: Mapping[str, Json], patches: tuple[overlays.Patch, ...] | list[overlays.Patch]
+) -> Mapping[str, Json]:
     for _, patch in patches:
         api = overlays.merge_patch(api, patch)
     return api
 
 
-def _is_same(section: str, left: str, right: str) -> bool:
+def _matches(section: str, left: str, right: str) -> bool:
     return left == right or (section == "headers" and left.lower() == right.lower())

@@ -1,7 +1,4 @@
-"""Arguments that the server sets from the caller's claims, and the schema of callers without them.
-
-Bindings of `auth` for all tools are merged into each tool here; no other module needs to know about them.
-"""
+"""Arguments that the server sets, such as from the caller's claims, and that callers do not see."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 
-def list_all(auth: Mapping[str, Json], schema: Json) -> dict[str, Json]:
+def select(auth: Mapping[str, Json], schema: Json) -> dict[str, Json]:
     """Return the bindings of `auth` that name an argument in the `properties` of an `inputSchema`."""
     bindings: Mapping[str, Json] = auth.get("bind") or {}
     known = get_properties(schema)
@@ -25,8 +22,8 @@ def get_properties(schema: Json) -> Mapping[str, Json]:
     return known if isinstance(known, dict) else {}
 
 
-def without(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
-    """Return an `inputSchema` as callers see it."""
+def hide(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
+    """Return an `inputSchema` without bound arguments, as callers see it."""
     rest = {**schema, "properties": {name: each for name, each in schema["properties"].items() if name not in bound}}
     if required := [name for name in schema.get("required") or () if name not in bound]:
         rest["required"] = required
@@ -35,6 +32,6 @@ def without(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, 
     return rest
 
 
-def complete(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the bindings, each with the schema of its argument to spare the server the lookup."""
+def add_schemas(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the bindings, each with the schema of its argument."""
     return {name: {**binding, "schema": schema["properties"][name]} for name, binding in bound.items()}

@@ -1,8 +1,7 @@
-"""Stores large schemas once that many tools share.
+"""Stores large shared schemas once in `manifest.json`; the server bundles them into each tool.
 
-On the wire, each tool contains all schemas that it references, since MCP has no place for shared ones. In an API whose
-schemas reference each other, each tool then contains hundreds. If a tool's bundled schemas are large, the package's
-`manifest.json` has the tool's schema without them, and each shared schema once; the server combines them again.
+On the wire, each tool contains all schemas that it references, which can be hundreds, since MCP has no place for shared
+ones.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _KEYWORD: Final = dialects.DRAFT_2020_12.defs
 
 @dataclass
 class Bundles:
-    """The shared schemas that are stored once, and their names by the tools and fields that reference them."""
+    """The shared schemas that are stored once, and their names for each tool and field that references them."""
 
     resolved: ResolvedBundle
     _schemas: dict[Key, Json] = field(default_factory=dict)
@@ -37,8 +36,8 @@ class Bundles:
     _sizes: dict[Key, int] = field(default_factory=dict)
     _large: dict[tuple[Key, ...], bool] = field(default_factory=dict)
 
-    def without(self, tool: Declaration) -> Mapping[str, Json]:
-        """Return the schemas of a tool, by field, whose bundled schemas are stored here instead."""
+    def extract(self, tool: Declaration) -> Mapping[str, Json]:
+        """Store the large schemas that a tool references, and return the tool's own schemas without them, by field."""
         schemas: dict[str, Json] = {}
         if self.resolved.splits_types:
             return schemas
@@ -52,7 +51,7 @@ class Bundles:
         return schemas
 
     def make_document(self) -> dict[str, Any]:
-        """Return everything as `manifest.json` has it; empty if there are no such schemas."""
+        """Return the `bundled` section of `manifest.json`; empty if no schema is stored."""
         if not self._tools:
             return {}
         outlines = self.resolved.shared
@@ -63,12 +62,12 @@ class Bundles:
         return {"bundled": {"tools": self._tools, "schemas": schemas}}
 
     def _is_large(self, uses: tuple[Key, ...]) -> bool:
-        """Store the schemas that these reference if they are large, and return whether they are."""
+        """Return whether these schemas, with all that they reference, are large; store them if so."""
         if uses not in self._large:
             keys = self.resolved.shared_schemas.find_reached_from(uses)
             # Schemas are stored by name, and two files may use the same name.
-            alone = not any(self._names[key.name] > 1 for key in keys)
-            self._large[uses] = alone and sum(map(self._size, keys)) >= LARGE
+            is_unambiguous = not any(self._names[key.name] > 1 for key in keys)
+            self._large[uses] = is_unambiguous and sum(map(self._size, keys)) >= LARGE
             if self._large[uses]:
                 shared = self.resolved.shared_schemas
                 self._schemas |= {key: bundling.keep_names(key, _KEYWORD, shared) for key in keys}

@@ -1,4 +1,4 @@
-"""Applies the exact corrections of diagnostics to the files of a manifest, in memory."""
+"""Applies the corrections of diagnostics to the files of a manifest, in memory."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _PASSES: Final = 20
-"""The maximum number of rounds: a correction can reveal other mistakes."""
+"""The maximum number of rounds, since a correction can reveal other mistakes."""
 
 _PLAIN: Final = re.compile(r"(?!(?:true|false|null)$)[A-Za-z_$][\w.$?/-]*", re.IGNORECASE)
-"""A scalar that is the same string in quotes and without, in YAML."""
+"""A scalar that is the same string with and without quotes in YAML."""
 
 _FLOW: Final = re.compile(r"\s*:\s*(?:[&!]\S+\s+)*\{")
 _BOM: Final = b"\xef\xbb\xbf"
@@ -30,7 +30,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """New text for a range of a file, which fixes a finding."""
+    """A replacement for a range of a file, which fixes a diagnostic: its file, code and message."""
 
     file: str
     start: int
@@ -40,7 +40,7 @@ class _Edit:
 
 
 class _Overlay:
-    """A reader that returns corrected files, and reads each file only once."""
+    """A reader that caches files, and returns their corrected contents."""
 
     def __init__(self, reader: Reader) -> None:
         self.old: dict[str, bytes] = {}
@@ -56,10 +56,10 @@ class _Overlay:
 
 
 def correct(entry: str, reader: Reader, targets: Sequence[str] = ()) -> Mapping[str, tuple[bytes, bytes]]:
-    """Return the files of a manifest that the corrections of its diagnostics change, each before and after.
+    """Return the corrected files of a manifest, each before and after.
 
-    A correction is reverted if its diagnostic stays, or if it causes one of an earlier stage than all that it removes:
-    a warning never becomes an error.
+    A correction is reverted if its diagnostic remains, or if it causes one of an earlier stage than all that it
+    removes, so a warning never becomes an error.
     """
     files = _Overlay(reader)
 
@@ -103,7 +103,7 @@ def _is_better(
 
 
 def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator[_Edit]:
-    """Yield the edits of a manifest, which do not overlap."""
+    """Yield edits of a manifest that do not overlap."""
     end: tuple[str, int] = "", 0
     for finding in locate(result.diagnostics, result.documents):
         span, diagnostic = finding.span, finding.diagnostic
@@ -126,7 +126,7 @@ def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator
 
 
 def _rewrite(correction: Correction, token: str) -> str | None:
-    """Return a scalar after a correction; None if it is not written as expected."""
+    """Return the corrected scalar, or None if it is not written as expected."""
     mark = token[0] if token[:1] in ("'", '"') and token[0] == token[-1] and len(token) > 1 else ""
     inner = token[1:-1] if mark else token
     match correction:
@@ -165,9 +165,8 @@ def _get(value: Json, at: Place) -> Json:
 
 
 def _apply(edits: Sequence[_Edit], files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Return the edited files."""
     changed: dict[str, bytes] = {}
-    for edit in reversed(edits):  # later offsets first: an edit moves all offsets behind it
+    for edit in reversed(edits):  # from the end, since an edit shifts all later offsets
         data = changed.get(edit.file, files[edit.file])
         mark = _BOM if data.startswith(_BOM) else b""
         text = data.removeprefix(_BOM).decode()

@@ -1,4 +1,4 @@
-"""State handles: where a tool's schemas have their ids, their lifetimes, and their models."""
+"""Lowers state handles: their kinds, their lifetimes, and the places of their ids in tools' schemas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 SIDES: Final[Mapping[str, str]] = {"inputSchema": "input", "outputSchema": "output"}
-"""The keys in `manifest.json` for the places in each schema of a tool."""
+"""The keys of `manifest.json` for the places in each schema of a tool."""
 
 _UNITS: Final[Mapping[str, str]] = {
     "ms": "millisecond",
@@ -63,7 +63,7 @@ def find_shared_whole(state: Outline) -> str | None:
 
 
 def describe_retention(kind: str, settings: Mapping[str, Json]) -> str:
-    """Return the lifetime of a handle as a sentence: `A basket lives 7 days, and ends after 24 hours without use.`"""
+    """Describe the lifetime of a handle: `A basket lives 7 days, and ends after 24 hours without use.`"""
     noun = kind.replace("_", " ")
     subject = f"{'An' if noun[:1].lower() in 'aeiou' else 'A'} {noun}"
     lives = f"lives {describe_duration(settings['ttl'])}" if "ttl" in settings else ""
@@ -78,21 +78,18 @@ def describe_duration(written: str) -> str:
     return f"{int(number):,} {unit}{'' if int(number) == 1 else 's'}"
 
 
-def find_made(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
-    """Return the kinds of handles that a tool creates: their ids are in its results, but not in its arguments.
+def find_created(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
+    """Return the kinds of handles that a tool creates: their ids are in its result, but not in its arguments.
 
     Args:
-        marked: The pointers of ids in each of its schemas, with their kinds.
+        marked: The places of ids in each schema, with their kinds.
     """
-    taken = marked.get("inputSchema", {}).values()
-    return tuple(dict.fromkeys(kind for kind in marked.get("outputSchema", {}).values() if kind not in taken))
+    accepted = marked.get("inputSchema", {}).values()
+    return tuple(dict.fromkeys(kind for kind in marked.get("outputSchema", {}).values() if kind not in accepted))
 
 
 def describe_handles(description: Json, created: Sequence[str], all_kinds: Mapping[str, Json]) -> Json:
-    """Return the description of a tool, extended by the lifetime of the handles that it creates.
-
-    MCP asks servers to document it (2026-07-28, server/tools, on state handles).
-    """
+    """Append the lifetimes of created handles to a description, as MCP recommends (2026-07-28, server/tools)."""
     sentences = [describe_retention(kind, all_kinds[kind]) for kind in created]
     if not sentences:
         return description
@@ -101,9 +98,9 @@ def describe_handles(description: Json, created: Sequence[str], all_kinds: Mappi
 
 
 def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
-    """Return a schema as sent without references, and the places of handles' ids in it."""
+    """Return the inlined schema, and the places of handles' ids in it."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
-    # Inlining moves schemas with their marks, which are then removed.
+    # Inlining moves the marks with their schemas; they are removed afterwards.
     marked = edit(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})
     wire = inline(marked, dialect, schema.place).wire
     kinds_by_pointer = {
@@ -115,9 +112,9 @@ def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
 
 
 def format_places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
-    """Return places as in `manifest.json`: JSON Pointers (RFC 6901) into the schema, each with its kind."""
-    return {"".join(f"/{_escaped(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
+    """Return places as JSON Pointers (RFC 6901), for `manifest.json`."""
+    return {"".join(f"/{_escape(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
 
 
-def _escaped(step: str) -> str:
+def _escape(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")

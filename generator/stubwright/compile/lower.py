@@ -1,7 +1,7 @@
-"""Lowers a checked manifest to the IR: fragments in order, names prefixed, overlays applied, references bundled.
+"""Lowers a checked manifest to the IR.
 
-Lowering checks nothing. Apart from prefixes, bundled references and extensions, the wire documents stay as written,
-including key order, nulls and unknown fields.
+Apart from prefixes, bundled references and extensions, wire documents stay as written, including key order, nulls and
+unknown fields.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Key, Outline
 
 FORMAT = 1
-"""The version of the manifest's format, and of `manifest.json`."""
+"""The format version of manifests and of `manifest.json`."""
 
 _EXTENSION = frozenset({"stubwright"})
 _NOT_SERVED = frozenset({"lint", "reasons"})
-_OF_ALL = ("audit", "auth", "cache", "client", "pageSize", "policy", "storage")
+_SETTINGS = ("audit", "auth", "cache", "client", "pageSize", "policy", "storage")
 
 
 def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
     """Lower a manifest.
 
     Args:
-        resolved: A manifest that `rules.check` finds no error in.
-        source: Its path as headers of generated files show it.
+        resolved: A manifest without errors.
+        source: Its path for the headers of generated files.
     """
     entry = resolved.entry
     python = entry.get("python") or {}
@@ -50,17 +50,16 @@ def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
     wire_names = frozenset(tool.name for tool in resolved.tools)
     apis, handle_kinds = {api.name: api.settings for api in resolved.apis}, handles.get_declared(resolved)
     kinds = [*handles.lower_kinds(resolved)]
-    lowered = [_tool(tool, resolved, wire_names, apis, handle_kinds) for tool in resolved.tools]
+    lowered = [_lower_tool(tool, resolved, wire_names, apis, handle_kinds) for tool in resolved.tools]
     bundles = Bundles(resolved)
-    as_written = [tool for tool in resolved.tools if not _is_changed(tool)]
-    apart = {tool.name: bundles.without(tool) for tool in as_written}
+    as_written = [tool for tool in resolved.tools if not _is_derived(tool)]
+    apart = {tool.name: bundles.extract(tool) for tool in as_written}
     primitives = {
-        section: [_primitive(primitive, resolved) for primitive in resolved.primitives[section]]
+        section: [_lower_primitive(primitive, resolved) for primitive in resolved.primitives[section]]
         for section in vocabulary.PRIMITIVES
     }
-    serves = "server" in (entry.get("emit") or ("server",))
-    given = resolved.bundle.skills if serves else ()
-    attached = [*resolved.bundle.files.values(), *(file for skill in given for file in skill.files.values())]
+    skills_served = resolved.bundle.skills if resolved.serves else ()
+    attached = [*resolved.bundle.files.values(), *(file for skill in skills_served for file in skill.files.values())]
     listed: dict[vocabulary.Section, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
         vocabulary.TOOLS: lowered,
         **primitives,
@@ -76,7 +75,7 @@ def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
         templates=tuple(primitive for primitive, _ in primitives[vocabulary.TEMPLATES]),
         prompts=tuple(primitive for primitive, _ in primitives[vocabulary.PROMPTS]),
         files={file.packed: file.data for file in attached},
-        shared=(*_shared(resolved), *_states(kinds, resolved)),
+        shared=(*_lower_shared(resolved), *_lower_states(kinds, resolved)),
         emit=frozenset(entry.get("emit") or ("server", "client")),
         formats=meaning,
         refs=resolved.refs,
@@ -89,66 +88,66 @@ def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
             "server": server,
             "formats": "assert" if formats.get_settings(meaning)["formats"] else "annotate",
             **({"exactFormats": True} if formats.get_settings(meaning)["exact"] else {}),
-            **_about_all(entry),
+            **_select_settings(entry),
             **({"nulls": "omitted"} if (entry.get("wire") or {}).get("nulls") == "omitted" else {}),
             **({"apis": apis} if apis else {}),
             **({"toolsets": offered} if (offered := toolsets.lower(resolved)) else {}),
-            **({"handles": _kept_states(handle_kinds, kinds, resolved)} if handle_kinds else {}),
+            **({"handles": _complete_handles(handle_kinds, kinds, resolved)} if handle_kinds else {}),
             **{
                 section.name: [
                     *(
-                        _entry(
+                        _make_entry(
                             primitive.definition,
                             apart.get(primitive.name, {}) if isinstance(primitive, ir.Tool) else {},
                             extension,
                         )
-                        for primitive, extension in ones
+                        for primitive, extension in entries
                     ),
-                    *(skills.lower_resources(given) if section is vocabulary.RESOURCES else ()),
+                    *(skills.lower_resources(skills_served) if section is vocabulary.RESOURCES else ()),
                 ]
-                for section, ones in listed.items()
-                if ones or section is vocabulary.TOOLS or (given and section is vocabulary.RESOURCES)
+                for section, entries in listed.items()
+                if entries or section is vocabulary.TOOLS or (skills_served and section is vocabulary.RESOURCES)
             },
-            **({"skills": skills.lower_entries(given)} if given else {}),
+            **({"skills": skills.lower_entries(skills_served)} if skills_served else {}),
             **bundles.make_document(),
         },
     )
 
 
-def _about_all(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return the settings for the whole server; the bindings of `auth` are part of the tools instead."""
-    settings = {key: entry[key] for key in _OF_ALL if entry.get(key)}
+def _select_settings(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
+    """Return the settings of the whole server, without the bindings of `auth`, which are part of the tools."""
+    settings = {key: entry[key] for key in _SETTINGS if entry.get(key)}
     if "bind" in (settings.get("auth") or ()):
         settings["auth"] = {key: value for key, value in settings["auth"].items() if key != "bind"}
-    if "result" in (entry.get("budget") or ()):  # the compiler alone uses the other budgets
+    if "result" in (entry.get("budget") or ()):  # only the compiler uses the other budgets
         settings["budget"] = {"result": entry["budget"]["result"]}
     return settings
 
 
-def _is_changed(tool: Declaration) -> bool:
-    """Return whether a tool's schemas on the wire differ from the written ones."""
+def _is_derived(tool: Declaration) -> bool:
+    """Return whether a tool's wire schemas differ from the manifest."""
     changes = bool(tool.extension.get("bind") or tool.extension.get("paginate"))
     return changes or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
 
 
-def _entry(
+def _make_entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
-    """Return an entry of `manifest.json`; `apart` are its schemas without the parts that the package stores once."""
+    """Return an entry of `manifest.json`; `apart` has its schemas without shared parts that are stored once."""
     if not apart and not extension:
         return definition
     entry = {key: apart.get(key, value) for key, value in definition.items()}
     return {**entry, "stubwright": extension} if extension else entry
 
 
-def _tool(
+def _lower_tool(
     declared: Declaration,
     resolved: ResolvedBundle,
     names: frozenset[str],
     apis: Mapping[str, ir.Json],
     handle_kinds: Mapping[str, ir.Json],
 ) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
-    """Return a tool, and the part of its extension that the package needs in `manifest.json`."""
+    """Return a tool, and its extension for `manifest.json`."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
     if deprecated and "use" in deprecated:
@@ -156,7 +155,7 @@ def _tool(
         extension["deprecated"] = deprecated
     if old_names := aliases.lower(declared):
         extension["aliases"] = old_names
-    schemas = {field: _schema(outline, resolved) for field, outline in resolved.list_schemas(declared)}
+    schemas = {field: _lower_schema(outline, resolved) for field, outline in resolved.list_schemas(declared)}
     sent = {field: schema.wire for field, schema in schemas.items()}
     marked = {field: schema.handles for field, schema in schemas.items()}
     for field, outline in resolved.list_schemas(declared):
@@ -164,30 +163,30 @@ def _tool(
             sent[field] = resolved.inline(outline).wire
             if marked[field]:
                 sent[field], marked[field] = handles.inline_schema(schemas[field])
-    http = _http(extension.get("http") or {}, apis)
+    http = _complete_http(extension.get("http") or {}, apis)
     if http:
         extension["http"] = http
     if not shape.SHAPING.isdisjoint(http):
-        schemas = _shaped(schemas, http, declared)
+        schemas = _shape(schemas, http, declared)
         sent = {field: shape.shape(field, sent.get(field), http) for field in schemas}
     bound: Mapping[str, ir.Json] = extension.get("bind") or {}
     if bound:
-        extension["bind"] = binds.complete(sent["inputSchema"], bound)
-        sent["inputSchema"] = binds.without(sent["inputSchema"], bound)
+        extension["bind"] = binds.add_schemas(sent["inputSchema"], bound)
+        sent["inputSchema"] = binds.hide(sent["inputSchema"], bound)
     paginate: Mapping[str, ir.Json] = extension.get("paginate") or {}
     if paginate:
         sent = {field: shape.paginate(field, schema) for field, schema in sent.items()}
         output = schemas["outputSchema"]
-        # With `own`, `manifest.json` would have the output as written.
+        # With `own`, `manifest.json` would contain the output schema as written.
         schemas["outputSchema"] = replace(output, wire=shape.paginate("outputSchema", output.wire), own=None)
     if resolved.splits_types:
         sent = {field: _split_types(schema, schemas[field], marked.get(field, ())) for field, schema in sent.items()}
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
-    description = handles.describe_handles(wire.get("description"), handles.find_made(marked), handle_kinds)
+    description = handles.describe_handles(wire.get("description"), handles.find_created(marked), handle_kinds)
     if description != wire.get("description"):
         changed["description"] = description
-    # If the result is not described, its text may contain the id of a created handle.
+    # The text of a result without an `outputSchema` may contain the id of a created handle.
     has_handles = bool(handle_kinds) and (any(marked.values()) or "outputSchema" not in schemas)
     if has_handles:
         extension["handles"] = {
@@ -202,9 +201,9 @@ def _tool(
         input=schemas["inputSchema"],
         output=schemas.get("outputSchema"),
         annotations=annotations if isinstance(annotations, dict) else {},
-        examples=_examples(extension.get("examples") or (), declared.place_of("examples")),
+        examples=_lower_examples(extension.get("examples") or (), declared.place_of("examples")),
         deprecated=deprecated,
-        questions=_questions(declared, resolved),
+        questions=_lower_questions(declared, resolved),
         place=declared.place,
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
         http=http,
@@ -218,16 +217,18 @@ def _tool(
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 
 
-def _shaped(
+def _shape(
     schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declaration
 ) -> dict[str, ir.Schema]:
-    """Return the derived schemas of a call, which may include one for a response without a schema."""
+    """Return the derived schemas of an HTTP call, which may include one for a response without a schema."""
     derived: dict[str, ir.Schema] = {}
     for field in vocabulary.SCHEMAS:
         before = schemas.get(field)
         wire = shape.shape(field, None if before is None else before.wire, http)
         if before is not None and isinstance(wire, dict):
-            derived[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None, handles={})
+            derived[field] = replace(
+                before, wire=wire, shared=_select_shared(before.shared, wire), own=None, handles={}
+            )
         elif isinstance(wire, dict):
             like = schemas["inputSchema"]
             derived[field] = ir.Schema(
@@ -237,12 +238,12 @@ def _shaped(
 
 
 def _split_types(wire: ir.Json, schema: ir.Schema, marked: Iterable[Pointer]) -> ir.Json:
-    """Return a schema as sent without lists of types; `marked` are the places of handles in it."""
+    """Return a wire schema without lists of types; the places in `marked` stay valid."""
     return split_types(wire, dialects.find_dialect(wire) or dialects.DRAFT_2020_12, schema.place, marked)
 
 
-def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
-    """Return the shared schemas that are still bundled into a schema."""
+def _select_shared(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
+    """Return the entries of `shared` that a schema still bundles."""
     return {
         format_pointer((keyword, name)): shared[format_pointer((keyword, name))]
         for keyword in ("$defs", "definitions")
@@ -251,14 +252,14 @@ def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
     }
 
 
-def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return a call with the defaults of its API."""
+def _complete_http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
+    """Return a tool's `http` with the defaults of its API."""
     api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
     return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
 
 
-def _primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
-    """Return a resource, a template or a prompt, and the part of its extension that `manifest.json` keeps."""
+def _lower_primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
+    """Return a resource, a template or a prompt, and its extension for `manifest.json`."""
     wire, extension = declared.wire, declared.extension
     completed: Mapping[str, ir.Json] = extension.get("complete") or {}
     primitive = ir.Primitive(
@@ -269,10 +270,10 @@ def _primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Prim
             key: declared.name if key == "name" else value for key, value in wire.items() if key not in _EXTENSION
         },
         handled=ir.is_handled(extension),
-        arguments=_arguments(declared),
+        arguments=_list_arguments(declared),
         completed=tuple(completed),
         completes=ir.is_completed_by_handlers(extension),
-        questions=_questions(declared, resolved),
+        questions=_lower_questions(declared, resolved),
         deprecated=extension.get("deprecated"),
         place=declared.place,
         scopes=tuple((extension.get("policy") or {}).get("scopes") or ()),
@@ -285,12 +286,12 @@ def _primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Prim
         }
         served["complete"] = {**served["complete"], **offered}
     if "file" in served:
-        served |= _content(at, wire.get("mimeType"), resolved)
+        served |= _make_content(at, wire.get("mimeType"), resolved)
     if "messages" in served:
         served["messages"] = [
             {
                 key: (
-                    {**part, **_content(at / "messages" / index / key, part.get("mimeType"), resolved)}
+                    {**part, **_make_content(at / "messages" / index / key, part.get("mimeType"), resolved)}
                     if isinstance(part, dict) and "file" in part
                     else part
                 )
@@ -301,7 +302,7 @@ def _primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Prim
     return primitive, served
 
 
-def _arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
+def _list_arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
     """Return the arguments of a prompt, or the variables of a template; None for a resource."""
     if declared.section is vocabulary.PROMPTS:
         return tuple(
@@ -317,20 +318,22 @@ def _arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
     return None
 
 
-def _content(at: Place, mime_type: str | None, resolved: ResolvedBundle) -> dict[str, ir.Json]:
-    """Return the package's entry for a file: its path inside, and whether it is binary."""
+def _make_content(at: Place, mime_type: str | None, resolved: ResolvedBundle) -> dict[str, ir.Json]:
+    """Return the entry of a file in `manifest.json`: its path in the package, and whether it is binary."""
     file = resolved.bundle.files[at / "file"]
     return {"file": file.packed, "binary": not file.is_text(mime_type or "")}
 
 
-def _questions(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Question, ...]:
+def _lower_questions(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Question, ...]:
     asks: Mapping[str, ir.Json] = declared.extension.get("ask") or {}
     return tuple(
         ir.Question(
             name=name,
             message=question["message"],
             schema=(
-                None if question.get("mode") == "url" else _schema(resolved.extension_schemas[at / "schema"], resolved)
+                None
+                if question.get("mode") == "url"
+                else _lower_schema(resolved.extension_schemas[at / "schema"], resolved)
             ),
             answer=naming.answer(declared.names, name),
             place=at,
@@ -340,7 +343,7 @@ def _questions(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Ques
     )
 
 
-def _schema(outline: Outline, resolved: ResolvedBundle) -> ir.Schema:
+def _lower_schema(outline: Outline, resolved: ResolvedBundle) -> ir.Schema:
     bundled = resolved.bundle_schema(outline)
     dialect, place = outline.dialect.uri, outline.place
     types = (resolved.entry.get("python") or {}).get("formats", "text")
@@ -348,41 +351,40 @@ def _schema(outline: Outline, resolved: ResolvedBundle) -> ir.Schema:
     return ir.Schema(bundled.wire, dialect, place, bundled.shared, bundled.own, rich, bundled.handles, exact)
 
 
-def _shared(resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
-    """Yield the schemas under `schemas`."""
+def _lower_shared(resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
     for key, outline in resolved.shared.items():
         if isinstance(outline.schema, dict):
-            schema, circle = _schema(outline, resolved), _circle(key, resolved)
+            schema, circle = _lower_schema(outline, resolved), _find_cycle(key, resolved)
             yield ir.SharedSchema(key.name, naming.name_shared(key.name), schema, circle=circle)
 
 
-def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
-    """Yield the schemas of the states of handles, except shared ones; clients do not have them."""
-    if "server" not in (resolved.entry.get("emit") or ("server",)):
+def _lower_states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
+    """Yield the schemas of handles' states, except shared ones; clients do not need them."""
+    if not resolved.serves:
         return
     for kind, at in kinds:
         outline = resolved.extension_schemas[at]
         if handles.find_shared_whole(outline) is None and isinstance(outline.schema, dict):
-            yield ir.SharedSchema(kind.state, naming.name_shared(kind.state), _schema(outline, resolved))
+            yield ir.SharedSchema(kind.state, naming.name_shared(kind.state), _lower_schema(outline, resolved))
 
 
-def _kept_states(
+def _complete_handles(
     handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle
 ) -> dict[str, ir.Json]:
-    """Return the kinds of handles for the server, each with a self-contained schema of its states."""
+    """Return the kinds of handles for the server, each with a self-contained schema of its state."""
     return {
         kind.name: {**handle_kinds[kind.name], "state": resolved.bundle_schema(resolved.extension_schemas[at]).wire}
         for kind, at in kinds
     }
 
 
-def _circle(key: Key, resolved: ResolvedBundle) -> str | None:
-    """Return the name of the cycle that a shared schema is part of, if any."""
+def _find_cycle(key: Key, resolved: ResolvedBundle) -> str | None:
+    """Return the name of the reference cycle that a shared schema belongs to, if any."""
     members = resolved.shared_schemas.circles[key]
     return min(each.name for each in members) if len(members) > 1 else None
 
 
-def _examples(entries: Sequence[ir.Json], place: Place) -> tuple[ir.Example, ...]:
+def _lower_examples(entries: Sequence[ir.Json], place: Place) -> tuple[ir.Example, ...]:
     return tuple(
         ir.Example(
             name=entry.get("name") or f"example {index + 1}",

@@ -1,8 +1,4 @@
-"""Applies overlays to tools of included files: their titles, descriptions, schemas and hints.
-
-Patches are JSON merge patches (RFC 7396): objects merge key by key, `null` removes a key, any other value replaces the
-old one.
-"""
+"""Applies overlays to tools of included files, as JSON merge patches (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -20,14 +16,14 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
-"""The fields of a tool that an overlay can change; its other keys are settings of stubwright."""
+"""The fields of a tool that an overlay can change; its other keys are stubwright's settings."""
 
 Patch = tuple[Place, "Mapping[str, Json]"]
-"""A tool in an overlay: its place, and the fields that the overlay changes."""
+"""An entry of an overlay: its place, and the changed fields."""
 
 
 def split(entry: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """Split an overlay on a tool into the fields that it changes and the settings."""
+    """Split an overlay on a tool into changed fields and settings."""
     fields = {key: value for key, value in entry.items() if key in FIELDS}
     return fields, {key: value for key, value in entry.items() if key not in FIELDS} if fields else entry
 
@@ -37,13 +33,12 @@ def patch(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder:
 
     Args:
         wire: The tool as written.
-        patches: The overlays, the strongest last.
+        patches: The overlays; later ones take precedence.
         file: The file that the tool is in.
         folder: The manifest's folder.
     """
     for place, fields in patches:
-        meant = fields if place.file == file else _moved(fields, place.file, file, folder)
-        wire = merge_patch(wire, meant)
+        wire = merge_patch(wire, fields if place.file == file else _rebase(fields, place.file, file, folder))
     return wire
 
 
@@ -60,21 +55,21 @@ def merge_patch(target: Json, patch: Json) -> Json:
     return merged
 
 
-def _moved(value: Json, old: str, new: str, folder: str) -> Json:
-    """Return a patch with its references to shared schemas relative to another file."""
+def _rebase(value: Json, old: str, new: str, folder: str) -> Json:
+    """Return a patch whose references to shared schemas are relative to the file `new`."""
     if isinstance(value, dict):
         return {
             key: (
-                _reference(below, old, new, folder)
+                _rebase_reference(below, old, new, folder)
                 if key == "$ref" and isinstance(below, str)
-                else _moved(below, old, new, folder)
+                else _rebase(below, old, new, folder)
             )
             for key, below in value.items()
         }
-    return [_moved(each, old, new, folder) for each in value] if isinstance(value, list) else value
+    return [_rebase(each, old, new, folder) for each in value] if isinstance(value, list) else value
 
 
-def _reference(text: str, old: str, new: str, folder: str) -> str:
+def _rebase_reference(text: str, old: str, new: str, folder: str) -> str:
     file, hash_, fragment = text.partition("#")
     if not fragment.startswith("/schemas/") or ":" in file:
         return text
@@ -87,33 +82,33 @@ def _reference(text: str, old: str, new: str, folder: str) -> str:
 def move_to_overlays(
     overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Diagnostic]
 ) -> Iterator[Diagnostic]:
-    """Move diagnostics to the places of overlays if these set the faulty value.
+    """Move diagnostics to the overlays that set the faulty values.
 
     Args:
         overlaid: The overlays of each tool and each API, by its place.
-        diagnostics: The findings.
+        diagnostics: The diagnostics.
     """
     for diagnostic in diagnostics:
         at = diagnostic.at
         patches = overlaid.get(Place(at.file, at.pointer[:2])) if isinstance(at, Place) else None
         if patches and isinstance(at, Place) and at.pointer[2:3]:
-            yield replace(diagnostic, at=_home(at, patches))
+            yield replace(diagnostic, at=_find_origin(at, patches))
         else:
             yield diagnostic
 
 
-def _home(at: Place, patches: Sequence[Patch]) -> Place:
-    """Return the place in the strongest overlay that sets a value or replaces one of its parents."""
+def _find_origin(at: Place, patches: Sequence[Patch]) -> Place:
+    """Return the place in the last overlay that sets a value or one of its parents."""
     pointer = at.pointer[2:]
     for place, fields in reversed(patches):
-        reached, is_whole = _reached(fields, pointer)
+        prefix, is_whole = _follow(fields, pointer)
         if is_whole:
-            return Place(place.file, (*place.pointer, *reached), at.on)
+            return Place(place.file, (*place.pointer, *prefix), at.on)
     return at
 
 
-def _reached(fields: Json, pointer: Pointer) -> tuple[Pointer, bool]:
-    """Return the longest prefix of a pointer that exists in a patch, and whether the patch sets the value there."""
+def _follow(fields: Json, pointer: Pointer) -> tuple[Pointer, bool]:
+    """Return the longest prefix of a pointer that exists in a patch, and whether the patch sets that value."""
     here: Any = fields
     for number, step in enumerate(pointer):
         try:

@@ -1,7 +1,4 @@
-"""Resolves a bundle: its tools in order, with prefixes and overlays applied, and the outlines of its schemas.
-
-It neither changes nor validates values.
-"""
+"""Resolves a bundle: applies prefixes and overlays to its tools, and outlines its schemas."""
 
 from __future__ import annotations
 
@@ -32,18 +29,25 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LOOSE: Final = ("patternProperties", "additionalProperties", "unevaluatedProperties")
-"""The keywords that allow properties without naming them."""
+"""Keywords that allow unnamed properties."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """One tool, resource, resource template or prompt as declared.
 
-    `section` is its list in the manifest. `name` is its name on the wire, including the prefixes of fragments. `wire`
-    is the entry as written with overlays applied, and `data` the same as JSON; `patches` are the overlays with their
-    places, the strongest last. `extension` merges its `stubwright` key with overlays, and `layers` are these parts with
-    their places, the strongest last. `names` are its Python names. `unbound` are arguments that it leaves to callers
-    even if `auth` or an API binds them; they are not in `extension`.
+    Attributes:
+        section: Its list in the manifest.
+        name: Its name on the wire, including prefixes.
+        prefix: The prefixes of its fragment.
+        wire: The entry with overlays applied.
+        data: `wire` as JSON.
+        place: Its place in the source.
+        extension: Its `stubwright` key, merged with overlays.
+        layers: The parts of `extension` with their places; later ones take precedence.
+        names: Its Python names.
+        patches: The overlays on `wire` with their places; later ones take precedence.
+        unbound: Arguments that callers set although `auth` or an API binds them; not in `extension`.
     """
 
     section: vocabulary.Section
@@ -60,11 +64,11 @@ class Declaration:
 
     @property
     def key(self) -> str:
-        """Its identifier in requests: a name, a URI or a URI template."""
+        """The identifier in requests: a name, a URI or a URI template."""
         return self.name if self.section.key == "name" else str(self.wire[self.section.key])
 
     def place_of(self, *keys: str) -> Place:
-        """Return the place of the value at `keys` in the strongest layer that has it, or the place of the entry."""
+        """Return the place of the value at `keys` in the last layer that sets it, otherwise the place of the entry."""
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -80,10 +84,14 @@ class Declaration:
 class ResolvedBundle:
     """A resolved bundle.
 
-    `outlines` maps the place of each tool to its input and output schema; `primitives` has the resources, resource
-    templates and prompts, in order; `shared_schemas` has the `schemas` of the manifest and its fragments, in order,
-    then schemas of other files that they reference. `extension_schemas` are the remaining schemas below `stubwright`
-    keys: of questions, of completions, and of the states of handles.
+    Attributes:
+        bundle: The files.
+        apis: The APIs with overlays applied.
+        tools: The tools, in order.
+        primitives: The resources, resource templates and prompts, in order.
+        outlines: The input and output schemas of tools, by place.
+        shared_schemas: The `schemas` of the manifest and its fragments, then other referenced schemas.
+        extension_schemas: The schemas of questions, completions and handles' states, by place.
     """
 
     bundle: Bundle
@@ -98,9 +106,14 @@ class ResolvedBundle:
 
     @property
     def entry(self) -> Mapping[str, Json]:
-        """The manifest itself."""
+        """The value of the entry file."""
         value: Mapping[str, Json] = self.bundle.documents[self.bundle.entry].value
         return value
+
+    @property
+    def serves(self) -> bool:
+        """True if the manifest emits a server."""
+        return "server" in (self.entry.get("emit") or ("server",))
 
     @property
     def shared(self) -> Mapping[Key, Outline]:
@@ -128,7 +141,7 @@ class ResolvedBundle:
         return self.shared_schemas.find_closure(root)
 
     def bundle_schema(self, root: Outline) -> BundledSchema:
-        """Bundle into `root` all shared schemas that it references; `inlines` replaces this on the wire."""
+        """Bundle all shared schemas that `root` references into it."""
         known = self.shared_schemas.bundled
         if root.place not in known:
             known[root.place] = bundle(root, self.shared_schemas)
@@ -136,10 +149,9 @@ class ResolvedBundle:
 
     @property
     def refs(self) -> Refs:
-        """The value of `wire: {refs: …}`; `bundled` for a manifest without a server."""
-        serves = "server" in (self.entry.get("emit") or ("server",))
+        """The setting `wire: {refs: …}`; `bundled` without a server."""
         refs: Refs = (self.entry.get("wire") or {}).get("refs") or "auto"
-        return refs if serves else "bundled"
+        return refs if self.serves else "bundled"
 
     @property
     def inlines(self) -> bool:
@@ -149,7 +161,7 @@ class ResolvedBundle:
     def sends_inlined(self, root: Outline) -> bool:
         """Return whether a schema is sent without references.
 
-        Under `auto`, it refers to a shared schema, and becomes less than a fifth longer.
+        With `auto`, this applies to schemas with shared parts that grow by less than a fifth.
         """
         if self.refs != "auto" or root.plain or not root.references:
             return self.inlines
@@ -166,8 +178,7 @@ class ResolvedBundle:
     @property
     def splits_types(self) -> bool:
         """True if lists of types are sent as `anyOf` (`wire: {nullable: anyOf}`)."""
-        serves = "server" in (self.entry.get("emit") or ("server",))
-        return serves and (self.entry.get("wire") or {}).get("nullable") == "anyOf"
+        return self.serves and (self.entry.get("wire") or {}).get("nullable") == "anyOf"
 
     def inline(self, root: Outline) -> InlinedSchema:
         """Return `root` with its references replaced by their targets."""
@@ -184,7 +195,7 @@ def resolve(bundle: Bundle) -> ResolvedBundle:
     apis = calling.list_declared(bundle)
     declared = list_tools(bundle, {api.name: api for api in apis})
     declared_primitives = {section: list_primitives(bundle, section) for section in vocabulary.PRIMITIVES}
-    saved = _saved(bundle)
+    saved = _list_saved(bundle)
     folder = Folder(
         posixpath.dirname(bundle.entry),
         {
@@ -223,7 +234,7 @@ def resolve(bundle: Bundle) -> ResolvedBundle:
     )
 
 
-def _saved(bundle: Bundle) -> frozenset[str]:
+def _list_saved(bundle: Bundle) -> frozenset[str]:
     return frozenset(fragment.path for fragment in bundle.fragments if fragment.kind == "tools-list")
 
 
@@ -248,24 +259,23 @@ def _extension_schemas(
 def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declaration, ...]:
     """Return all tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
-    An overlay uses the names of tools in its own file, before the prefixes that including files add. Mappings merge key
-    by key, any other value is replaced, and the overlay of an including file wins over an included one. In fields on
-    the wire, `null` removes a key. Bindings of `auth` and of APIs apply unless the tool overrides them.
+    Overlays use the tool names of their own file, without the prefixes of including files; overlays of including files
+    take precedence. Bindings of `auth` and of APIs apply unless the tool overrides them.
     """
     auth = bundle.documents[bundle.entry].value.get("auth") or {}
-    added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
+    overlays_by_tool: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in list_overlays(bundle):
-        # Including files come before their includes, but their overlays win, so each is inserted in front.
-        added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
+        # Including files come first but take precedence, so later overlays are inserted in front.
+        overlays_by_tool.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
     return tuple(
-        _declared(fragment, place, wire, added, apis, auth, bundle.entry)
+        _declare(fragment, place, wire, overlays_by_tool, apis, auth, bundle.entry)
         for fragment in bundle.fragments
         for place, wire in _list_tools(bundle, fragment.path)
     )
 
 
 def _list_tools(bundle: Bundle, path: str) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield the tools of one document with the default annotations of that document."""
+    """Yield the tools of a document, with its default annotations."""
     hints = (bundle.documents[path].value.get("defaults") or {}).get("annotations") or {}
     for place, wire in list_entries(bundle, path, vocabulary.TOOLS):
         if own := {**hints, **(wire.get("annotations") or {})}:
@@ -274,7 +284,7 @@ def _list_tools(bundle: Bundle, path: str) -> Iterator[tuple[Place, Mapping[str,
 
 
 def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declaration, ...]:
-    """Return all resources, resource templates or prompts, in the order of their list."""
+    """Return all resources, resource templates or prompts, in order."""
     declared = []
     for fragment in bundle.fragments:
         for place, wire in list_entries(bundle, fragment.path, section):
@@ -288,12 +298,12 @@ def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declar
 
 
 def resolve_use(use: str, tool: Declaration, names: Container[str]) -> str:
-    """Return the tool that `use` refers to: a name with the same prefixes, otherwise the exact name."""
+    """Return the name of the tool that `use` refers to, with the prefix of `tool` if such a tool exists."""
     return tool.prefix + use if tool.prefix + use in names else use
 
 
 def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
-    """Return the names of a tool's arguments; None if its schema allows unnamed ones."""
+    """Return the names of a tool's arguments, or None if its schema allows unnamed ones."""
     if any(isinstance(schema.get(key), dict) for key in LOOSE):
         return None
     outline = Outline(Place(""), schema, dialect, Folder("", {}))
@@ -324,19 +334,19 @@ def list_overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str
 
 
 def list_entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield the entries of one list of one document, with their places."""
+    """Yield the entries of a list in a document, with their places."""
     for index, entry in enumerate(bundle.documents[path].value.get(section.name) or ()):
         yield Place(path, (section.name, index)), entry
 
 
 def list_manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Return the entry and its included manifests, each once, in order, without saved `tools/list` results."""
+    """Return the entry and each included manifest once, in order, without saved `tools/list` results."""
     paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
     return ((path, bundle.documents[path].value) for path in paths)
 
 
 def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
-    """Merge `over` into `under`: mappings merge key by key, any other value is replaced."""
+    """Merge `over` into `under`: mappings are merged by key, other values are replaced."""
     both = dict(under)
     for key, value in over.items():
         mine = both.get(key)
@@ -345,16 +355,16 @@ def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json
 
 
 def locate_package(entry: str, manifest: Mapping[str, Json]) -> Place:
-    """Return the place that determines the package's name for the manifest at `entry`."""
+    """Return the place that determines the name of the package."""
     keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
     return Place(entry, keys)
 
 
-def _declared(
+def _declare(
     fragment: Fragment,
     place: Place,
     wire: Mapping[str, Json],
-    added: Mapping[str, list[tuple[Place, Mapping[str, Json]]]],
+    overlays_by_tool: Mapping[str, list[tuple[Place, Mapping[str, Json]]]],
     apis: Mapping[str, calling.Api],
     auth: Mapping[str, Json],
     entry: str,
@@ -363,7 +373,7 @@ def _declared(
     own = wire.get("stubwright") or {}
     layers = [(place / "stubwright", own)]
     patches: list[overlaying.Patch] = []
-    for at, overlay in added.get(name, ()):
+    for at, overlay in overlays_by_tool.get(name, ()):
         fields, settings = overlaying.split(overlay)
         layers.append((at, settings))
         if fields:
@@ -376,7 +386,7 @@ def _declared(
     http = extension.get("http") or {}
     api = apis.get(http.get("api", ""))
     of_api = () if api is None else tuple(calling.list_binds(api, wire, http))
-    of_all = binding.list_all(auth, wire.get("inputSchema"))
+    of_all = binding.select(auth, wire.get("inputSchema"))
     bound = (*([(Place(entry, ("auth",)), of_all)] if of_all else []), *of_api)
     layers[:0] = [(at, {"bind": bindings}) for at, bindings in bound]
     inherited = {name: source for _, bindings in bound for name, source in bindings.items()}
@@ -387,10 +397,10 @@ def _declared(
         extension = {key: value for key, value in extension.items() if key != "bind"}
         if binds:
             extension["bind"] = binds
-        if "examples" in extension:  # examples do not contain arguments that another file binds
+        if "examples" in extension:  # examples omit arguments that another file binds
             elsewhere = [bindings for at, bindings in bound if at.pointer[0] == "apis" or at.file != place.file]
             hidden = binds.keys() & {name for bindings in elsewhere for name in bindings}
-            extension["examples"] = calling.without(extension["examples"], hidden)
+            extension["examples"] = calling.drop_bound_arguments(extension["examples"], hidden)
     names = naming.name_tool(name, extension.get("pythonName"))
     data = to_json(wire)
     return Declaration(
@@ -409,5 +419,5 @@ def _declared(
 
 
 def to_json(value: Json) -> bytes:
-    """Return a value as JSON; equal values in the same order have equal texts."""
+    """Return a value as JSON."""
     return pydantic_core.to_json(value)  # `json` is several times slower

@@ -1,8 +1,7 @@
-"""Derives the wire schemas of a tool from its HTTP call or its `paginate`.
+"""Derives the wire schemas of a tool from its `http` or its `paginate`.
 
-A selected part of the response, headers and pages each change the `outputSchema`. Pages replace the API's own position
-arguments in the `inputSchema` by `cursor`. A handwritten tool with pages keeps its schemas, and gains `cursor` and
-`nextCursor`.
+Selected parts, headers and pages change the `outputSchema` of HTTP calls; `cursor` replaces the API's own position
+argument. `paginate` adds `cursor` and `nextCursor` to the schemas of a handler.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.http.selections import Tree
 
 SHAPING: Final = frozenset({"page", "responseHeaders", "select"})
-"""The keys of `http` that make a result differ from the response's body."""
+"""Keys of `http` that make the result differ from the response's body."""
 
 _LONGEST: Final = 4096
 _CURSOR: Final[Mapping[str, Json]] = {
@@ -66,10 +65,10 @@ def shape(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
     """
     if SHAPING.isdisjoint(http):
         return schema
-    return _taken(schema, http) if field == "inputSchema" else _given(schema, http)
+    return _shape_input(schema, http) if field == "inputSchema" else _shape_output(schema, http)
 
 
-def _taken(schema: Mapping[str, Json], http: Mapping[str, Json]) -> Json:
+def _shape_input(schema: Mapping[str, Json], http: Mapping[str, Json]) -> Json:
     if "page" not in http:
         return schema
     own = http["page"].get("argument")
@@ -82,25 +81,25 @@ def _taken(schema: Mapping[str, Json], http: Mapping[str, Json]) -> Json:
     return shaped
 
 
-def _given(schema: Json, http: Mapping[str, Json]) -> Json:
+def _shape_output(schema: Json, http: Mapping[str, Json]) -> Json:
     root = True if schema is None else schema
-    making = SchemaSelector(root)
+    selector = SchemaSelector(root)
     tree = make_tree(http.get("select") or ())
-    headers = _headers(http.get("responseHeaders") or {})
+    headers = _describe_headers(http.get("responseHeaders") or {})
     if "page" in http:
-        parts: dict[str, Json] = {"items": {"type": "array", "items": _items(making, http["page"], tree)}}
+        parts: dict[str, Json] = {"items": {"type": "array", "items": _select_items(selector, http["page"], tree)}}
         parts["next"] = dict(_NEXT)
     elif headers:
-        parts = {"body": making.keep(root, tree)}
+        parts = {"body": selector.keep(root, tree)}
     else:
-        return None if schema is None else making.finish(making.keep(root, tree))
+        return None if schema is None else selector.finish(selector.keep(root, tree))
     parts |= headers
     required = [name for name in parts if name != "next"]
-    return making.finish({"type": "object", "properties": parts, "required": required, "additionalProperties": False})
+    return selector.finish({"type": "object", "properties": parts, "required": required, "additionalProperties": False})
 
 
-def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the schema of the response headers, none of which is required."""
+def _describe_headers(headers: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a schema for the response headers, all optional."""
     if not headers:
         return {}
     kinds = {
@@ -111,19 +110,19 @@ def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
     return {"headers": {"type": "object", "properties": properties, "additionalProperties": False}}
 
 
-def _items(making: SchemaSelector, page: Mapping[str, Json], tree: Tree) -> Json:
-    schemas: list[Json] | None = [making.root]
+def _select_items(selector: SchemaSelector, page: Mapping[str, Json], tree: Tree) -> Json:
+    schemas: list[Json] | None = [selector.root]
     here: Tree | None = tree
     for step in parse_steps(page.get("items", "")):
-        schemas = None if schemas is None else making.follow(schemas, step)
+        schemas = None if schemas is None else selector.follow(schemas, step)
         here = None if here is None or step is None else select_below(here, step)
     selection = WHOLE if not here else here.get(None, WHOLE)
     items_schemas: list[Json] = []
     for schema in schemas or ():
-        items = making.list_items(schema)
+        items = selector.list_items(schema)
         if items is None:
             return {}
         items_schemas += items
-    selected = [making.keep(each, selection) for each in items_schemas]
+    selected = [selector.keep(each, selection) for each in items_schemas]
     different = [each for number, each in enumerate(selected) if each not in selected[:number]]
     return {"anyOf": different} if len(different) > 1 else different[0] if different else {}

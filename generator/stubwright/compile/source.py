@@ -1,7 +1,4 @@
-"""Reads manifest files to values: the entry, its includes, and the files that schemas reference.
-
-Only `include`, `file`, `skills` and `$ref` matter here. Positions are computed on demand.
-"""
+"""Loads the files of a manifest: the entry, its includes, attached files, skills, and files that schemas reference."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_FRAGMENTS = 10_000
-"""The maximum number of included files; each inclusion of a file counts."""
+"""The maximum number of inclusions."""
 
 MAX_INCLUDE_DEPTH = 50
 """The maximum length of a chain of includes."""
@@ -36,41 +33,41 @@ Kind: TypeAlias = Literal["manifest", "tools-list"]
 
 _GLOB = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter would be a drive of Windows
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a single letter is a Windows drive
 _NOT_PATH = re.compile(r"[\x00-\x1f]")
 _FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
 _SHARED_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?P<file>[^\"'#\s:]*)#/schemas/")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_IN_PATHS = "/-._~!$&'()*+,;=:@"
-"""The characters that need no escape in the path of a URI (RFC 3986, 3.3)."""
+_UNESCAPED = "/-._~!$&'()*+,;=:@"
+"""Characters that need no escape in the path of a URI (RFC 3986, section 3.3)."""
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
-"""MIME types of binary files, whatever their bytes look like."""
+"""MIME types of files that are binary even if their bytes are valid UTF-8."""
 
 
 class Reader(Protocol):
-    """The source of files. Paths are as users name them, with `/` between folders."""
+    """Reads files. Paths are written as users write them, with `/` between folders."""
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file. Raises OSError if it cannot be read."""
+        """Return the bytes of a file. Raises OSError."""
         ...
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """Return the paths of files below `folder` (empty for the working folder) that match, sorted."""
+        """Return the sorted paths of matching files below `folder` (empty for the working folder)."""
         ...
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Return whether a path, with links followed, is below `folder` (empty for the working folder)."""
+        """Return whether a path is below `folder` (empty for the working folder) after following links."""
         ...
 
 
 @dataclass(frozen=True)
 class Document:
-    """One file: its path, its text, and its value, which is None if the text is broken.
+    """A parsed file; its value is None if the text is invalid.
 
-    `root` is the pointer from the file's own value to `value`, such as `result` in a saved JSON-RPC response. Shorthand
-    in `value` is expanded, and places are relative to it; `origins` maps them to the places as written.
+    Places are relative to `value`, whose shorthand is expanded. `root` is the pointer to it, such as `result` in a
+    saved JSON-RPC response, and `origins` maps expanded places to written ones.
     """
 
     path: str
@@ -80,7 +77,7 @@ class Document:
     origins: Mapping[Pointer, Pointer] = field(default_factory=dict)
 
     def find_span(self, place: Place) -> Span:
-        """Return the span of the narrowest token for a place, or for its nearest ancestor that exists."""
+        """Return the span of a place, or of its nearest ancestor that exists."""
         written = shorthand.find_written(self.origins, place.pointer)
         absolute = Place(self.path, (*self.root, *written), place.on)
         start, end = positions.locate(self._tree, absolute)
@@ -100,7 +97,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A file of a manifest; `prefix` is prepended to the names in it."""
+    """An included file; `prefix` is prepended to its names."""
 
     path: str
     prefix: str
@@ -109,7 +106,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that is copied to the package: its path relative to the manifest's folder, with `/`, and its bytes."""
+    """A file to copy to the package: its path relative to the manifest's folder, with `/`, and its bytes."""
 
     path: str
     data: bytes
@@ -120,7 +117,7 @@ class File:
         return f"files/{self.path}"
 
     def is_text(self, mime_type: str) -> bool:
-        """Return whether the file is sent as text; its MIME type may be unknown."""
+        """Return whether the file is sent as text; `mime_type` may be empty."""
         if b"\0" in self.data or _BINARY.match(mime_type):
             return False
         try:
@@ -134,8 +131,11 @@ class File:
 class Skill:
     """A skill: a folder with a `SKILL.md`.
 
-    `path` identifies it in URIs, and `place` is the entry of `skills` that refers to it. `document` is its `SKILL.md`,
-    with the frontmatter as its value. `files` has all files by their paths relative to its folder.
+    Attributes:
+        path: Its path in URIs.
+        place: The entry of `skills` that it is from.
+        document: Its `SKILL.md`, with the frontmatter as the value.
+        files: All files by their paths relative to its folder.
     """
 
     path: str
@@ -160,15 +160,20 @@ class Skill:
 
     def make_uri(self, path: str) -> str:
         """Return the URI of one of its files (SEP-2640, "Resource Mapping")."""
-        return f"{vocabulary.SKILLS}{quote(f'{self.path}/{path}', safe=_IN_PATHS)}"
+        return f"{vocabulary.SKILLS}{quote(f'{self.path}/{path}', safe=_UNESCAPED)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """All files of a manifest.
 
-    `fragments` starts with the entry, and continues depth-first in the order of `include`. `documents` also has files
-    that are only referenced. `files` maps the places of `file` keys to the files that they name.
+    Attributes:
+        entry: The path of the manifest itself.
+        documents: All parsed files, by path.
+        fragments: The entry and its includes, depth-first in the order of `include`.
+        files: Attached files, by the place of their `file` key.
+        skills: The skills.
+        described: The `SKILL.md` files, by path.
     """
 
     entry: str
@@ -188,8 +193,8 @@ def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
     """Read a manifest with all its files.
 
     Returns:
-        The bundle, and the problems. The bundle is None if the entry is unreadable, and only good for showing places if
-            a file is broken.
+        The bundle, and the problems. The bundle is None if the entry cannot be read. If another file is invalid, only
+            use the bundle to show places.
     """
     loader = _Loader(posixpath.normpath(entry), reader)
     loader.include(loader.entry, "", (), None)
@@ -215,7 +220,7 @@ class _Loader:
         self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
-        """Include a file and its own includes; `chain` is the path to it from the entry."""
+        """Include a file and its own includes; `chain` is the path of includes to it."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
@@ -237,19 +242,19 @@ class _Loader:
         document = self._read(path, at)
         if document is None:
             return
-        kind = _kind(document) if chain else "manifest"
+        kind = _find_kind(document) if chain else "manifest"
         self.fragments.append(Fragment(path, prefix, kind))
         if kind == "manifest":
-            for place, pattern, own in _includes(document):
-                for target in self._targets(document.path, pattern, place):
+            for place, pattern, own in _list_includes(document):
+                for target in self._expand_pattern(document.path, pattern, place):
                     self.include(target, prefix + own, (*chain, path), place)
 
     def follow(self) -> None:
-        """Read the files that schemas reference, directly or indirectly."""
+        """Read all files that schemas reference, directly or indirectly."""
         pending = list(self.documents.values())
         for document in pending:
-            for pointer, reference, lenient in _file_references(document):
-                path = self._inside(document.path, unquote(reference.partition("#")[0]))
+            for pointer, reference, lenient in _list_file_references(document):
+                path = self._resolve_path(document.path, unquote(reference.partition("#")[0]))
                 if path is None or path in self.documents or _SCHEME.match(reference):
                     continue
                 referenced = self._read(path, Place(document.path, pointer), lenient=lenient)
@@ -257,37 +262,23 @@ class _Loader:
                     pending.append(referenced)
 
     def read_attached(self) -> Iterator[tuple[Place, File]]:
-        """Read the files that `file` keys name."""
-        folder = posixpath.dirname(self.entry)
-        same: dict[str, str] = {}
+        """Read the files of `file` keys."""
+        seen_paths: dict[str, str] = {}
         for document in self.documents.values():
-            for place, name in _attachments(document):
-                is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
-                path = self._inside(document.path, paths.use_slashes(name)) if is_path else None
-                if path is None:
-                    self._outside(name, place, "this file, and move the file")
-                    continue
-                self._portable(name, path, same, place)
-                if not self._below(path, name, place):
-                    continue
-                try:
-                    data = self._reader.read(path)
-                except OSError as error:
-                    self.found.append(report_unreadable(path, error, place))
-                    continue
-                yield place, File(posixpath.relpath(path, folder or "."), data)
+            for place, name in _list_attached(document):
+                path = self._resolve_name(document.path, name, place, "file")
+                if path is not None:
+                    self._check_portable(name, path, seen_paths, place)
+                    if self._check_link(path, name, place) and (file := self._read_file(path, place)) is not None:
+                        yield place, file
 
     def read_skills(self) -> Iterator[Skill]:
-        """Read the skills in the folders that `skills` names; report the problems of each."""
-        same: dict[str, str] = {}
+        """Read the skills below the folders in `skills`, and report their problems."""
+        seen_paths: dict[str, str] = {}
         read: dict[str, File | None] = {}
-        for place, name in _skill_folders(self.documents[self.entry]):
-            is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
-            folder = self._inside(self.entry, paths.use_slashes(name)) if is_path else None
-            if folder is None:
-                self._outside(name, place, "this file, and move the folder")
-                continue
-            if not self._below(folder, name, place):
+        for place, name in _list_skill_folders(self.documents[self.entry]):
+            folder = self._resolve_name(self.entry, name, place, "folder")
+            if folder is None or not self._check_link(folder, name, place):
                 continue
             try:
                 groups = folders.group(folder, self._reader.glob(folder, "**/*"))
@@ -298,11 +289,11 @@ class _Loader:
                 fix = "check the path, which is relative to this file: each skill is a folder with a `SKILL.md`"
                 self._report("SW275", f"there is no `{folders.MANIFEST}` in `{name}`, nor below it", place, fix)
             for root, listed in groups.items():
-                skill = self._skill(folder, root, listed, place, (same, read))
+                skill = self._read_skill(folder, root, listed, place, (seen_paths, read))
                 if skill is not None:
                     yield skill
 
-    def _skill(
+    def _read_skill(
         self,
         folder: str,
         root: str,
@@ -313,12 +304,11 @@ class _Loader:
         """Read one skill.
 
         Args:
-            folder: The folder in the entry of `skills`.
+            folder: The folder in `skills`.
             root: The skill's own folder.
             listed: The paths of its files.
-            place: The place of the entry of `skills`.
-            known: The portable forms of earlier paths, as in `_portable`, each with its file, or None if that had a
-                fault.
+            place: The place of the entry in `skills`.
+            known: Earlier paths by their lower-case form, and earlier files by path, None for invalid ones.
         """
         path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
         if not path:
@@ -326,15 +316,15 @@ class _Loader:
             self._report("SW275", f"`{root or '.'}` cannot be a skill itself", place, fix)
             return None
         if len(listed) > folders.MAX_FILES:
-            message = f"the skill `{root}` has {len(listed):,} files, and hosts accept {folders.MAX_FILES}"
-            self._report("SW275", message, place, "divide it, or move what it does not need elsewhere")
+            message = f"the skill `{root}` has {len(listed):,} files, and hosts accept at most {folders.MAX_FILES}"
+            self._report("SW275", message, place, "split it, or move files that it does not need")
             return None
-        same, read = known
+        seen_paths, read = known
         files: dict[str, File] = {}
         size = 0
         for each in listed:
             if each not in read:
-                read[each] = self._skill_file(each, place, same)
+                read[each] = self._read_skill_file(each, place, seen_paths)
             file = read[each]
             if file is None:
                 return None
@@ -342,13 +332,11 @@ class _Loader:
             size += len(file.data)
             if size > folders.MAX_BYTES:
                 most = folders.MAX_BYTES // 1024**2
-                message = f"the skill `{root}` is larger than {most} MiB, and hosts accept no more"
-                self._report("SW275", message, place, "divide it, or move what it does not need elsewhere")
+                message = f"the skill `{root}` is larger than {most} MiB, the maximum that hosts accept"
+                self._report("SW275", message, place, "split it, or move files that it does not need")
                 return None
         at = posixpath.join(root, folders.MANIFEST)
-        described, problems = read_document(
-            at, files[folders.MANIFEST].data, folders.parse, "a `SKILL.md`, which is text"
-        )
+        described, problems = read_document(at, files[folders.MANIFEST].data, folders.parse, "a `SKILL.md` with text")
         self.described[at] = described
         self.found += [replace(each, help=folders.FIX) if each.code == "SW003" else each for each in problems]
         if not problems and not isinstance(described.value, dict):
@@ -356,18 +344,22 @@ class _Loader:
             self._report("SW276", "the frontmatter is not a mapping", Place(at), fix)
         return Skill(path, place, described, files) if isinstance(described.value, dict) else None
 
-    def _skill_file(self, path: str, place: Place, same: dict[str, str]) -> File | None:
-        """Return a file of a skill; None if it cannot or must not be read."""
+    def _read_skill_file(self, path: str, place: Place, seen_paths: dict[str, str]) -> File | None:
+        """Read a file of a skill; return None after reporting a problem."""
         try:
             path.encode()  # its URI is UTF-8
         except UnicodeEncodeError:
             self._report("SW001", f"the name of `{path!r}` is not UTF-8", place, "rename the file or its folder")
             return None
         if not self._reader.is_within(path, posixpath.dirname(path)):
-            fix = "put the file itself there: a skill is shared with others, and links may point outside it"
-            self._report("SW012", f"`{path}` is a link to a place outside its folder", place, fix)
+            fix = "replace the link by a copy of the file: skills are shared without other files"
+            self._report("SW012", f"`{path}` is a link that leaves its folder", place, fix)
             return None
-        self._portable(path, path, same, place)
+        self._check_portable(path, path, seen_paths, place)
+        return self._read_file(path, place)
+
+    def _read_file(self, path: str, place: Place) -> File | None:
+        """Read a file for the package; return None after reporting a problem."""
         try:
             data = self._reader.read(path)
         except OSError as error:
@@ -375,53 +367,53 @@ class _Loader:
             return None
         return File(posixpath.relpath(path, posixpath.dirname(self.entry) or "."), data)
 
-    def _portable(self, name: str, path: str, same: dict[str, str], at: Place) -> None:
-        """Report a file that other systems cannot store next to earlier ones under its own name.
+    def _check_portable(self, name: str, path: str, seen_paths: dict[str, str], at: Place) -> None:
+        """Report a file name that is invalid on another system, or clashes with an earlier one there.
 
         Args:
             name: The path as written.
-            path: The path.
-            same: Earlier paths by their form on disks that ignore case; this one is added.
+            path: The resolved path.
+            seen_paths: Earlier paths by their lower-case form; this one is added.
             at: The place of the path.
         """
         if problem := paths.find_misfit(name):
-            fix = "write `/`" if "\\" in name else "rename the file: the package has it under its own name"
-            self._report("SW345", f"`{name}` is not a path on every system: {problem}", at, fix)
-        other = same.setdefault(path.lower(), path)
+            fix = "write `/`" if "\\" in name else "rename the file: the package keeps its name"
+            self._report("SW345", f"`{name}` is not a valid path on every system: {problem}", at, fix)
+        other = seen_paths.setdefault(path.lower(), path)
         if other != path:
             message = f"`{path}` and `{other}` are the same file on disks that ignore case, as on Windows and macOS"
             self._report("SW345", message, at, "rename one")
 
-    def _below(self, path: str, name: str, at: Place | None) -> bool:
-        """Return whether the target of a file's link is below the manifest's folder; report a diagnostic otherwise."""
+    def _check_link(self, path: str, name: str, at: Place | None) -> bool:
+        """Return whether a path is below the manifest's folder after following links; report it otherwise."""
         if at is None or self._reader.is_within(path, posixpath.dirname(self.entry)):
             return True
         self._report(
             "SW012",
-            f"`{name}` is a link to a place outside the manifest's folder",
+            f"`{name}` is a link that leaves the manifest's folder",
             at,
-            "put the file itself below that folder",
+            "replace the link by a copy of the file",
         )
         return False
 
-    def _outside(self, name: str, at: Place, fix: str) -> None:
+    def _report_outside(self, name: str, at: Place, fix: str) -> None:
         self._report(
             "SW012",
             f"`{name}` is outside the manifest's folder",
             at,
-            f"write a path that is relative to {fix} below the manifest's folder",
+            f"write a path relative to {fix} below the manifest's folder",
         )
 
-    def _targets(self, base: str, pattern: str, at: Place) -> list[str]:
-        """Return the paths that an entry of `include` matches."""
+    def _expand_pattern(self, base: str, pattern: str, at: Place) -> list[str]:
+        """Return the paths that match an entry of `include`."""
         if not pattern or _NOT_PATH.search(pattern):
             self._report(
                 "SW012", "this is not a path", at, "write a path relative to this file, such as `tools/*.yaml`"
             )
             return []
-        path = None if _SCHEME.match(pattern) else self._inside(base, pattern)
+        path = None if _SCHEME.match(pattern) else self._resolve_path(base, pattern)
         if path is None:
-            self._outside(pattern, at, "this file, and move the included file")
+            self._report_outside(pattern, at, "this file, and move the included file")
             return []
         if not _GLOB.search(pattern):
             return [path]
@@ -429,24 +421,32 @@ class _Loader:
         try:
             matches = self._reader.glob(folder, posixpath.normpath(pattern))
         except (OSError, ValueError) as error:
-            self._report("SW011", f"`{pattern}` cannot be used as a pattern: {error}", at, "name the files one by one")
+            self._report("SW011", f"`{pattern}` cannot be used as a pattern: {error}", at, "list the files")
             return []
         targets = [target for match in matches if (target := posixpath.normpath(match)) != base]
         if not targets:
             self._report("SW301", f"`{pattern}` matches no file", at, "check the path: it is relative to this file")
         return targets
 
-    def _inside(self, base: str, relative: str) -> str | None:
-        """Return a path relative to the file `base`, or None if it is outside the manifest's folder."""
+    def _resolve_name(self, base: str, name: str, place: Place, kind: str) -> str | None:
+        """Resolve a name relative to the file `base`; report a name outside the manifest's folder."""
+        is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
+        path = self._resolve_path(base, paths.use_slashes(name)) if is_path else None
+        if path is None:
+            self._report_outside(name, place, f"this file, and move the {kind}")
+        return path
+
+    def _resolve_path(self, base: str, relative: str) -> str | None:
+        """Resolve a path relative to the file `base`; return None outside the manifest's folder."""
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
-        """Read a file once, or return None if that fails. With `lenient`, a missing file is not reported."""
+        """Read a file once; return None if that fails. `lenient` ignores missing files."""
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:
-            path.encode()  # output mentions the name
-            if not self._below(path, path, at):
+            path.encode()  # output contains the name
+            if not self._check_link(path, path, at):
                 self._unreadable.add(path)
                 return None
             data = self._reader.read(path)
@@ -460,7 +460,7 @@ class _Loader:
                 self.found.append(report_unreadable(path, error, at))
             return None
         read, problems = read_document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
-        value, root = _unwrapped(read.value)
+        value, root = _unwrap(read.value)
         expanded = shorthand.expand(value, path)
         self.found += [*problems, *expanded.faults]
         self.documents[path] = read = replace(read, value=expanded.value, root=root, origins=expanded.origins)
@@ -473,13 +473,13 @@ class _Loader:
 def read_document(
     path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
 ) -> tuple[Document, list[Diagnostic]]:
-    """Read a single file, and return it with its problems.
+    """Parse a single file, and return it with its problems.
 
     Args:
-        path: The file, as users name it.
+        path: Its path, as users write it.
         data: Its bytes.
-        parse: Returns the value of the text, or problems.
-        wanted: The expected kind of file, if not a manifest.
+        parse: Returns the value of a text, and problems.
+        wanted: The expected kind of file, if it is not a manifest.
     """
     text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
     value, problems = (None, [problem]) if problem else parse(text)
@@ -499,7 +499,7 @@ def _is_json(path: str) -> bool:
 
 
 def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
-    """Return a file's text for display, even if it is broken."""
+    """Decode a file; return a text for display even after a problem."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -514,37 +514,37 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
     if "\0" in text:
         return "", Problem("SW002", "the file is binary", 0, 1, f"name {wanted}")
     if not text.strip():
-        return text, positions.report_nothing("the file is empty")
+        return text, positions.report_empty("the file is empty")
     return text, None
 
 
 def report_unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
-    """Return the diagnostic for a file that cannot be read; `at` is the place that names it."""
+    """Return the diagnostic for an unreadable file; `at` is the place with its name."""
     if _URL.match(path):
-        return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and name the file: it is not fetched")
+        return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and name the file: URLs are not fetched")
     if isinstance(error, FileNotFoundError):
         fix = "check the path: it is relative to " + ("this file" if at else "the working folder")
         return Diagnostic("SW011" if at else "SW001", f"`{path}` does not exist", at, fix)
     if isinstance(error, IsADirectoryError):
-        fix = f"name the files in it, such as `{posixpath.join(path, '*.yaml')}`"
+        fix = f"list its files, such as `{posixpath.join(path, '*.yaml')}`"
         return Diagnostic("SW001", f"`{path}` is a folder", at, fix)
     if isinstance(error, PermissionError):
         return Diagnostic("SW001", f"`{path}` cannot be read: permission denied", at, "check the file's permissions")
     return Diagnostic("SW001", f"`{path}` cannot be read: {error.strerror or error}", at)
 
 
-def _unwrapped(value: Json) -> tuple[Json, Pointer]:
-    """Return the result in a saved JSON-RPC response; any other value unchanged."""
+def _unwrap(value: Json) -> tuple[Json, Pointer]:
+    """Return the result of a saved JSON-RPC response, with its pointer; any other value unchanged."""
     if isinstance(value, dict) and "jsonrpc" in value and _lists_tools(value.get("result")):
         return value["result"], ("result",)
     return value, ()
 
 
-def _kind(document: Document) -> Kind:
-    """Return the kind of an included file: a saved list, unless only a manifest can have its contents.
+def _find_kind(document: Document) -> Kind:
+    """Return the kind of an included file: a saved list, unless it has features of manifests.
 
-    Such contents are a `stubwright` key, or a reference to a shared schema. JSON files may contain a server's own
-    `#/schemas/`, so only a reference to another file counts there.
+    These are `stubwright` keys and references to shared schemas. In JSON files, which may contain a server's own
+    `#/schemas/`, only references to other files count.
     """
     value = document.value
     if not _lists_tools(value):
@@ -563,8 +563,8 @@ def _lists_tools(value: Json) -> bool:
     )
 
 
-def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
-    """Yield the well-formed entries of `include`: place, pattern and prefix."""
+def _list_includes(document: Document) -> Iterator[tuple[Place, str, str]]:
+    """Yield the valid entries of `include`: place, pattern and prefix."""
     listed = document.value.get("include") if isinstance(document.value, dict) else None
     for index, item in enumerate(listed if isinstance(listed, list) else ()):
         place = Place(document.path, ("include", index))
@@ -575,35 +575,35 @@ def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
             yield place / "path", item["path"], prefix if isinstance(prefix, str) else ""
 
 
-def _attachments(document: Document) -> Iterator[tuple[Place, str]]:
-    """Yield the well-formed values of `file` in resources and in messages of prompts."""
+def _list_attached(document: Document) -> Iterator[tuple[Place, str]]:
+    """Yield the valid values of `file` in resources and in messages of prompts."""
     for pointer, entry in locations.list_items(document.value, ("resources",)):
-        yield from _file(document, entry, (*pointer, "stubwright"), "stubwright")
+        yield from _list_file(document, entry, (*pointer, "stubwright"), "stubwright")
     for pointer, entry in locations.list_items(document.value, ("prompts",)):
         for below, message in locations.list_items(entry, ("stubwright", "messages")):
             for kind in ("image", "audio", "resource"):
-                yield from _file(document, message, (*pointer, *below, kind), kind)
+                yield from _list_file(document, message, (*pointer, *below, kind), kind)
 
 
-def _skill_folders(document: Document) -> Iterator[tuple[Place, str]]:
-    """Yield the well-formed entries of `skills`, with their places."""
+def _list_skill_folders(document: Document) -> Iterator[tuple[Place, str]]:
+    """Yield the valid entries of `skills`, with their places."""
     listed = document.value.get("skills") if isinstance(document.value, dict) else None
     for index, name in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(name, str) and name:
             yield Place(document.path, ("skills", index)), name
 
 
-def _file(document: Document, holder: Json, pointer: Pointer, key: str) -> Iterator[tuple[Place, str]]:
+def _list_file(document: Document, holder: Json, pointer: Pointer, key: str) -> Iterator[tuple[Place, str]]:
     part = holder.get(key) if isinstance(holder, dict) else None
     name = part.get("file") if isinstance(part, dict) else None
     if isinstance(name, str) and name:
         yield Place(document.path, (*pointer, "file")), name
 
 
-def _file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
-    """Yield references in a document's schemas that name a file.
+def _list_file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
+    """Yield the references to files in a document's schemas.
 
-    Each has a flag for ambiguity: below an `$id`, the reference is relative to that.
+    The flag is true in schemas with an `$id`, because references may be relative to it.
     """
     if not _FILE_REFERENCE.search(document.text):
         return

@@ -1,7 +1,4 @@
-"""Validates manifests against `manifest.schema.json`, with messages that explain how to fix a fault.
-
-JSON Schemas in a manifest, and its meaning, are checked elsewhere.
-"""
+"""Validates the structure of manifests against `manifest.schema.json`, with a fix for each fault."""
 
 from __future__ import annotations
 
@@ -36,13 +33,13 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
-"""The role of a document: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
+"""The role of a document: the manifest, an included or referenced file, or a saved `tools/list` result."""
 
 FRAGMENT_KEYS = frozenset(
     {"stubwright", "include", "shorthand", "schemas", "apis", "defaults", "overlay", "handles", "lint"}
-    | {one.name for one in vocabulary.SECTIONS}
+    | {section.name for section in vocabulary.SECTIONS}
 )
-"""The keys that an included file may have; all others apply to the whole server."""
+"""Keys that are allowed in included files; all others apply to the whole server."""
 
 _VERSION = 1
 _RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
@@ -52,7 +49,7 @@ _YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
 
 @cache
 def load_manifest_schema() -> Mapping[str, Json]:
-    """Return the JSON Schema of manifests, after shorthand is expanded."""
+    """Return the JSON Schema of manifests with expanded shorthand."""
     schema: Mapping[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
     schema["$defs"]["schema"]["type"].remove("string")
     tool = schema["$defs"]["tool"]
@@ -65,43 +62,43 @@ def load_manifest_schema() -> Mapping[str, Json]:
 
 @cache
 def list_manifest_keys() -> frozenset[str]:
-    """Return the top-level keys of manifests; a saved `tools/list` result has only `tools`."""
+    """Return the top-level keys of manifests; saved `tools/list` results only have `tools`."""
     return frozenset(load_manifest_schema()["properties"])
 
 
 def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
-    """Yield the faults in the structure of one document, in no particular order."""
-    grammar = _grammar(role)
+    """Yield the structural faults of a document, in any order."""
+    grammar = _make_grammar(role)
     at = Place(file)
     if role == "entry" and isinstance(value, dict) and list_manifest_keys() & value.keys() == {"tools"}:
         yield Diagnostic(
             "SW100",
-            "this is a list of tools, but not a manifest",
+            "this is a list of tools, not a manifest",
             at,
-            f"add `stubwright: 1` and `server`, or name the file in a manifest: `include: [{file.rpartition('/')[2]}]`",
+            f"add `stubwright: 1` and `server`, or list the file in a manifest: `include: [{file.rpartition('/')[2]}]`",
         )
         return
     for error in grammar.validator.iter_errors(value):
-        yield from _explained(error, value, at, grammar)
-    for pointer, schema in _strangers(value, grammar.schema, grammar):
-        yield _stranger(Place(file, pointer), schema, grammar)
+        yield from _explain(error, value, at, grammar)
+    for pointer, schema in _find_undefined(value, grammar.schema, grammar):
+        yield _report_undefined(Place(file, pointer), schema, grammar)
 
 
 def check_version(value: Mapping[str, Json], file: str) -> Diagnostic | None:
-    """Return a diagnostic if this version of stubwright does not support the version of a document's format."""
+    """Return a diagnostic if this release does not support a document's format version."""
     if "stubwright" not in value:
-        return _missing("stubwright", value, Place(file), "")
+        return _report_missing("stubwright", value, Place(file), "")
     version = value["stubwright"]
     if version == _VERSION and version is not True:
         return None
-    return _version(version, Place(file, ("stubwright",)))
+    return _report_version(version, Place(file, ("stubwright",)))
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
-    """Yield the faults in the structure of an API after overlays; `place` is its entry."""
-    grammar = _part("api")
+    """Yield the structural faults of an overlaid API; `place` is its entry."""
+    grammar = _make_part_grammar("api")
     for error in grammar.validator.iter_errors(settings):
-        yield from _explained(error, settings, place, grammar)
+        yield from _explain(error, settings, place, grammar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +109,8 @@ class _Grammar:
 
 
 @cache
-def _part(name: str) -> _Grammar:
-    """Return a definition of the manifest's schema as a grammar."""
+def _make_part_grammar(name: str) -> _Grammar:
+    """Return the grammar for a definition of the manifest's schema."""
     from jsonschema_rs import Draft202012Validator
 
     definitions = load_manifest_schema()["$defs"]
@@ -122,7 +119,7 @@ def _part(name: str) -> _Grammar:
 
 
 @cache
-def _grammar(role: Role) -> _Grammar:
+def _make_grammar(role: Role) -> _Grammar:
     from jsonschema_rs import Draft202012Validator
 
     schema = dict(load_manifest_schema())
@@ -141,45 +138,48 @@ def _grammar(role: Role) -> _Grammar:
     return _Grammar(schema, Draft202012Validator(schema), role)
 
 
-def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for one error of the validator."""
+def _explain(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
+    """Yield the diagnostics for an error of the validator."""
     steps, here = locate(error, value)
     at = Place(root.file, (*root.pointer, *steps))
-    schema, title = _rule(error.schema_path, grammar.schema)
+    schema, title = _find_rule(error.schema_path, grammar.schema)
     detail: Mapping[str, Any] = error.kind.as_dict()
     match error.kind.name:
         case "required":
-            yield _missing(detail["property"], here, at, _called(schema, title, at))
+            yield _report_missing(detail["property"], here, at, _name_mapping(schema, title, at))
         case "additionalProperties":
             for key in detail["unexpected"]:
-                yield _unknown(key, at / key, schema, title, grammar)
+                yield _report_unknown(key, at / key, schema, title, grammar)
         case "type":
-            yield _wrong_type(here, at, schema, grammar)
+            yield _report_type(here, at, schema, grammar)
         case "enum":
             options = [option for option in schema["enum"] if option is not None]
-            yield _not_allowed(here, at, options, schema.get("default"))
+            yield _report_value(here, at, options, schema.get("default"))
         case "const":
-            yield _version(here, at) if at.pointer == ("stubwright",) else _not_allowed(here, at, [schema["const"]])
+            if at.pointer == ("stubwright",):
+                yield _report_version(here, at)
+            else:
+                yield _report_value(here, at, [schema["const"]])
         case "propertyNames":
-            inner, _ = _rule(detail["error"].schema_path, grammar.schema)
+            inner, _ = _find_rule(detail["error"].schema_path, grammar.schema)
             name = detail["error"].instance
             message = f"expected {inner['title']} as the key, found `{name}`"
-            yield Diagnostic("SW105", message, (at / name).point_at_key(), _note(inner))
+            yield Diagnostic("SW105", message, (at / name).point_at_key(), _make_help(inner))
         case "uniqueItems":
             index = next(index for index, item in enumerate(here) if item in here[:index])
             yield Diagnostic("SW105", f"{describe_found(here[index])} is listed twice", at / index, "remove one")
         case "minLength" | "minItems":
-            yield Diagnostic("SW105", "this must not be empty", at, _such_as(schema))
+            yield Diagnostic("SW105", "this must not be empty", at, _make_example_help(schema))
         case "minimum" | "maximum":
-            yield Diagnostic("SW105", f"expected {_bounds(schema)}, found {describe_found(here)}", at, _such_as(schema))
+            yield _report_mismatch("SW105", _describe_bounds(schema), here, at, _make_example_help(schema))
         case "pattern":
-            yield Diagnostic("SW105", f"expected {schema['title']}, found {describe_found(here)}", at, _note(schema))
+            yield _report_mismatch("SW105", schema["title"], here, at, _make_help(schema))
         case name:
             raise AssertionError(f"the manifest's schema uses `{name}`, which has no message")
 
 
-def _rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[str, Json], str]:
-    """Return the schema that holds the keyword at the end of `path`, and the nearest title around it."""
+def _find_rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[str, Json], str]:
+    """Return the schema with the keyword at the end of `path`, and the nearest enclosing title."""
     here: Json = schema
     title = schema["title"]
     for step in path[:-1]:
@@ -189,7 +189,7 @@ def _rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[st
     return here, title
 
 
-def _missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diagnostic:
+def _report_missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diagnostic:
     if key == "stubwright":
         return Diagnostic("SW100", "a manifest needs `stubwright: 1`", at, "add `stubwright: 1` as its first line")
     stray = next((name for name in value if find_misspelt(name, [key])), None)
@@ -199,15 +199,15 @@ def _missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diag
     return Diagnostic("SW101", f"{title} needs `{key}`", at, fix)
 
 
-def _version(value: Json, at: Place) -> Diagnostic:
+def _report_version(value: Json, at: Place) -> Diagnostic:
     if value == "1":
-        return Diagnostic("SW100", "the format's version is a number, not a string", at, "write `stubwright: 1`")
+        return Diagnostic("SW100", "the format version is a number, not a string", at, "write `stubwright: 1`")
     shown_value = "this" if isinstance(value, (dict, list)) else f"`{format_scalar(value)}`"
     fix = "write `stubwright: 1`, or use a newer release of stubwright"
-    return Diagnostic("SW100", f"{shown_value} is not a version of the format that this stubwright knows", at, fix)
+    return Diagnostic("SW100", f"{shown_value} is not a format version that this release supports", at, fix)
 
 
-def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, grammar: _Grammar) -> Diagnostic:
+def _report_unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, grammar: _Grammar) -> Diagnostic:
     if grammar.role == "fragment" and len(at.pointer) == 1 and key in list_manifest_keys():
         return Diagnostic(
             "SW106",
@@ -216,29 +216,27 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
             "move it to the manifest that includes this file",
         )
     known = list(schema["properties"])
-    title = _called(schema, title, Place(at.file, at.pointer[:-1]))
+    title = _name_mapping(schema, title, Place(at.file, at.pointer[:-1]))
     near = find_nearest(key, known)
-    fix = suggest(key, near) if near else f"allowed are {', '.join(f'`{name}`' for name in known)}, and any `x-…`"
+    fix = suggest(key, near) if near else f"allowed keys: {', '.join(f'`{name}`' for name in known)}, and any `x-…`"
     return Diagnostic("SW103", f"unknown key `{key}` in {title}", at.point_at_key(), fix)
 
 
-def _called(schema: Mapping[str, Json], title: str, at: Place) -> str:
-    """Return the name in messages of the mapping at `at`: its key if it may have several types, otherwise its title."""
+def _name_mapping(schema: Mapping[str, Json], title: str, at: Place) -> str:
+    """Return the name of a mapping in messages: its key if other types are allowed, otherwise its title."""
     key = at.pointer[-1] if at.pointer else None
     return f"`{key}`" if isinstance(schema.get("type"), list) and isinstance(key, str) else title
 
 
-def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
+def _report_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
     types = [schema["type"]] if isinstance(schema["type"], str) else [kind for kind in schema["type"] if kind != "null"]
-    kinds = " or ".join(KINDS[one] for one in types)
+    kinds = " or ".join(KINDS[kind] for kind in types)
     title = schema.get("title", kinds)
-    return Diagnostic(
-        "SW102", f"expected {title}, found {describe_found(value)}", at, _form(value, at, types, schema, grammar)
-    )
+    return _report_mismatch("SW102", title, value, at, _advise_on_type(value, at, types, schema, grammar))
 
 
-def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """Return advice on writing a value of one of `types` in place of `value`."""
+def _advise_on_type(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
+    """Advise how to write a value of one of `types` instead of `value`."""
     if value is None and at.pointer:
         return "remove the key, or add a value"
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
@@ -246,26 +244,27 @@ def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], 
     if is_quoted(value, types):
         return REMOVE_QUOTES
     if "pattern" in schema:
-        return _note(schema)
+        return _make_help(schema)
     if types == ["string"] and not isinstance(value, (dict, list)):
         return ADD_QUOTES
     if types == ["array"]:
-        return _list(schema, grammar) if isinstance(value, dict) else f"put it in brackets: `[{format_scalar(value)}]`"
+        in_brackets = f"put it in brackets: `[{format_scalar(value)}]`"
+        return _advise_on_list(schema, grammar) if isinstance(value, dict) else in_brackets
     if types == ["object"] and isinstance(value, list):
         return "write a mapping: `key: …`, without `-` or brackets"
-    return f"write {' or '.join(KINDS[kind] for kind in types)}{_example(schema)}"
+    return f"write {' or '.join(KINDS[kind] for kind in types)}{_format_example(schema)}"
 
 
-def _list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """Return advice on writing a list in place of a mapping."""
-    items = _resolved(schema["items"], grammar)
+def _advise_on_list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
+    """Advise how to write a list instead of a mapping."""
+    items = _resolve(schema["items"], grammar)
     first = next(iter(items.get("required", ())), None)
     return (
         f"write a list: `- {first}: …`, with a space after `-`" if first else "write a list, with `- ` before each item"
     )
 
 
-def _not_allowed(value: Json, at: Place, options: list[Json], default: Json = None) -> Diagnostic:
+def _report_value(value: Json, at: Place, options: list[Json], default: Json = None) -> Diagnostic:
     near = (
         find_nearest(value, [option for option in options if isinstance(option, str)])
         if isinstance(value, str)
@@ -277,43 +276,47 @@ def _not_allowed(value: Json, at: Place, options: list[Json], default: Json = No
         fix = f"remove it for the default, `{default}`"
     else:
         fix = "write one of these" if len(options) > 1 else f"write {quote(options)}"
-    return Diagnostic("SW104", f"expected {quote(options)}, found {describe_found(value)}", at, fix)
+    return _report_mismatch("SW104", quote(options), value, at, fix)
 
 
-def _bounds(schema: Mapping[str, Json]) -> str:
+def _report_mismatch(code: str, expected: str, value: Json, at: Place, fix: str | None) -> Diagnostic:
+    return Diagnostic(code, f"expected {expected}, found {describe_found(value)}", at, fix)
+
+
+def _describe_bounds(schema: Mapping[str, Json]) -> str:
     if "maximum" in schema:
         return f"a number from {schema['minimum']} to {schema['maximum']}"
     return f"a whole number, {schema['minimum']} or more"
 
 
-def _note(schema: Mapping[str, Json]) -> str:
-    """Return a rule's description in the words of a `help:`."""
+def _make_help(schema: Mapping[str, Json]) -> str:
+    """Return the description of a schema as a `help:`."""
     description: str = schema["description"]
     return description[0].lower() + description[1:].rstrip(".")
 
 
-def _such_as(schema: Mapping[str, Json]) -> str | None:
-    return _example(schema).removeprefix(", ") or None
+def _make_example_help(schema: Mapping[str, Json]) -> str | None:
+    return _format_example(schema).removeprefix(", ") or None
 
 
-def _example(schema: Mapping[str, Json]) -> str:
-    """Return the schema's first example as the end of a sentence; empty if it is a mapping or missing."""
+def _format_example(schema: Mapping[str, Json]) -> str:
+    """Return the first example of a schema as the end of a sentence; empty for mappings."""
     first = next(iter(schema.get("examples") or [schema.get("default")]))
     example = json.dumps(first) if isinstance(first, list) else first
     return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
 
 
-def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Json]:
+def _resolve(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Json]:
     while "$ref" in schema:
         schema = grammar.schema["$defs"][schema["$ref"].rpartition("/")[2]]
     return schema
 
 
-def _strangers(
+def _find_undefined(
     value: Json, schema: Mapping[str, Json], grammar: _Grammar
 ) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
-    """Yield unknown keys in the open objects of MCP, each with its schema."""
-    schema = _resolved(schema, grammar)
+    """Yield unknown keys of MCP objects, which allow any key, with the schemas of the objects."""
+    schema = _resolve(schema, grammar)
     if isinstance(value, list):
         items = schema.get("items")
         inside = [(index, item, items) for index, item in enumerate(value)] if isinstance(items, dict) else []
@@ -327,25 +330,25 @@ def _strangers(
         return
     for key, child, below in inside:
         if isinstance(below, dict) and isinstance(child, (dict, list)):
-            for pointer, stranger in _strangers(child, below, grammar):
-                yield (key, *pointer), stranger
+            for pointer, undefined in _find_undefined(child, below, grammar):
+                yield (key, *pointer), undefined
 
 
-def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
+def _report_undefined(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
     key = str(at.pointer[-1])
     near = find_nearest(key, list(schema["properties"]))
-    settings = _resolved(schema["properties"].get("stubwright", {}), grammar).get("properties", {})
+    settings = _resolve(schema["properties"].get("stubwright", {}), grammar).get("properties", {})
     if key in settings and grammar.role != "tools-list":
         fix = f"write it under `stubwright`, where it has an effect: `stubwright: {{{key}: …}}`"
     elif (long := shorthand.LONG.get(key)) in schema["properties"]:
         fix = f"write `{long}`, or {_USE_SHORTHAND}"
     else:
-        fix = suggest(key, near) if near else _fate(key, Place(at.file, at.pointer[:-1]))
-    return Diagnostic("SW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.point_at_key(), fix)
+        fix = suggest(key, near) if near else _describe_fate(key, Place(at.file, at.pointer[:-1]))
+    return Diagnostic("SW300", f"MCP does not define `{key}` in {schema['title']}", at.point_at_key(), fix)
 
 
-def _fate(key: str, at: Place) -> str:
-    """Return a sentence on what happens to an unknown key; of `server`, only the keys of MCP are sent."""
+def _describe_fate(key: str, at: Place) -> str:
+    """Describe whether an unknown key is sent; of `server`, only MCP's keys are."""
     if at.pointer[:1] == ("server",):
         return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
     return "it is sent to clients unchanged"

@@ -1,7 +1,4 @@
-"""Validates the files of a bundle: the manifest's own schema, and the dialect of each JSON Schema.
-
-`rules` judges the meaning of a manifest.
-"""
+"""Validates the files of a bundle: the structure of manifests, and JSON Schemas against their meta-schemas."""
 
 from __future__ import annotations
 
@@ -35,22 +32,22 @@ def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> I
 
     Args:
         bundle: The bundle.
-        clean: The places of tools whose schemas are already known to be valid.
+        clean: The places of tools whose schemas are known to be valid.
     """
     for path, document in bundle.documents.items():
         imported = yamlwriter.is_imported(document.text)
         for purpose, pointer, schema in locations.find_schemas(document.value):
-            # Completions are only references, which `structure` has checked.
+            # Completions only contain references, which `structure` checks.
             if purpose != "complete" and Place(path, pointer[:2]) not in clean:
                 yield from metaschema.check(purpose, Place(path, pointer), schema, imported=imported)
 
 
 def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield the faults in APIs and in tools' JSON Schemas after overlays.
+    """Yield the faults in overlaid APIs and JSON Schemas of tools.
 
     Args:
         resolved: The resolved bundle.
-        clean: The places of tools whose schemas are already known to be valid.
+        clean: The places of tools whose schemas are known to be valid.
     """
     for api in resolved.apis:
         if api.patches:
@@ -63,7 +60,7 @@ def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozens
 
 
 def sort_diagnostics(bundle: Bundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings of `validate` and `validate_schemas` without duplicates, sorted by file and line."""
+    """Return diagnostics without duplicates, sorted by file and position."""
     files = list(bundle.documents)
 
     def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 
-def is_taken(schema: Json) -> bool:
+def is_accepted(schema: Json) -> bool:
     """Return whether the validator accepts a schema."""
     from stubwright_runtime.schema.validation import compile_schema
 
@@ -50,15 +50,15 @@ def is_expression(text: str) -> bool:
     """Return whether the validator compiles a regular expression."""
     if len(text) > LONGEST:
         return False
-    return is_taken({"pattern": text})
+    return is_accepted({"pattern": text})
 
 
 def find_patterns(outline: Outline) -> Iterator[tuple[Place, str]]:
     """Yield the regular expressions of a schema, with their places."""
     for pointer, schema in outline.find_having("pattern"):
         if isinstance(schema["pattern"], str):
-            yield Place(outline.place.file, (*outline.place.pointer, *pointer)) / "pattern", schema["pattern"]
+            yield outline.locate(pointer) / "pattern", schema["pattern"]
     for pointer, schema in outline.find_having("patternProperties"):
         if isinstance(schema["patternProperties"], dict):
-            place = Place(outline.place.file, (*outline.place.pointer, *pointer)) / "patternProperties"
+            place = outline.locate(pointer) / "patternProperties"
             yield from (((place / text).point_at_key(), text) for text in schema["patternProperties"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urljoin
 
 from stubwright import paths
+from stubwright.diagnostics import Place
 from stubwright.diagnostics.suggestions import did_you_mean, find_nearest
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.metaschema import is_valid
@@ -23,7 +24,7 @@ from stubwright_runtime.values.text import split_pointer
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
-    from stubwright.diagnostics import Place, Pointer
+    from stubwright.diagnostics import Pointer
     from stubwright.ir import Json
     from stubwright.jsonschema.dialects import Dialect
 
@@ -168,6 +169,10 @@ class Outline:
         return [
             (pointer, schema) for pointer, schema in self.schemas.items() if isinstance(schema, dict) and key in schema
         ]
+
+    def locate(self, pointer: Pointer) -> Place:
+        """Return the place of a part of the schema."""
+        return Place(self.place.file, (*self.place.pointer, *pointer))
 
     def list_shared(self) -> Iterable[Key]:
         """Return the shared schemas that it references, each once, in order."""

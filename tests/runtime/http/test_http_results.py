@@ -484,7 +484,7 @@ def problems(folder: Path, http: Mapping[str, Any], properties: Sequence[str] = 
             {"page": {"by": "link", "items": "/data"}, "select": ["/next"]},
             "SW267 `select` omits everything in `/data` (add pointers into the items to `select`)",
         ),
-        ({"responseHeaders": {"a": "X Y"}}, "SW265 `X Y` is not the name of a header"),
+        ({"responseHeaders": {"a": "X Y"}}, "SW265 `X Y` is not a valid header name"),
     ],
 )
 def test_what_cannot_be_is_found_before_it_is_served(http: Mapping[str, Any], problem: str, tmp_path: Path) -> None:
@@ -791,5 +791,5 @@ def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.Mo
 
 def test_a_part_promises_no_structure(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, {"large": "resource"})
-    assert found.startswith("SW264 part of a result of `pets` cannot fit its `outputSchema` (add `output: lenient`")
+    assert found.startswith("SW264 a partial result of `pets` does not match its `outputSchema` (add `output: lenient`")
     assert problems(tmp_path, {"large": "resource", "output": "lenient"}) == []

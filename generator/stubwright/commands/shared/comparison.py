@@ -311,7 +311,7 @@ def _compile(name: str, path: str, reader: Reader) -> Version:
 
     from stubwright.compile import pipeline
 
-    checked = pipeline.compile_manifest(path, reader, forgiven=_FORGIVEN, errors_only=True)
+    checked = pipeline.compile_manifest(path, reader, tolerated=_FORGIVEN, errors_only=True)
     errors = [diagnostic for diagnostic in checked.diagnostics if diagnostic.severity == "error"]
     # A manifest made of another source has places that do not exist; they only serve to show its faults.
     is_made = isinstance(reader, _InMemoryFile) and checked.manifest is not None

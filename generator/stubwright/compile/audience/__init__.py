@@ -1,1 +1,1 @@
-"""The tools as models and their clients see them: selection, names and cost."""
+"""Checks of tools from the view of models and clients: selection, names, cost and compatibility."""

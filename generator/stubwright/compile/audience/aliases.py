@@ -1,4 +1,4 @@
-"""Old names of tools (`aliases`), for callers that still use them."""
+"""Checks and lowers `aliases`, the old names of tools."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ _VERSION: Final = re.compile(
     r"(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?",
     re.ASCII,
 )
-"""Semantic versions (semver.org 2.0.0, 2, 9 and 10)."""
+"""A semantic version (semver.org 2.0.0, items 2, 9 and 10)."""
 
 
 def lower(tool: Declaration) -> list[Mapping[str, Json]]:
-    """Return the old names of a tool as in the package's `manifest.json`, with the prefixes of the tool."""
+    """Return the aliases of a tool for the package's `manifest.json`, with the prefixes of the tool."""
     prefix = _prefix(tool)
     return [{**alias, "name": prefix + alias["name"]} for alias in tool.extension.get("aliases") or ()]
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each old name is free, valid and not expired, and that it renames existing arguments."""
+    """Check that each alias is valid, unused and not expired, and only maps to existing arguments."""
     tools = {tool.name for tool in resolved.tools}
     first: dict[str, str] = {}
     is_dated = False
     for tool in resolved.tools:
         for index, alias in enumerate(lower(tool)):
             at, name = tool.place_of("aliases") / index, alias["name"]
-            if problem := _name_problem(name, tools, first.get(name)):
+            if problem := _find_name_problem(name, tools, first.get(name)):
                 yield Diagnostic("SW245", f"`{shorten(name)}` cannot be an alias: {problem}", at / "name")
             first.setdefault(name, tool.name)
             if "removeAfter" in alias:
                 is_dated = True
-                yield from _outlived(resolved.entry["server"]["version"], alias, at)
-            yield from _arguments(resolved, tool, alias, at)
+                yield from _check_expiry(resolved.entry["server"]["version"], alias, at)
+            yield from _check_arguments(resolved, tool, alias, at)
     version = resolved.entry["server"]["version"]
     if is_dated and _precedence(version) is None:
         place = Place(resolved.bundle.entry, ("server", "version"))
-        yield _no_version(version, place, "with which `removeAfter` is compared")
+        yield _report_version(version, place, "which `removeAfter` is compared with")
 
 
 def _prefix(tool: Declaration) -> str:
-    """Return the prefix for old names of a tool; in an overlay, its listed name lacks that prefix as well."""
+    """Return the prefix for the aliases of a tool; overlays name tools without this prefix, too."""
     match tool.place_of("aliases").pointer:
         case ("overlay", "tools", name, *_):
             return tool.name.removesuffix(str(name))
@@ -65,30 +65,30 @@ def _prefix(tool: Declaration) -> str:
             return tool.prefix
 
 
-def _name_problem(name: str, tools: set[str], other: str | None) -> str | None:
+def _find_name_problem(name: str, tools: set[str], other: str | None) -> str | None:
     if not _NAME.fullmatch(name):
-        return "names of tools are 1 to 128 letters, digits, `_`, `-` and `.`"
+        return "tool names consist of 1 to 128 letters, digits, `_`, `-` and `.`"
     if name in tools:
-        return "a tool has that name"
+        return "a tool already has this name"
     return None if other is None else f"it is already an alias of `{other}`"
 
 
-def _outlived(version: str, alias: Mapping[str, Json], at: Place) -> Iterator[Diagnostic]:
+def _check_expiry(version: str, alias: Mapping[str, Json], at: Place) -> Iterator[Diagnostic]:
     last, now = _precedence(alias["removeAfter"]), _precedence(version)
     if last is None:
-        yield _no_version(alias["removeAfter"], at / "removeAfter", "after which the alias is removed")
+        yield _report_version(alias["removeAfter"], at / "removeAfter", "the last version with the alias")
     elif now is not None and now > last:
         name = shorten(alias["name"])
-        message = f"the alias `{name}` is to be removed after {alias['removeAfter']}, and this is {version}"
+        message = f"the alias `{name}` has expired: `removeAfter` is {alias['removeAfter']}, and this is {version}"
         yield Diagnostic("SW243", message, at / "removeAfter", "remove the alias, or name a later version")
 
 
-def _no_version(version: str, place: Place, which: str) -> Diagnostic:
-    message = f"`{shorten(version)}`, {which}, is not a semantic version"
+def _report_version(version: str, place: Place, role: str) -> Diagnostic:
+    message = f"`{shorten(version)}`, {role}, is not a semantic version"
     return Diagnostic("SW244", message, place, "write three numbers, as in `3.0.0`")
 
 
-def _arguments(
+def _check_arguments(
     resolved: ResolvedBundle, tool: Declaration, alias: Mapping[str, Json], at: Place
 ) -> Iterator[Diagnostic]:
     renamed: Mapping[str, str] = alias.get("arguments") or {}
@@ -103,13 +103,13 @@ def _arguments(
             message = f"`{tool.name}` has no argument `{shorten(new)}` for the old `{shorten(old)}`"
             yield Diagnostic("SW258", message, place, did_you_mean(new, known, "arguments"))
         elif counts[new] > 1 and new in seen:
-            message = f"`{shorten(seen[new])}` and `{shorten(old)}` would both be `{shorten(new)}`"
-            yield Diagnostic("SW246", message, place, "rename one argument to it")
+            message = f"`{shorten(seen[new])}` and `{shorten(old)}` both map to `{shorten(new)}`"
+            yield Diagnostic("SW246", message, place, "map only one argument to it")
         seen.setdefault(new, old)
 
 
 def _precedence(version: str) -> tuple[object, ...] | None:
-    """Return a sort key for a semantic version (semver.org 2.0.0, 11); None if it is not one."""
+    """Return a sort key for a semantic version (semver.org 2.0.0, item 11), or None if the text is not one."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

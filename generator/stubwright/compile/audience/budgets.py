@@ -1,4 +1,4 @@
-"""Checks `budget`: the maximum cost of tools, toolsets and the server for models, in tokens."""
+"""Checks `budget`: the maximum cost of tools, toolsets and the server, in tokens."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each budget that is exceeded.
+    """Yield a diagnostic for each exceeded budget.
 
     Args:
         manifest: The manifest.
-        file: The entry file, as in places.
-        part: The names of the tools that are checked.
+        file: The path of the entry, as in places.
+        part: The names of the tools to check.
     """
     budget = manifest.budget
     if not budget:
@@ -29,9 +29,9 @@ def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Di
     cost = costs.measure(manifest)
     by_name = {tool.name: tool for tool in manifest.tools}
 
-    def report(what: str, spent: int, key: str, place: Place, tools: Sequence[ir.Tool]) -> Diagnostic:
+    def report(subject: str, spent: int, key: str, place: Place, tools: Sequence[ir.Tool]) -> Diagnostic:
         saving = costs.suggest_cuts([tool.listed for tool in tools])
-        message = f"{what} costs {spent:,} {unit}; the budget is {budget[key]:,}"
+        message = f"{subject} costs {spent:,} {unit}; the budget is {budget[key]:,}"
         return Diagnostic("SW287", message, place, "; or ".join(saving) or "raise the budget")
 
     for name, tool in by_name.items():
@@ -43,4 +43,4 @@ def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Di
             place = Place(file, ("toolsets", name))
             yield report(f"the toolset `{name}`", cost.toolsets[name], "toolset", place, tools)
     if cost.server > budget.get("server", cost.server):
-        yield report("what the server lists", cost.server, "server", Place(file, ("budget", "server")), manifest.tools)
+        yield report("the whole server", cost.server, "server", Place(file, ("budget", "server")), manifest.tools)

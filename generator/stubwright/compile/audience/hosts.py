@@ -1,6 +1,6 @@
-"""Checks the `_meta` that hosts read, and the pages that they show next to results (MCP Apps, SEP-1865).
+"""Checks `_meta` keys of hosts, and the pages that hosts show next to results (MCP Apps, SEP-1865).
 
-`_meta` is sent unchanged; the diagnostics only describe values that hosts would not read.
+Hosts ignore invalid values of `_meta`, which is sent unchanged.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ _OPENAI_MIME: Final = "text/html+skybridge"
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check the `_meta` of tools and resources, and the pages that tools name."""
-    if "server" not in (resolved.entry.get("emit") or ("server",)):
-        return  # the server is not ours to change
+    """Check the `_meta` of tools and resources, and the pages of tools."""
+    if not resolved.serves:
+        return  # users cannot change an imported server
     resources = resolved.primitives[vocabulary.RESOURCES]
     templates = resolved.primitives[vocabulary.TEMPLATES]
     known = dict.fromkeys(resource.key for resource in resources)
     for tool in resolved.tools:
-        yield from _values(tool, "tool")
-        for uri, place in _pages(tool):
+        yield from _check_metadata(tool, "tool")
+        for uri, place in _list_pages(tool):
             if uri not in known and not any(_may_match(template.key, uri) for template in templates):
-                message = f"`{tool.name}` is shown by `{uri}`, which is not a resource of this server"
+                message = f"`{tool.name}` uses the page `{uri}`, which is not a resource of this server"
                 fix = did_you_mean(uri, [each for each in known if each.startswith(vocabulary.PAGES)], "pages")
                 # A saved list of tools has no resources, even if its server does.
                 yield Diagnostic("SW274" if known or templates else "SW347", message, place, fix)
     for resource in (*resources, *templates):
-        yield from _values(resource, "resource")
+        yield from _check_metadata(resource, "resource")
         mime_type = resource.wire.get("mimeType")
         if resource.key.startswith(vocabulary.PAGES) and mime_type not in (vocabulary.PAGE_MIME, _OPENAI_MIME):
             has = "has no `mimeType`" if mime_type is None else f"has the `mimeType` `{mime_type}`"
             place = resource.place / "mimeType" if mime_type is not None else resource.place / resource.section.key
             yield Diagnostic(
                 "SW274",
-                f"`{resource.key}` {has}, and hosts show only pages of MCP Apps",
+                f"`{resource.key}` {has}, and hosts only show pages of MCP Apps",
                 place,
                 f"write `mimeType: {vocabulary.PAGE_MIME}`",
             )
 
 
-def _values(declared: Declaration, kind: metadata.Kind) -> Iterator[Diagnostic]:
-    """Yield the keys and values in the `_meta` of a tool or resource that hosts do not read."""
+def _check_metadata(declared: Declaration, kind: metadata.Kind) -> Iterator[Diagnostic]:
+    """Check the keys and values in the `_meta` of a tool or resource."""
     import jsonschema_rs
 
     known = metadata.load_keys(kind)
-    for name, value in _metadata(declared).items():
+    for name, value in _get_metadata(declared).items():
         place = declared.place / "_meta" / name
         key = known.get(name)
         if key is None:
@@ -66,28 +66,28 @@ def _values(declared: Declaration, kind: metadata.Kind) -> Iterator[Diagnostic]:
                 message = f"no host reads `{name}` of `{declared.name}`"
                 yield Diagnostic("SW347", message, place.point_at_key(), suggest(name, near))
         elif error := next(jsonschema_rs.iter_errors(key.schema, value), None):
-            message = f"{key.host} does not read this `{name}` of `{declared.name}`, which says {key.says}"
+            message = f"{key.host} ignores this `{name}` of `{declared.name}`, which specifies {key.says}"
             at = Place(place.file, (*place.pointer, *error.instance_path))
-            yield Diagnostic("SW347", message, at, f"it takes {key.takes} ({key.source})")
+            yield Diagnostic("SW347", message, at, f"write {key.takes} ({key.source})")
 
 
 def _may_match(template: str, uri: str) -> bool:
-    """Return whether some values of a URI template's variables result in this URI."""
+    """Return whether a URI template can expand to this URI."""
     first, *rest = re.split(r"\{[^}]*\}", template)
     if not rest:
         return uri == first
     *middle, last = rest
     at = len(first)
-    for part in middle:  # the first match leaves most text for the others
+    for part in middle:  # the first match leaves the most text for later parts
         at = uri.find(part, at) + len(part)
         if at < len(part):
             return False
     return uri.startswith(first) and uri.endswith(last) and at + len(last) <= len(uri)
 
 
-def _pages(tool: Declaration) -> Iterator[tuple[str, Place]]:
-    """Yield the URIs of the pages that show the results of a tool, with their places."""
-    meta = _metadata(tool)
+def _list_pages(tool: Declaration) -> Iterator[tuple[str, Place]]:
+    """Yield the URIs of a tool's pages, with their places."""
+    meta = _get_metadata(tool)
     place = tool.place / "_meta"
     ui = meta.get("ui")
     if is_object(ui) and isinstance(uri := ui.get("resourceUri"), str):
@@ -96,5 +96,5 @@ def _pages(tool: Declaration) -> Iterator[tuple[str, Place]]:
         yield uri, place / "openai/outputTemplate"
 
 
-def _metadata(declared: Declaration) -> Mapping[str, Json]:
+def _get_metadata(declared: Declaration) -> Mapping[str, Json]:
     return declared.wire.get("_meta") or {}

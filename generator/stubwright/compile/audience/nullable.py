@@ -1,4 +1,4 @@
-"""Writes lists of types as `anyOf`, for clients that read only one type (`wire: {nullable: anyOf}`)."""
+"""Rewrites lists of types as `anyOf`, for clients that support only one type (`wire: {nullable: anyOf}`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
     from stubwright.jsonschema.dialects import Dialect
 
-_OF_ONE_TYPE: Final = frozenset(
+_TYPE_SPECIFIC: Final = frozenset(
     {"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"}
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
     | {"items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems"}
@@ -23,7 +23,7 @@ _OF_ONE_TYPE: Final = frozenset(
     | {"properties", "patternProperties", "additionalProperties", "required", "propertyNames"}
     | {"minProperties", "maxProperties"}
 )
-"""Keywords that accept every null, so they can move to the other alternative."""
+"""Keywords that accept every null, so they can move to the non-null alternative."""
 
 
 def split_types(wire: Json, dialect: Dialect, place: Place, kept: Iterable[Pointer] = ()) -> Json:
@@ -33,7 +33,7 @@ def split_types(wire: Json, dialect: Dialect, place: Place, kept: Iterable[Point
         wire: The schema to rewrite.
         dialect: Its dialect.
         place: Its place.
-        kept: Pointers that must refer to the same parts afterwards.
+        kept: Pointers that must stay valid.
     """
     targets = (
         reference.target.pointer
@@ -41,15 +41,15 @@ def split_types(wire: Json, dialect: Dialect, place: Place, kept: Iterable[Point
         if isinstance(reference.target, Local)
     )
     fixed = {pointer[:end] for pointer in (*targets, *kept) for end in range(len(pointer))}
-    return _split_below(wire, dialect, fixed, ())
+    return _split_nested(wire, dialect, fixed, ())
 
 
-def _split_below(schema: Json, dialect: Dialect, fixed: Container[Pointer], pointer: Pointer) -> Json:
+def _split_nested(schema: Json, dialect: Dialect, fixed: Container[Pointer], pointer: Pointer) -> Json:
     if not isinstance(schema, dict):
         return schema
     edits: dict[Pointer, Any] = {}
     for steps, child in dialects.iterate_children(schema, dialect):
-        new = _split_below(child, dialect, fixed, (*pointer, *steps))
+        new = _split_nested(child, dialect, fixed, (*pointer, *steps))
         if new is not child:
             edits[steps] = new
     edited: dict[str, Json] = edit(schema, edits)
@@ -60,7 +60,7 @@ def _split_below(schema: Json, dialect: Dialect, fixed: Container[Pointer], poin
 
 
 def _split(schema: Mapping[str, Json], types: list[Json], *, can_move: bool) -> dict[str, Json]:
-    """Return a schema with an alternative for each of its types."""
+    """Return a schema with an alternative for each type."""
     if len(types) == 1:
         return {**schema, "type": types[0]}
     branches: list[dict[str, Json]] = [{"type": kind} for kind in types]
@@ -70,7 +70,7 @@ def _split(schema: Mapping[str, Json], types: list[Json], *, can_move: bool) -> 
     moved: dict[str, Json] = {}
     others = [branch for branch in branches if branch["type"] != "null"]
     if can_move and len(others) == 1 and len(branches) > 1:
-        moved = {key: value for key, value in schema.items() if key in _OF_ONE_TYPE}
+        moved = {key: value for key, value in schema.items() if key in _TYPE_SPECIFIC}
         values = schema.get("enum")
         if isinstance(values, list) and None in values and len(values) > 1:
             moved["enum"] = [value for value in values if value is not None]

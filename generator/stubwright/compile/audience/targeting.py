@@ -1,6 +1,6 @@
-"""Reports the findings of the manifest's targets about its tools.
+"""Checks tools against the manifest's targets.
 
-A manifest without targets is judged by the portable one, with warnings.
+A manifest without targets is checked against the portable one, with warnings.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _BOUNDS: Final = frozenset(
     | {"large enum"}
 )
 PROJECTED: Final = frozenset({"openai-strict", "anthropic-strict"})
-"""Targets with rules that most tools break; a projection fixes most of that."""
+"""Targets whose rules most tools break; `stubwright export` fixes most of them."""
 
-_OF_MCP: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_MCP_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequence[str] = ()) -> list[Diagnostic]:
@@ -36,33 +36,33 @@ def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequen
 
     Args:
         manifest: The manifest.
-        file: The entry file, as in places.
-        part: The names of the tools that are checked.
+        file: The path of the entry, as in places.
+        part: The names of the tools to check.
         chosen: Targets that replace the manifest's own.
     """
     names = targets.TARGETS.expand(chosen or manifest.targets)
     if not names and "server" not in manifest.emit:
-        return []  # the server is not ours to change
+        return []  # users cannot change an imported server
     unknown = [name for name in names if name not in targets.TARGETS]
     if unknown:
         return [_report_unknown(name, manifest, file) for name in unknown]
     tools = targets.make_list((tool.listed for tool in manifest.tools), str(manifest.server["name"]))
-    looked_at = [tool for tool in tools if tool.name in part]
+    checked = [tool for tool in tools if tool.name in part]
     by_name = {tool.name: tool for tool in manifest.tools}
     shared = {shared.name: shared.schema.place for shared in manifest.shared}
     diagnostics = [
         finding
         for name in names or (targets.PORTABLE,)
-        for finding in targets.judge(tools, targets.TARGETS[name], looked_at)
-        if not _is_said_by_mcp(finding)
+        for finding in targets.judge(tools, targets.TARGETS[name], checked)
+        if not _breaks_mcp_rule(finding)
     ]
-    names_of_tools = {
+    name_findings = {
         (finding.target.name, finding.tool): finding for finding in reversed(diagnostics) if _is_name(finding)
     }
     return [
-        Diagnostic(_code(finding), describe(finding), place(finding, file, by_name, shared), advise(finding))
+        Diagnostic(_choose_code(finding), describe(finding), place(finding, file, by_name, shared), advise(finding))
         for finding in diagnostics
-        if not _is_name(finding) or names_of_tools[finding.target.name, finding.tool] is finding
+        if not _is_name(finding) or name_findings[finding.target.name, finding.tool] is finding
     ]
 
 
@@ -70,10 +70,10 @@ def _is_name(finding: Finding) -> bool:
     return finding.rule.kind in _NAMES
 
 
-def _is_said_by_mcp(finding: Finding) -> bool:
-    """Return whether the finding is about a name that MCP itself does not allow, which another warning reports."""
+def _breaks_mcp_rule(finding: Finding) -> bool:
+    """Return whether MCP itself forbids the name, which SW310 reports."""
     is_name = finding.rule.kind == "name" and not finding.rule.is_sure
-    return is_name and not _OF_MCP.fullmatch(finding.tool or "")
+    return is_name and not _MCP_NAME.fullmatch(finding.tool or "")
 
 
 def _report_unknown(name: str, manifest: ir.Manifest, file: str) -> Diagnostic:
@@ -84,14 +84,14 @@ def _report_unknown(name: str, manifest: ir.Manifest, file: str) -> Diagnostic:
 
 
 def describe(finding: Finding) -> str:
-    """Describe the fault in a sentence."""
+    """Describe a finding in a sentence."""
     subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
     others = f", and in {finding.others} more {'place' if finding.others == 1 else 'places'}" if finding.others else ""
-    return f"{subject}{others}, which {_say_what_it_does(finding)}"
+    return f"{subject}{others}, which {_describe_effect(finding)}"
 
 
 def advise(finding: Finding) -> str:
-    """Return a fix, the consequence of not applying it, and the source of the rule."""
+    """Return the fix of a finding, the consequence without it, and the source of the rule."""
     target = finding.target
     if finding.rule.is_lossy:
         otherwise = "models do not see it"
@@ -116,15 +116,15 @@ def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Map
     return _locate(tools[finding.tool], finding.pointer, shared)
 
 
-def _say_what_it_does(finding: Finding) -> str:
+def _describe_effect(finding: Finding) -> str:
     if finding.rule.is_lossy:
         return f"`{finding.target.name}` omits"
     if finding.target.name == targets.PORTABLE:
-        return "some clients refuse"
-    return f"`{finding.target.name}` {'refuses' if finding.rule.is_sure else 'is reported to refuse'}"
+        return "some clients reject"
+    return f"`{finding.target.name}` {'rejects' if finding.rule.is_sure else 'reportedly rejects'}"
 
 
-def _code(finding: Finding) -> str:
+def _choose_code(finding: Finding) -> str:
     kind, is_sure = finding.rule.kind, finding.rule.is_sure
     if finding.rule.is_lossy:
         return "SW354"
@@ -140,7 +140,7 @@ def _code(finding: Finding) -> str:
 
 
 def _locate(tool: ir.Tool, pointer: Pointer, shared: Mapping[str, Place]) -> Place:
-    """Return the place of a part of a tool's definition in the source; bundled schemas are among the shared ones."""
+    """Return the place of a part of a tool's definition in the source, which may be in a shared schema."""
     if pointer[:1] != ("inputSchema",):
         return tool.place / pointer[0]
     below = pointer[1:]

@@ -1,7 +1,6 @@
-"""Checks and lowers toolsets: named groups of tools, by names and patterns.
+"""Checks and lowers toolsets, named groups of tools.
 
-With `readOnly: true` a pattern only matches tools with `readOnlyHint: true`, and the name of any other tool is an
-error.
+With `readOnly: true`, a pattern only matches tools with `readOnlyHint: true`, and naming any other tool is an error.
 """
 
 from __future__ import annotations
@@ -25,15 +24,13 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each entry of a toolset matches a tool, which must be read-only if the toolset is."""
     names = [tool.name for tool in resolved.tools]
     by_name = {tool.name: tool for tool in resolved.tools}
-    for name, toolset in _declared(resolved).items():
+    for name, toolset in _get_toolsets(resolved).items():
         for index, pattern in enumerate(toolset["tools"]):
             place = Place(resolved.bundle.entry, ("toolsets", name, "tools", index))
-            matching = _matching(pattern, names)
+            matching = _match(pattern, names)
             if not matching:
                 fix = None if _is_wild(pattern) else did_you_mean(pattern, names, "tools")
-                yield Diagnostic(
-                    "SW285", f"no tool is called `{pattern}`, which the toolset `{name}` names", place, fix
-                )
+                yield Diagnostic("SW285", f"no tool matches `{pattern}` in the toolset `{name}`", place, fix)
             elif toolset.get("readOnly") and not _is_wild(pattern) and not _is_read_only(by_name[pattern]):
                 yield Diagnostic(
                     "SW286",
@@ -44,19 +41,19 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             elif toolset.get("readOnly") and not any(_is_read_only(by_name[each]) for each in matching):
                 yield Diagnostic(
                     "SW286",
-                    f"no tool that `{pattern}` matches is marked as read-only, as the toolset `{name}` demands",
+                    f"`{pattern}` in the read-only toolset `{name}` matches no tool that is marked as read-only",
                     place,
                     "set `annotations: {readOnlyHint: true}` on the tools that change nothing",
                 )
 
 
 def lower(resolved: ResolvedBundle) -> dict[str, Json]:
-    """Return the toolsets as in the package's `manifest.json`, with the names of their tools."""
+    """Return the toolsets for the package's `manifest.json`, with the names of their tools."""
     names = [tool.name for tool in resolved.tools]
     read_only = frozenset(tool.name for tool in resolved.tools if _is_read_only(tool))
     lowered = {}
-    for name, toolset in _declared(resolved).items():
-        members = {each for pattern in toolset["tools"] for each in _matching(pattern, names)}
+    for name, toolset in _get_toolsets(resolved).items():
+        members = {each for pattern in toolset["tools"] for each in _match(pattern, names)}
         if toolset.get("readOnly"):
             members &= read_only
         shown = {key: toolset[key] for key in ("title", "description", "readOnly") if key in toolset}
@@ -64,11 +61,11 @@ def lower(resolved: ResolvedBundle) -> dict[str, Json]:
     return lowered
 
 
-def _declared(resolved: ResolvedBundle) -> Mapping[str, Mapping[str, Json]]:
+def _get_toolsets(resolved: ResolvedBundle) -> Mapping[str, Mapping[str, Json]]:
     return resolved.entry.get("toolsets") or {}
 
 
-def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+def _match(pattern: str, names: Sequence[str]) -> list[str]:
     if not _is_wild(pattern):
         return [name for name in names if name == pattern]
     return [name for name in names if fnmatch.fnmatchcase(name, pattern)]

@@ -1,14 +1,14 @@
-"""Checks the meaning of a manifest, beyond its structure, with a small function for each rule.
+"""Semantic checks of a manifest, one function per rule.
 
-Errors are faults that a server must not ship with; warnings are about the SHOULDs of MCP, problems of real clients, and
-harm to models. No rule changes the manifest or fetches a reference.
+Errors are faults that no server may ship with. Warnings are about the SHOULDs of MCP, and about problems of clients and
+models.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.compile.audience import aliases, hosts, readers, toolsets
+from stubwright.compile.audience import aliases, client_validators, hosts, toolsets
 from stubwright.compile.rules import (
     authorization,
     contradictions,
@@ -54,16 +54,16 @@ _RULES = (
     headers.check_not_sensitive,
     values.check_formats,
     values.check_patterns,
-    readers.check_javascript,
-    readers.check_official_clients,
-    readers.check_divided_objects,
+    client_validators.check_javascript,
+    client_validators.check_official_clients,
+    client_validators.check_divided_objects,
     values.check_compilable,
     values.check_defaults,
     values.check_schema_examples,
     values.check_examples,
     values.check_exact_examples,
     values.check_bound_values,
-    values.check_fillable,
+    values.check_satisfiable,
     contradictions.check_required,
     contradictions.check_bounds,
     tools.check_overlays,
@@ -104,14 +104,14 @@ _RULES = (
     elicitation.check_flat,
     elicitation.check_names,
     http.check_apis,
-    http.complete,
+    http.check_complete,
     http.check_declared,
     http.check_urls,
     http.check_arguments,
     http.check_securities,
     http.check_parts,
     http.check_headers,
-    http.check_nothing_lost,
+    http.check_unused_arguments,
     responses.check_parts,
     responses.check_headers,
     responses.check_pages,
@@ -127,13 +127,13 @@ _RULES = (
 )
 
 
-_OF_ALL_TOOLS = frozenset(
+_GLOBAL_RULES = frozenset(
     {names.check_unique_on_the_wire, names.check_unique_in_python, names.check_unique_classes}
     | {authorization.check_sources, authorization.check_spelling, authorization.check_bound_in_all}
-    | {handles.check_uses, http.check_apis, http.check_bound_by_apis, readers.check_javascript}
+    | {handles.check_uses, http.check_apis, http.check_bound_by_apis, client_validators.check_javascript}
     | {
-        readers.check_official_clients,
-        readers.check_divided_objects,
+        client_validators.check_official_clients,
+        client_validators.check_divided_objects,
         hosts.check,
         aliases.check,
         tools.check_deprecations,
@@ -144,32 +144,27 @@ _OF_ALL_TOOLS = frozenset(
         toolsets.check,
     }
 )
-"""The rules that compare all tools; all others check one entry at a time."""
+"""Rules that compare several tools; all others check each entry on its own."""
 
-_WARNING = frozenset({values.check_defaults, values.check_schema_examples, values.check_fillable})
-"""Rules that only warn, and are slower than all others, since they try values."""
+_SLOW_WARNINGS = frozenset({values.check_defaults, values.check_schema_examples, values.check_satisfiable})
+"""Rules that only warn, and are slow because they try values."""
 
 
 def check(
     resolved: ResolvedBundle, part: ResolvedBundle | None = None, *, errors_only: bool = False
 ) -> list[Diagnostic]:
-    """Return the errors and warnings in a structurally valid manifest, except ignored warnings.
+    """Return the errors and warnings of a structurally valid manifest, except ignored warnings.
 
     Args:
         resolved: The manifest.
-        part: The manifest without tools that are already known to be valid.
-        errors_only: Whether warnings are discarded; slow rules that only warn are then skipped.
+        part: The manifest without tools that are known to be valid.
+        errors_only: Whether to skip slow rules that only warn.
     """
     single = part or resolved
     diagnostics = dict.fromkeys(
         diagnostic
         for rule in _RULES
-        if not (errors_only and rule in _WARNING)
-        for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else single)
+        if not (errors_only and rule in _SLOW_WARNINGS)
+        for diagnostic in rule(resolved if rule in _GLOBAL_RULES else single)
     )
-    return lint.suppress(resolved, diagnostics)
-
-
-def suppress(resolved: ResolvedBundle, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return `diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
     return lint.suppress(resolved, diagnostics)

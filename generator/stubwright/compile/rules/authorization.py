@@ -1,10 +1,10 @@
-"""Rules about authorization: the issuer of tokens, and the required scopes."""
+"""Rules about authorization: issuers, scopes, rate limits, and arguments that the server sets."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from stubwright import http
 from stubwright.compile import binds
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 _NAMED = 3
 """The maximum number of tools that a message names."""
 
-_SPELLED = 300
-"""The maximum number of scopes that are compared with each other, which takes quadratic time."""
+_MAX_COMPARED = 300
+"""The maximum number of scopes to compare with each other, which takes quadratic time."""
 
 _SOURCES = ("claim", "value", "env")
 
-_OTHERS = (
+_CONSTRAINING = (
     *("allOf", "anyOf", "oneOf", "if", "then", "else", "not"),
     *("dependentRequired", "dependentSchemas", "dependencies"),
 )
-"""Keywords besides `properties` and `required` that may constrain an argument."""
+"""Keywords other than `properties` and `required` that may constrain an argument."""
 
 
 def check_issuers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that issuers cannot be faked, and tokens are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
+    """Check the URLs of issuers, keys and this server (RFC 8414, section 2; RFC 9728, section 1.2)."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     for key in ("issuer", "jwksUri"):
-        if key in auth and (problem := _problem(auth[key], is_issuer=key == "issuer")):
+        if key in auth and (problem := _find_issuer_problem(auth[key], is_issuer=key == "issuer")):
             fix = "write an `https` URL with only a host and a path; `http` is allowed on this machine"
             yield Diagnostic("SW268", f"`auth.{key}` {problem}", at / key, fix)
     key = "resource" if "resource" in auth else "audience"
@@ -48,25 +48,25 @@ def check_issuers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         if key == "audience":
             fix += "; if tokens have another audience, write the URL under `auth.resource`"
         yield Diagnostic("SW268", f"`auth.{key}` is not a URL, but clients use it to find the issuer", at / key, fix)
-    elif key in auth and (problem := _unfit(auth[key])):
+    elif key in auth and (problem := _find_resource_problem(auth[key])):
         yield Diagnostic(
             "SW268", f"`auth.{key}` {problem}", at / key, "write the URL at which clients reach this server"
         )
 
 
 def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `auth` specifies who issues scopes or claims if any are needed."""
+    """Check that `auth` names an issuer if tools need scopes or claims."""
     entry = resolved.entry
-    if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
+    if entry.get("auth") or not resolved.serves:
         return
-    places = [tool.place_of("policy", "scopes") for tool in resolved.tools if _scopes(tool.extension)]
+    places = [tool.place_of("policy", "scopes") for tool in resolved.tools if _needs_scopes(tool.extension)]
     places += [
         primitive.place_of("policy", "scopes")
         for section in vocabulary.PRIMITIVES
         for primitive in resolved.primitives[section]
-        if _scopes(primitive.extension)
+        if _needs_scopes(primitive.extension)
     ]
-    if _scopes(entry):
+    if _needs_scopes(entry):
         places.insert(0, Place(resolved.bundle.entry, ("policy", "scopes")))
     if places:
         yield Diagnostic(
@@ -87,11 +87,11 @@ def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Yield a warning for each scope that occurs once, and looks like a misspelling of another one."""
-    granted = list(_granted(resolved))
-    uses = [*granted, *_required(resolved)]
+    """Warn about scopes that occur once and look like a misspelling of another one."""
+    granted = list(_list_granted(resolved))
+    uses = [*granted, *_list_required(resolved)]
     counts = Counter(scope for scope, _ in uses)
-    if len(counts) > _SPELLED:
+    if len(counts) > _MAX_COMPARED:
         return
     known = {scope for scope, _ in granted}
     order = {scope: index for index, scope in enumerate(counts)}
@@ -108,26 +108,26 @@ def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             yield Diagnostic("SW343", message, place, f"did you mean `{max(others, key=trust)}`?")
 
 
-def _granted(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
+def _list_granted(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
     """Yield each scope that `auth` names, with its place."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
-    yield from _listed(auth.get("requiredScopes"), at / "requiredScopes")
+    yield from _list_places(auth.get("requiredScopes"), at / "requiredScopes")
     for scope, included in (auth.get("scopes") or {}).items():
         yield scope, (at / "scopes" / scope).point_at_key()
-        yield from _listed(included, at / "scopes" / scope)
+        yield from _list_places(included, at / "scopes" / scope)
 
 
-def _required(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
+def _list_required(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
     """Yield each scope that a policy names, with its place."""
     policy = resolved.entry.get("policy") or {}
-    yield from _listed(policy.get("scopes"), Place(resolved.bundle.entry, ("policy", "scopes")))
+    yield from _list_places(policy.get("scopes"), Place(resolved.bundle.entry, ("policy", "scopes")))
     for declared in resolved.declared:
         scopes = (declared.extension.get("policy") or {}).get("scopes")
-        yield from _listed(scopes, declared.place_of("policy", "scopes"))
+        yield from _list_places(scopes, declared.place_of("policy", "scopes"))
 
 
-def _listed(scopes: list[str] | None, at: Place) -> Iterator[tuple[str, Place]]:
+def _list_places(scopes: list[str] | None, at: Place) -> Iterator[tuple[str, Place]]:
     return ((scope, at / index) for index, scope in enumerate(scopes or ()))
 
 
@@ -135,7 +135,7 @@ def check_limits(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that tools over HTTP have rate limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
     entry = resolved.entry
     of_all = (entry.get("policy") or {}).get("rateLimit")
-    if not entry.get("auth") or of_all or "server" not in (entry.get("emit") or ("server",)):
+    if not entry.get("auth") or of_all or not resolved.serves:
         return
     free = [tool.name for tool in resolved.tools if not (tool.extension.get("policy") or {}).get("rateLimit")]
     if free:
@@ -143,7 +143,7 @@ def check_limits(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         more = f" and {len(free) - _NAMED:,} more" if len(free) > _NAMED else ""
         yield Diagnostic(
             "SW339",
-            f"nothing limits how often a caller may call {names}{more}",
+            f"there is no rate limit for {names}{more}",
             Place(resolved.bundle.entry, ("auth",)).point_at_key(),
             "write `policy: {rateLimit: 60/minute}` for all tools or for each, or `lint: {ignore: [SW339]}` if a "
             "gateway in front of the server limits calls",
@@ -151,33 +151,33 @@ def check_limits(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_one_source(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument the server sets has exactly one source."""
-    at = _of_all_tools(resolved)
-    for name, binding in _bound_in_all(resolved).items():
-        yield from _sourced(name, f"`{name}`", binding, at / name)
+    """Check that each bound argument has exactly one source."""
+    at = _locate_bindings(resolved)
+    for name, binding in _get_bindings(resolved).items():
+        yield from _check_source(name, f"`{name}`", binding, at / name)
     for tool in resolved.tools:
         for name, binding in (tool.extension.get("bind") or {}).items():
             place = tool.place_of("bind", name)
             if place != at / name:
-                yield from _sourced(name, f"`{name}` of `{tool.name}`", binding, place)
+                yield from _check_source(name, f"`{name}` of `{tool.name}`", binding, place)
 
 
-def _sourced(name: str, subject: str, binding: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
+def _check_source(name: str, subject: str, binding: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
     sources = [key for key in _SOURCES if key in binding]
     if len(sources) != 1:
-        problem = f"comes from {' and '.join(map(quote, zip(sources)))}" if sources else "comes from nowhere"
+        problem = f"comes from {' and '.join(map(quote, zip(sources)))}" if sources else "has no source"
         yield Diagnostic(
             "SW269", f"{subject} {problem}", place.point_at_key(), "write one of `claim`, `value` and `env`"
         )
     for key, source in (("local", "claim"), ("default", "env")):
         if key in binding and sources and source not in sources:
-            message = f"`{key}` requires `{source}`, which `{name}` does not come from"
+            message = f"`{key}` only applies to `{source}`, which `{name}` does not have"
             yield Diagnostic("SW269", message, (place / key).point_at_key(), f"remove `{key}`")
 
 
 def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no other part of a schema mentions an argument that the server sets."""
-    of_all = _of_all_tools(resolved)
+    """Check that bound arguments exist, and that no other part of the schema uses them."""
+    of_all = _locate_bindings(resolved)
     for tool in resolved.tools:
         schema = resolved.outlines[tool.place / "inputSchema"].schema
         known = binds.get_properties(schema)
@@ -188,34 +188,36 @@ def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 message = f"`{tool.name}` has no argument `{name}` in its own `properties`"
                 yield Diagnostic("SW258", message, at.point_at_key(), did_you_mean(name, known, "arguments"))
             elif name == paging.get("argument"):
-                message = f"`{name}` of `{tool.name}` cannot be bound: `page` sets it, for each page"
-                setters = "from what sets it: `bind`, or the API's `bind`, `query` or `headers`"
-                otherwise = _left_open(name) if at == of_all / name else setters
+                message = f"`{name}` of `{tool.name}` cannot be bound: `page` sets it for each page"
+                setters = "from `bind` and the API's `bind`, `query` and `headers`"
+                otherwise = _advise_unbinding(name) if at == of_all / name else setters
                 yield Diagnostic("SW269", message, at.point_at_key(), f"remove it from `page`, or {otherwise}")
-            elif keyword := next((key for key in _OTHERS if key in schema and _names(schema[key], name)), None):
+            elif keyword := next(
+                (key for key in _CONSTRAINING if key in schema and _mentions(schema[key], name)), None
+            ):
                 message = f"`{name}` of `{tool.name}` cannot be bound: `{keyword}` also uses it"
-                otherwise = _left_open(name) if at == of_all / name else f"remove `{name}` from `bind`"
+                otherwise = _advise_unbinding(name) if at == of_all / name else f"remove `{name}` from `bind`"
                 yield Diagnostic(
                     "SW269", message, at.point_at_key(), f"rewrite the schema without `{keyword}`, or {otherwise}"
                 )
 
 
 def check_bound_in_all(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument that `auth` binds belongs to some tool."""
-    bindings = _bound_in_all(resolved)
+    """Check that each argument that `auth` binds exists in some tool."""
+    bindings = _get_bindings(resolved)
     if not bindings:
         return
     known = {name: None for tool in resolved.tools for name in binds.get_properties(tool.wire.get("inputSchema"))}
     for name in bindings:
         if name not in known and not any(name in find_argument_names(resolved, tool) for tool in resolved.tools):
             message = f"no tool has an argument `{name}` in its own `properties`"
-            at = (_of_all_tools(resolved) / name).point_at_key()
+            at = (_locate_bindings(resolved) / name).point_at_key()
             yield Diagnostic("SW258", message, at, did_you_mean(name, known, "arguments"))
 
 
 def check_reach(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no tool has an argument that `auth` binds in a place where it cannot be bound, and would stay open."""
-    bindings = _bound_in_all(resolved)
+    """Check that no tool declares a bound argument outside its own `properties`, where callers could set it."""
+    bindings = _get_bindings(resolved)
     if not bindings:
         return
     for tool in resolved.tools:
@@ -226,13 +228,13 @@ def check_reach(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 "SW269",
                 f"`{name}` of `{tool.name}` cannot be bound: it is not in the tool's own `properties`",
                 tool.place / "inputSchema",
-                f"move it there from the referenced or combined schema, or {_left_open(name)}",
+                f"move it there from the referenced or combined schema, or {_advise_unbinding(name)}",
             )
 
 
 def check_unbound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an argument that a tool leaves to callers exists, and would be bound otherwise."""
-    bindings = _bound_in_all(resolved)
+    """Check that an argument that a tool excludes from binding exists, and would be bound otherwise."""
+    bindings = _get_bindings(resolved)
     for tool in resolved.tools:
         for name in tool.unbound:
             at = tool.place_of("bind", name).point_at_key()
@@ -240,55 +242,57 @@ def check_unbound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 message = f"`{tool.name}` has no argument `{name}`"
                 yield Diagnostic("SW258", message, at, did_you_mean(name, known, "arguments"))
             elif name not in bindings and not any((layer.get("bind") or {}).get(name) for _, layer in tool.layers):
-                message = f"`{name}` of `{tool.name}` is not bound, so it is already open to callers"
+                message = f"`{name}` of `{tool.name}` is not bound, so callers can already set it"
                 yield Diagnostic("SW269", message, at, f"remove `{name}`, or bind it")
 
 
-def _bound_in_all(resolved: ResolvedBundle) -> Mapping[str, Json]:
-    """Return the bindings of `auth` for all tools."""
+def _get_bindings(resolved: ResolvedBundle) -> Mapping[str, Json]:
     bindings: Mapping[str, Json] = (resolved.entry.get("auth") or {}).get("bind") or {}
     return bindings
 
 
-def _of_all_tools(resolved: ResolvedBundle) -> Place:
+def _locate_bindings(resolved: ResolvedBundle) -> Place:
     return Place(resolved.bundle.entry, ("auth", "bind"))
 
 
-def _left_open(name: str) -> str:
-    return f"leave it to callers of this tool: `bind: {{{name}: null}}`"
+def _advise_unbinding(name: str) -> str:
+    return f"let callers of this tool set it: `bind: {{{name}: null}}`"
 
 
-def _names(part: Json, name: str) -> bool:
-    """Return whether a part of a schema has a name as a key or as a value."""
+def _mentions(part: Json, name: str) -> bool:
+    """Return whether a name occurs in a part of a schema, as a key or a value."""
     if isinstance(part, dict):
-        return any(key == name or _names(value, name) for key, value in part.items())
-    return any(_names(each, name) for each in part) if isinstance(part, list) else part == name
+        return any(key == name or _mentions(value, name) for key, value in part.items())
+    return any(_mentions(each, name) for each in part) if isinstance(part, list) else part == name
 
 
-def _scopes(extension: Json) -> bool:
+def _needs_scopes(extension: Json) -> bool:
     return bool((extension.get("policy") or {}).get("scopes"))
 
 
-def _unfit(resource: str) -> str | None:
-    """Return the fault of a URL of this server (RFC 9728, 1.2), if any."""
-    parts = urlsplit(resource)
-    if parts.username is not None or parts.password is not None:
-        return "contains a user name or a password, which anyone could read"
-    return "has a fragment, which a resource cannot have" if "#" in resource else None
+def _find_resource_problem(resource: str) -> str | None:
+    """Return the fault in the URL of this server (RFC 9728, section 1.2), if any."""
+    fragment = "has a fragment, which a resource cannot have" if "#" in resource else None
+    return _find_userinfo(urlsplit(resource)) or fragment
 
 
-def _problem(text: str, *, is_issuer: bool) -> str | None:
-    """Return the fault of the URL of an issuer or of its keys, if any."""
+def _find_issuer_problem(text: str, *, is_issuer: bool) -> str | None:
+    """Return the fault in the URL of an issuer or its keys, if any."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)
-    if parts.username is not None or parts.password is not None:
-        return "contains a user name or a password, which anyone could read"
+    if userinfo := _find_userinfo(parts):
+        return userinfo
     if is_issuer and (parts.query or parts.fragment):
         return "has a query or a fragment, which an issuer cannot have"
     if not http.is_unseen(parts):
         return "is not `https`, so anyone on the network could replace the keys"
     return None
+
+
+def _find_userinfo(parts: SplitResult) -> str | None:
+    has_userinfo = parts.username is not None or parts.password is not None
+    return "contains a user name or a password, which anyone could read" if has_userinfo else None
 
 
 def _is_url(text: str) -> bool:

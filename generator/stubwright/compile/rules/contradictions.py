@@ -1,11 +1,11 @@
-"""Finds schemas that no value can satisfy, or that require unknown properties: valid, but surely mistakes."""
+"""Rules about contradictory schemas: valid, but satisfied by no value."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from stubwright.diagnostics import Diagnostic, Place, Pointer
+from stubwright.diagnostics import Diagnostic, Pointer
 from stubwright.diagnostics.suggestions import find_misspelt, format_scalar, suggest
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NEGATING = frozenset({"not", "if"})
 _CHOOSING = frozenset({"anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"})
-_ELSEWHERE = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+_ADDING = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 _BOUNDS = (
     ("minimum", "maximum"),
     ("minLength", "maxLength"),
@@ -32,15 +32,14 @@ _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 
 
 def check_required(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the names in `required` can exist (2020-12 Validation, 6.5.3), and are not misspelt."""
-    serves = "server" in (resolved.entry.get("emit") or ("server",))
+    """Check that required properties are allowed, and not misspelt (2020-12 Validation, 6.5.3)."""
     for outline in resolved.list_outlines():
         for pointer, schema in outline.find_having("required"):
             if isinstance(schema["required"], list):
                 properties = schema.get("properties") or {}
                 for index, name in enumerate(schema["required"]):
                     if name not in properties:
-                        yield from _absent(outline, pointer, schema, index, serves=serves)
+                        yield from _check_required_name(outline, pointer, schema, index, serves=resolved.serves)
 
 
 def check_bounds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
@@ -49,53 +48,53 @@ def check_bounds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         for pointer, schema in outline.schemas.items():
             if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(outline, schema):
                 for lower, upper in _BOUNDS:
-                    if lower in schema and upper in schema and _exclude(lower, upper, schema):
+                    if lower in schema and upper in schema and _contradict(lower, upper, schema):
                         yield Diagnostic(
                             "SW323",
                             f"`{lower}: {format_scalar(schema[lower])}` and `{upper}: {format_scalar(schema[upper])}` "
                             "contradict each other: no value is valid",
-                            _below(outline, pointer) / lower,
+                            outline.locate(pointer) / lower,
                             "change one",
                         )
 
 
-def _absent(
+def _check_required_name(
     outline: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
 ) -> Iterator[Diagnostic]:
-    """Yield the fault of the name at `index` of `required`, which `properties` lacks."""
+    """Check the name at `index` of `required`, which is not in `properties`."""
     name = schema["required"][index]
     properties = schema.get("properties") or {}
-    if _is_hidden(outline, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
+    if _is_hidden(outline, schema) or not _NEGATING.isdisjoint(pointer) or _matches_pattern(name, schema):
         return
     free = [key for key in properties if key not in schema["required"]]
     near = find_misspelt(name, free)
     code = "SW322"
     if schema.get("additionalProperties") is False:
-        # A dead alternative is harmless, and users cannot change the schemas of an imported server.
+        # An unsatisfiable alternative is harmless, and users cannot change the schemas of an imported server.
         code = "SW229" if serves and _CHOOSING.isdisjoint(pointer) else code
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: no value is valid"
         fix = suggest(name, near) if near else "add it to `properties`, or remove it from `required`"
-    elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(outline, pointer, name):
+    elif near and _ADDING.isdisjoint(schema) and not _is_declared_above(outline, pointer, name):
         message, fix = f"`{name}` is required, but not among the `properties`", suggest(name, near)
     else:
         return
-    yield Diagnostic(code, message, _below(outline, pointer) / "required" / index, fix)
+    yield Diagnostic(code, message, outline.locate(pointer) / "required" / index, fix)
 
 
-def _matches(name: str, schema: dict[str, Json]) -> bool:
-    """Return whether `patternProperties` may have a schema for `name`."""
+def _matches_pattern(name: str, schema: dict[str, Json]) -> bool:
+    """Return whether `patternProperties` may match `name`."""
     try:
         return any(re.search(text, name) for text in schema.get("patternProperties") or ())
     except re.error:
         return True
 
 
-def _is_above(outline: Outline, pointer: Pointer, name: str) -> bool:
-    """Return whether an enclosing schema for the same value has the property."""
+def _is_declared_above(outline: Outline, pointer: Pointer, name: str) -> bool:
+    """Return whether an enclosing schema of the same value declares the property."""
     return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.find_folded(pointer))
 
 
-def _exclude(lower: str, upper: str, schema: dict[str, Json]) -> bool:
+def _contradict(lower: str, upper: str, schema: dict[str, Json]) -> bool:
     least, most = schema[lower], schema[upper]
     if isinstance(least, bool) or isinstance(most, bool):  # an exclusive bound of draft-04
         return False
@@ -105,7 +104,3 @@ def _exclude(lower: str, upper: str, schema: dict[str, Json]) -> bool:
 
 def _is_hidden(outline: Outline, schema: dict[str, Json]) -> bool:
     return "$ref" in schema and outline.dialect.reference_hides_siblings
-
-
-def _below(outline: Outline, pointer: Pointer) -> Place:
-    return Place(outline.place.file, (*outline.place.pointer, *pointer))

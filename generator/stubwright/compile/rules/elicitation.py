@@ -1,4 +1,4 @@
-"""Rules about questions: the limits of forms (MCP 2025-11-25, Elicitation, Requested Schema)."""
+"""Rules about questions: which schemas forms support (MCP 2025-11-25, Elicitation, "Requested Schema")."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ _ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties
 
 
 def check_flat(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a form is a flat list of strings, numbers, booleans and choices: clients show no other fields."""
+    """Check that forms only have flat fields: strings, numbers, booleans and choices."""
     for place, outline in resolved.extension_schemas.items():
         schema = outline.schema
         if place.pointer[-3:-2] != ("ask",):
             continue
         if not isinstance(schema, dict) or schema.get("type") != "object":
             at = place / "type" if isinstance(schema, dict) and "type" in schema else place
-            yield _problem("the answer to a question must be an object", at, "write `type: object`, with `properties`")
+            yield _report("the answer to a question must be an object", at, "write `type: object`, with `properties`")
         if not isinstance(schema, dict):
             continue
         for key in schema.keys() - _ROOT:
             if not key.startswith("x-"):
                 fix = f"the root of a form can only have {quote(sorted(_ROOT - {'$schema'}))}"
-                yield _problem(f"a question's schema cannot have `{key}`", (place / key).point_at_key(), fix)
+                yield _report(f"a question's schema cannot have `{key}`", (place / key).point_at_key(), fix)
         properties = schema.get("properties") or {}
         for index, name in enumerate(schema.get("required") or ()):
             if name not in properties:
-                fix = _fix(name, list(properties))
-                yield _problem(f"`{name}` is required, but is not a field of the form", place / "required" / index, fix)
+                fix = _advise_on_name(name, list(properties))
+                yield _report(f"`{name}` is required, but is not a field of the form", place / "required" / index, fix)
         for name, field in properties.items():
-            yield from _field(field, place / "properties" / name)
+            yield from _check_field(field, place / "properties" / name)
 
 
 def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that questions have unique method names and answer classes in Python."""
+    """Check the names of questions' methods and answer classes in Python."""
     for declared in resolved.declared:
         classes: dict[str, str] = {}
         for name in declared.extension.get("ask") or {}:
@@ -72,12 +72,12 @@ def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 )
 
 
-def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
+def _check_field(field: Json, place: Place) -> Iterator[Diagnostic]:
     kind = field.get("type") if isinstance(field, dict) else None
     if not isinstance(kind, str) or kind not in _KEYWORDS:
         at = place / "type" if isinstance(field, dict) and "type" in field else place
         fix = f"write one `type`: {quote(_KEYWORDS)}; ask for the parts of an object one by one"
-        yield _problem("a form can only have flat fields", at, fix)
+        yield _report("a form can only have flat fields", at, fix)
         return
     for key in field.keys() - _KEYWORDS[kind]:
         if not key.startswith("x-"):
@@ -85,68 +85,68 @@ def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
             near = find_nearest(key, known)
             others = f"in addition to its title it can have {quote(known)}" if known else "remove it"
             fix = suggest(key, near) if near else others
-            yield _problem(f"a form field of type `{kind}` cannot have `{key}`", (place / key).point_at_key(), fix)
+            yield _report(f"a form field of type `{kind}` cannot have `{key}`", (place / key).point_at_key(), fix)
     if kind == "string" and field.get("format", "email") not in _FORMATS:
         fix = f"the formats of a form are {quote(_FORMATS)}"
-        yield _problem(f"clients do not know the format `{field['format']}`", place / "format", fix)
+        yield _report(f"clients do not support the format `{field['format']}`", place / "format", fix)
     if kind == "string":
-        yield from _choice(field, place)
+        yield from _check_single_choice(field, place)
     if kind == "array":
-        yield from _choices(field.get("items"), place / "items")
+        yield from _check_multiple_choice(field.get("items"), place / "items")
 
 
-def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
-    """Check that a choice of one is a list of strings or of strings with titles."""
+def _check_single_choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
+    """Check that a single choice lists strings, with or without titles."""
     if "oneOf" in field:
-        yield from _options(field["oneOf"], place / "oneOf")
+        yield from _check_options(field["oneOf"], place / "oneOf")
         if "enum" in field:
-            yield _problem(
+            yield _report(
                 "the choices are listed twice", (place / "enum").point_at_key(), "keep `oneOf`, which has titles"
             )
     texts = field.get("enum")
     if isinstance(texts, list):
-        yield from _texts(texts, place / "enum")
+        yield from _check_values(texts, place / "enum")
         names = field.get("enumNames", texts)
         if not isinstance(names, list) or len(names) != len(texts):
             fix = "write one name for each choice, in the same order"
-            yield _problem("`enumNames` and the choices differ in number", (place / "enumNames").point_at_key(), fix)
+            yield _report("`enumNames` and `enum` have different lengths", (place / "enumNames").point_at_key(), fix)
     elif "enumNames" in field:
-        yield _problem(
+        yield _report(
             "`enumNames` has no choices to name", (place / "enumNames").point_at_key(), "list the choices in `enum`"
         )
 
 
-def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
+def _check_values(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
     if not texts:
-        yield _problem("the choice has no values", place, "list the choices")
+        yield _report("the choice has no values", place, "list the choices")
     for index, text in enumerate(texts):
         if not isinstance(text, str):
-            yield _problem("a choice must be a string", place / index, f'write `"{format_scalar(text)}"`, in quotes')
+            yield _report("a choice must be a string", place / index, f'write `"{format_scalar(text)}"`, in quotes')
 
 
-def _fix(name: str, known: list[str]) -> str:
+def _advise_on_name(name: str, known: list[str]) -> str:
     near = find_nearest(name, known)
     return suggest(name, near) if near else "add it to `properties`, or remove it from `required`"
 
 
-def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
-    """Check that a list is a choice of several from a fixed set."""
+def _check_multiple_choice(items: Json, place: Place) -> Iterator[Diagnostic]:
+    """Check that a list is a multiple choice."""
     if isinstance(items, dict) and items.get("type") == "string" and isinstance(items.get("enum"), list):
-        yield from _texts(items["enum"], place / "enum")
+        yield from _check_values(items["enum"], place / "enum")
         return
     if isinstance(items, dict) and isinstance(items.get("anyOf"), list):
-        yield from _options(items["anyOf"], place / "anyOf")
+        yield from _check_options(items["anyOf"], place / "anyOf")
         return
     fix = "write `items: {type: string, enum: [a, b]}`, or with titles `items: {anyOf: [{const: a, title: A}]}`"
-    yield _problem("a list in a form must be a choice of several from a fixed set", place, fix)
+    yield _report("a list in a form must be a multiple choice", place, fix)
 
 
-def _options(options: Json, place: Place) -> Iterator[Diagnostic]:
+def _check_options(options: Json, place: Place) -> Iterator[Diagnostic]:
     for index, option in enumerate(options if isinstance(options, list) else ()):
         is_titled = isinstance(option, dict) and isinstance(option.get("const"), str) and "title" in option
         if not is_titled:
-            yield _problem("each choice needs a value and a title", place / index, "write `{const: red, title: Red}`")
+            yield _report("each choice needs a value and a title", place / index, "write `{const: red, title: Red}`")
 
 
-def _problem(message: str, at: Place, fix: str) -> Diagnostic:
+def _report(message: str, at: Place, fix: str) -> Diagnostic:
     return Diagnostic("SW254", message, at, fix)

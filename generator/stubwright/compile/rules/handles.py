@@ -1,4 +1,4 @@
-"""Rules about state handles: their declared kinds, and the places of their ids, marked by `x-handle`."""
+"""Rules about state handles: their declarations, and the ids that `x-handle` marks in schemas."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 def check_kinds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `x-handle` names a kind of state that `handles` declares."""
+    """Check that `x-handle` names an entry of `handles`."""
     declared = [name for _, manifest in list_manifests(resolved.bundle) for name in manifest.get("handles") or ()]
     for outline in resolved.list_outlines():
         for pointer, schema in outline.find_having(HANDLE):
             if not isinstance(schema[HANDLE], str):
                 message = f"`x-handle` must be the name of a handle, not {found_value(schema[HANDLE])}"
                 fix = "write a name from `handles`; if this is your own keyword, rename it"
-                yield Diagnostic("SW252", message, _at(outline, pointer), fix)
+                yield Diagnostic("SW252", message, outline.locate(pointer) / HANDLE, fix)
             elif schema[HANDLE] not in declared:
                 yield Diagnostic(
                     "SW252",
                     f"there is no handle `{schema[HANDLE]}`",
-                    _at(outline, pointer),
+                    outline.locate(pointer) / HANDLE,
                     (did_you_mean(schema[HANDLE], declared, "handles") if declared else "declare it under `handles`"),
                 )
 
 
 def check_places(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `x-handle` marks strings, in places where the server can look them up."""
+    """Check that `x-handle` marks strings that the server can look up."""
     for outline in resolved.list_outlines():
         marked = [
             (pointer, schema) for pointer, schema in outline.find_having(HANDLE) if isinstance(schema[HANDLE], str)
@@ -51,45 +51,50 @@ def check_places(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         bundled = resolved.bundle_schema(outline)
         document = Document("", ir.Schema(bundled.wire, outline.dialect.uri, outline.place, bundled.shared))
         for pointer, schema in marked:
-            if not _is_text(document, pointer):
+            if not _is_string(document, pointer):
                 fix = "write it next to `type: string`; for a list, in its `items`"
-                yield Diagnostic("SW271", "only a string can be the id of a handle", _at(outline, pointer), fix)
+                yield Diagnostic(
+                    "SW271", "only a string can be the id of a handle", outline.locate(pointer) / HANDLE, fix
+                )
             elif "default" in schema:
                 fix = "remove the default: ids are created when the server runs"
-                yield Diagnostic("SW271", "the id of a handle cannot have a default", _at(outline, pointer), fix)
+                yield Diagnostic(
+                    "SW271", "the id of a handle cannot have a default", outline.locate(pointer) / HANDLE, fix
+                )
     for tool in resolved.tools:
-        yield from _placed_in(tool, resolved)
+        yield from _check_tool(tool, resolved)
     for place, outline in resolved.extension_schemas.items():
         if place.pointer[-3:-2] == ("ask",):
-            for each, pointer in _marked(outline, resolved):
-                fix = "ask for something that the user knows"
-                yield Diagnostic("SW271", "a user cannot know the id of a handle", _at(each, pointer), fix)
+            for each, pointer in _list_marks(outline, resolved):
+                fix = "ask for a value that the user knows"
+                yield Diagnostic("SW271", "a user cannot know the id of a handle", each.locate(pointer) / HANDLE, fix)
 
 
-def _placed_in(tool: Declaration, resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check the marks in the schemas of one tool."""
+def _check_tool(tool: Declaration, resolved: ResolvedBundle) -> Iterator[Diagnostic]:
+    """Check the marked ids in the schemas of a tool."""
     bound = tool.extension.get("bind") or {}
     for field, outline in resolved.list_schemas(tool):
-        for each, pointer in _marked(outline, resolved):
+        for each, pointer in _list_marks(outline, resolved):
             if "http" in tool.extension:
                 message = f"`{tool.name}` is an HTTP call, which cannot create or use handles"
-                yield Diagnostic("SW271", message, _at(each, pointer), "remove it, or write a handler for the tool")
+                yield Diagnostic(
+                    "SW271", message, each.locate(pointer) / HANDLE, "remove it, or write a handler for the tool"
+                )
             elif field == "inputSchema" and pointer[:1] == ("properties",) and pointer[1] in bound and each is outline:
                 message = f"`{pointer[1]}` is set from a claim, and a token cannot contain the id of a handle"
-                yield Diagnostic("SW271", message, _at(each, pointer), "remove it")
+                yield Diagnostic("SW271", message, each.locate(pointer) / HANDLE, "remove it")
 
 
 def check_lifetimes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a handle expires if callers are anonymous, and that its `idle` time is shorter than its lifetime.
+    """Check that handles of anonymous callers expire, and that `idle` is shorter than `ttl`.
 
-    The id of a handle without an owner gives access to its state, and handles that never end fill the store (MCP
-    2026-07-28, server/tools, on state handles).
+    Without an owner, the id alone gives access to the state (MCP 2026-07-28, server/tools, "State Handles").
     """
     auth = resolved.entry.get("auth")
-    for at, name, settings in _declared(resolved):
+    for at, name, settings in _list_kinds(resolved):
         if "ttl" not in settings:
             if not auth:
-                fix = "add how long it lives, such as `ttl: 7d`"
+                fix = "add its lifetime, such as `ttl: 7d`"
                 yield Diagnostic(
                     "SW270", f"`{name}` has no `ttl`, and without `auth` it has no owner", at.point_at_key(), fix
                 )
@@ -99,44 +104,35 @@ def check_lifetimes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_uses(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each kind of handle is returned by a tool and accepted by a tool."""
-    declared = [*_declared(resolved)]
-    if not declared or "server" not in (resolved.entry.get("emit") or ("server",)):
+    """Check that some tool returns each kind of handle, and some tool accepts it."""
+    declared = [*_list_kinds(resolved)]
+    if not declared or not resolved.serves:
         return
     used_by_field: dict[str, set[Json]] = {"inputSchema": set(), "outputSchema": set()}
     for tool in resolved.tools:
         for field, outline in resolved.list_schemas(tool):
-            used_by_field[field] |= {_schema(each, pointer)[HANDLE] for each, pointer in _marked(outline, resolved)}
+            used_by_field[field] |= {each.schemas[pointer][HANDLE] for each, pointer in _list_marks(outline, resolved)}
     for at, name, _ in declared:
         fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
         if name not in used_by_field["outputSchema"]:
             yield Diagnostic("SW338", f"no tool returns ids of `{name}`", at.point_at_key(), fix)
         elif name not in used_by_field["inputSchema"]:
-            yield Diagnostic("SW338", f"no tool takes ids of `{name}`", at.point_at_key(), fix)
+            yield Diagnostic("SW338", f"no tool accepts ids of `{name}`", at.point_at_key(), fix)
 
 
-def _declared(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+def _list_kinds(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
     for path, manifest in list_manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             yield Place(path, ("handles", name)), name, settings
 
 
-def _marked(root: Outline, resolved: ResolvedBundle) -> Iterator[tuple[Outline, Pointer]]:
-    """Yield the marks in a schema and in the schemas that it references."""
+def _list_marks(root: Outline, resolved: ResolvedBundle) -> Iterator[tuple[Outline, Pointer]]:
+    """Yield the marked ids in a schema and in the schemas that it references."""
     for each in resolved.find_closure(root):
         yield from ((each, pointer) for pointer, schema in each.find_having(HANDLE) if isinstance(schema[HANDLE], str))
 
 
-def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
-    schema: Mapping[str, Json] = outline.schemas[pointer]
-    return schema
-
-
-def _is_text(document: Document, pointer: Pointer) -> bool:
-    """Return whether the value at a place is a string, or missing."""
+def _is_string(document: Document, pointer: Pointer) -> bool:
+    """Return whether a value is a string or null."""
     kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}
-
-
-def _at(outline: Outline, pointer: Pointer) -> Place:
-    return Place(outline.place.file, (*outline.place.pointer, *pointer, HANDLE))

@@ -1,6 +1,6 @@
-"""Rules about `x-mcp-header`: parameters mirrored into HTTP headers (MCP 2026-07-28, Tools and Transports).
+"""Rules about `x-mcp-header`: arguments mirrored into HTTP headers (MCP 2026-07-28, Tools and Transports).
 
-Clients must omit a tool that breaks these rules, so all are errors except the last.
+Clients must ignore tools that break one of these rules, except the last, which is only a warning.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _PERSONAL = re.compile(
     r"|gender|ethnicity|religion|diagnosis|medical record|blood (type|group)|sexual orientation|marital status"
     r")( ?(address|addr|number|no|nr|id|value|text|string|line|code|[0-9]+))*$"
 )
-"""The end of names of personal data (GDPR, articles 4 and 9); `email_count` and `address_type` do not match."""
+"""The end of a name for personal data (GDPR, articles 4 and 9); `email_count` and `address_type` do not match."""
 
 _PERSONAL_FORMATS = frozenset({"email", "iban", "idn-email", "phone", "phone-number"})
 _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
 def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the value is an RFC 9110 token (section 5.6.2), since it becomes part of a header's name."""
-    for place, _, schema in _carriers(resolved):
+    """Check that the value is a token (RFC 9110, section 5.6.2), since it becomes part of a header name."""
+    for place, _, schema in _list_mirrored(resolved):
         value = schema[HEADER]
         if isinstance(value, str) and TOKEN.fullmatch(value):
             continue
@@ -54,7 +54,7 @@ def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         elif not value:
             problem = "is empty"
         else:
-            problem = f"`{value}` has {_strange(value)}, which a header's name cannot have"
+            problem = f"`{value}` has characters that no header name allows: {_list_invalid_characters(value)}"
         yield Diagnostic(
             "SW230",
             f"`{HEADER}` {problem}",
@@ -64,11 +64,11 @@ def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_unique(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two properties of an `inputSchema` share a header, whose name ignores case."""
+    """Check that no two properties of an `inputSchema` share a header; header names ignore case."""
     for tool in resolved.tools:
         first: dict[str, str] = {}
         for field, outline in resolved.list_schemas(tool):
-            for place, pointer, schema in _in(outline):
+            for place, pointer, schema in _list_marked(outline):
                 value = schema[HEADER]
                 if field == "inputSchema" and pointer and isinstance(value, str):
                     name = str(pointer[-1])
@@ -83,8 +83,8 @@ def check_unique(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_types(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the property is a string, an integer or a boolean."""
-    for place, _, schema in _carriers(resolved):
+    """Check that mirrored properties are strings, integers or booleans."""
+    for place, _, schema in _list_mirrored(resolved):
         kind = schema.get("type")
         if kind in _TYPES:
             continue
@@ -98,16 +98,16 @@ def check_types(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that it is in an `inputSchema`, on a property that is reachable through `properties` alone."""
-    for field, outline in _outlines(resolved):
-        for place, pointer, _ in _in(outline):
+    """Check that the keyword is in an `inputSchema`, on a property that is reachable through `properties` alone."""
+    for field, outline in _list_outlines(resolved):
+        for place, pointer, _ in _list_marked(outline):
             if field == "outputSchema":
-                message = f"`{HEADER}` has no effect in an `outputSchema`: results have no such headers"
+                message = f"`{HEADER}` has no effect in an `outputSchema`: results are not mirrored"
             elif field == "schemas":
-                message = f"clients do not find `{HEADER}` in a shared schema: they do not follow references"
-            elif not _chained(pointer):
+                message = f"clients ignore `{HEADER}` in a shared schema: they do not follow references"
+            elif not _is_reachable(pointer):
                 message = (
-                    f"clients do not find `{HEADER}` here: they look only at properties, and at their `properties`"
+                    f"clients ignore `{HEADER}` here: they only search `properties`, and `properties` of nested objects"
                 )
             else:
                 continue
@@ -117,23 +117,23 @@ def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_not_sensitive(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no secret or personal data is mirrored (SHOULD NOT), since proxies read and log headers."""
-    for place, pointer, schema in _carriers(resolved):
-        if not _chained(pointer):
+    """Check that no secret or personal data is mirrored (SHOULD NOT), since proxies log headers."""
+    for place, pointer, schema in _list_mirrored(resolved):
+        if not _is_reachable(pointer):
             continue
         name = str(pointer[-1])
         words = [word.lower() for word in naming.split_words(name)]
         if _is_secret(words, schema):
-            what = "a secret"
+            kind = "a secret"
         elif _is_personal(words, schema):
-            what = "personal data"
+            kind = "personal data"
         else:
             continue
         yield Diagnostic(
             "SW331",
-            f"`{name}` looks like {what}, and would be sent in a header",
+            f"`{name}` looks like {kind}, and would be sent in a header",
             (place / HEADER).point_at_key(),
-            f"remove `{HEADER}`: proxies and logs on the way see headers",
+            f"remove `{HEADER}`: proxies read and log headers",
         )
 
 
@@ -149,29 +149,29 @@ def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
     return schema.get("format") in _PERSONAL_FORMATS or _PERSONAL.search(" ".join(words)) is not None
 
 
-def _carriers(resolved: ResolvedBundle) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    """Yield every schema of an input that has the keyword."""
-    for field, outline in _outlines(resolved):
+def _list_mirrored(resolved: ResolvedBundle) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
+    """Yield each schema with the keyword in an `inputSchema`."""
+    for field, outline in _list_outlines(resolved):
         if field == "inputSchema":
-            yield from _in(outline)
+            yield from _list_marked(outline)
 
 
-def _outlines(resolved: ResolvedBundle) -> Iterator[tuple[str, Outline]]:
+def _list_outlines(resolved: ResolvedBundle) -> Iterator[tuple[str, Outline]]:
     for tool in resolved.tools:
         yield from resolved.list_schemas(tool)
     for outline in resolved.shared.values():
         yield "schemas", outline
 
 
-def _in(outline: Outline) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
+def _list_marked(outline: Outline) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
     for pointer, schema in outline.find_having(HEADER):
-        yield Place(outline.place.file, (*outline.place.pointer, *pointer)), pointer, schema
+        yield outline.locate(pointer), pointer, schema
 
 
-def _chained(pointer: Pointer) -> bool:
+def _is_reachable(pointer: Pointer) -> bool:
     return bool(pointer) and all(step == "properties" for step in pointer[::2]) and len(pointer) % 2 == 0
 
 
-def _strange(value: str) -> str:
+def _list_invalid_characters(value: str) -> str:
     strange = sorted({char for char in value if not TOKEN.fullmatch(char)})
     return ", ".join("a space" if char == " " else f"`{char}`" for char in strange[:5])

@@ -28,28 +28,28 @@ _STYLES: Final = {
     "headers": ("simple", *_DELIMITED),
     "cookies": ("form", "cookie"),
 }
-_NEEDED: Final = {
+_REQUIRED_KEYS: Final = {
     "bearer": ("env",),
     "basic": ("usernameEnv", "passwordEnv"),
     "apiKey": ("env", "name"),
     "oauth2": ("flow", "tokenUrl", "clientIdEnv", "env"),
 }
-_FLOWS: Final = {"clientCredentials": ("clientSecretEnv",), "authorizationCode": ("refreshTokenEnv",)}
-_OF_EXCHANGES = ("audience", "resource")
-_APART: Final = {
+_FLOW_KEYS: Final = {"clientCredentials": ("clientSecretEnv",), "authorizationCode": ("refreshTokenEnv",)}
+_EXCHANGE_KEYS = ("audience", "resource")
+_RESERVED_HEADERS: Final = {
     "authorization": "declare credentials under `auth`, which hides them in logs and answers",
-    "cookie": "declare a cookie that is a credential under `auth`; `http.cookies` of a tool has others",
+    "cookie": "declare a credential under `auth`, and other cookies in `http.cookies` of a tool",
     "content-type": "write `contentType` in the `http` of the tools",
 }
 _IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"})
-_BLANK = re.compile(r"[\s\x00-\x20\x7f]")
+_WHITESPACE = re.compile(r"[\s\x00-\x20\x7f]")
 _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
 def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an API is declared once, has a base URL, and has usable credentials."""
+    """Check that each API is declared once, with a base URL and complete credentials."""
     first: dict[str, Place] = {}
-    for place, name, api in _listed(resolved):
+    for place, name, api in _list_apis(resolved):
         if name in first:
             other = resolved.bundle.documents[first[name].file].find_span(first[name].point_at_key())
             yield Diagnostic(
@@ -59,20 +59,20 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 "rename one: names under `apis` are shared by all files of the manifest",
             )
         first.setdefault(name, place)
-        yield from _based(place, name, api)
-        yield from _certified(place, name, api)
+        yield from _check_base_url(place, name, api)
+        yield from _check_certificate(place, name, api)
         for scheme, settings in (api.get("auth") or {}).items():
-            needed = (*_NEEDED[settings["type"]], *_FLOWS.get(settings.get("flow", ""), ()))
+            needed = (*_REQUIRED_KEYS[settings["type"]], *_FLOW_KEYS.get(settings.get("flow", ""), ()))
             lacking = [key for key in needed if key not in settings]
             if lacking:
                 yield Diagnostic(
                     "SW263",
                     f"`{scheme}` is {settings['type']}, and needs {quote(lacking).replace(' or ', ' and ')}",
                     (place / "auth" / scheme).point_at_key(),
-                    "name the environment variable that holds it; do not write secrets into a manifest",
+                    "name the environment variable that contains it: secrets do not belong in a manifest",
                 )
             flow = settings.get("flow")
-            for key in _OF_EXCHANGES if flow != "tokenExchange" else ():
+            for key in _EXCHANGE_KEYS if flow != "tokenExchange" else ():
                 if key in settings:
                     message = f"`{key}` requires the flow `tokenExchange`, which `{scheme}` does not have"
                     yield Diagnostic(
@@ -85,19 +85,19 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     (place / "auth" / scheme).point_at_key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`",
                 )
-            yield from _token_url(settings.get("tokenUrl"), place / "auth" / scheme / "tokenUrl")
-        yield from _secured(api.get("security"), place / "security", api, name)
+            yield from _check_token_url(settings.get("tokenUrl"), place / "auth" / scheme / "tokenUrl")
+        yield from _check_security(api.get("security"), place / "security", api, name)
 
 
-def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
-    """Check that secrets are sent to a token endpoint by `https`, or stay on this machine (RFC 6749, section 3.2)."""
+def _check_token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
+    """Check that a token endpoint uses `https`, or is on this machine (RFC 6749, section 3.2)."""
     if url is not None and not is_token_url(url):
-        fix = "write a whole `https` URL; `http` is only allowed on this machine"
+        fix = "write a complete `https` URL; `http` is only allowed on this machine"
         yield Diagnostic("SW263", f"secrets cannot be sent to `{url}`", place, fix)
 
 
-def complete(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a call has a URL; an overlay alone does not make a tool a call."""
+def check_complete(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
+    """Check that each call has a URL; an overlay cannot turn a tool into a call."""
     for tool in resolved.tools:
         if tool.extension.get("http") and "url" not in tool.extension["http"]:
             yield Diagnostic(
@@ -109,9 +109,9 @@ def complete(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_declared(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the API that a call names exists."""
-    known = [name for _, name, _ in _listed(resolved)]
-    for tool, http in list_bound(resolved):
+    """Check that the API of a call exists."""
+    known = [name for _, name, _ in _list_apis(resolved)]
+    for tool, http in list_calls(resolved):
         if "api" in http and http["api"] not in known:
             near = find_nearest(http["api"], known)
             yield Diagnostic(
@@ -123,16 +123,16 @@ def check_declared(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_urls(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the URL of a call is valid, and that no argument decides its host."""
-    for tool, http in list_bound(resolved):
+    """Check that the URL of a call is valid, and that its host is fixed."""
+    for tool, http in list_calls(resolved):
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
             problem, fix = (
                 "has an unmatched brace",
                 "write arguments as `{name}`, and double a literal brace",
             )
-        elif "#" in url or _BLANK.search(url):
-            problem, fix = "has a fragment or a blank, which a request cannot have", "remove it"
+        elif "#" in url or _WHITESPACE.search(url):
+            problem, fix = "has a fragment or whitespace, which a request cannot have", "remove it"
         elif "api" in http and not url.startswith("/"):
             problem, fix = (
                 "follows a base URL, but does not start with `/`",
@@ -140,24 +140,24 @@ def check_urls(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             )
         elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
             problem = "is not an `http` or `https` URL with a fixed host"
-            fix = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
+            fix = "write the complete URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
         else:
             continue
         yield Diagnostic("SW262", f"the URL `{url}` {problem}", tool.place_of("http", "url"), fix)
 
 
 def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each name in braces, or under `path`, is an argument of the tool."""
-    for tool, http in list_bound(resolved):
+    """Check that names in braces, or under `path`, are arguments of the tool."""
+    for tool, http in list_calls(resolved):
         known = find_argument_names(resolved, tool)
-        for place, text in _texts(tool, http):
+        for place, text in _list_texts(tool, http):
             for name in dict.fromkeys(find_holes(text)):
                 if name not in known:
                     yield Diagnostic(
                         "SW260",
                         f"`{tool.name}` has no argument `{name}`",
                         place,
-                        _near(name, known) or "add it to the `properties` of its `inputSchema`",
+                        _suggest_nearest(name, known) or "add it to the `properties` of its `inputSchema`",
                     )
         inside = find_holes(http["url"])
         for name in http.get("path") or ():
@@ -166,22 +166,22 @@ def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW260",
                     f"`{{{name}}}` is not in the URL",
                     tool.place_of("http", "path", name).point_at_key(),
-                    _near(name, inside) or "remove it: `path` is only for arguments in the URL",
+                    _suggest_nearest(name, inside) or "remove it: `path` is only for arguments in the URL",
                 )
 
 
 def check_securities(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the credentials that a call names are declared by its API."""
-    known = {name: api for _, name, api in _listed(resolved)}
-    for tool, http in list_bound(resolved):
+    """Check that the API of a call declares its credentials."""
+    known = {name: api for _, name, api in _list_apis(resolved)}
+    for tool, http in list_calls(resolved):
         if "api" not in http or http["api"] in known:
             api = known.get(http.get("api", ""), {})
-            yield from _secured(http.get("security"), tool.place_of("http", "security"), api, http.get("api"))
+            yield from _check_security(http.get("security"), tool.place_of("http", "security"), api, http.get("api"))
 
 
 def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the method allows a body, and that each style matches its place."""
-    for tool, http in list_bound(resolved):
+    for tool, http in list_calls(resolved):
         method = http.get("method", "GET")
         for key in ("body", "contentType"):
             if key in http and method in _BODILESS:
@@ -204,58 +204,68 @@ def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a header is valid, and that no argument controls the host or the framing of a request."""
-    for place, _, api in _listed(resolved):
+    """Check that headers are valid, and that no argument controls the host or the framing of a request."""
+    for place, _, api in _list_apis(resolved):
         for scheme, settings in (api.get("auth") or {}).items():
             if settings["type"] == "apiKey" and settings.get("in", "header") == "header" and "name" in settings:
-                yield from _named(settings["name"], place / "auth" / scheme / "name", filled=True)
+                yield from _check_header_name(settings["name"], place / "auth" / scheme / "name", filled=True)
         for name, value in (api.get("headers") or {}).items():
-            if name.lower() in _APART:
+            if name.lower() in _RESERVED_HEADERS:
                 message = f"`{name}` is not a header for all calls"
-                yield Diagnostic("SW265", message, (place / "headers" / name).point_at_key(), _APART[name.lower()])
-            yield from _named(name, (place / "headers" / name).point_at_key(), filled=not isinstance(value, str))
-            yield from _held(value if isinstance(value, str) else value.get("default", ""), place / "headers" / name)
-    for tool, http in list_bound(resolved):
+                yield Diagnostic(
+                    "SW265", message, (place / "headers" / name).point_at_key(), _RESERVED_HEADERS[name.lower()]
+                )
+            yield from _check_header_name(
+                name, (place / "headers" / name).point_at_key(), filled=not isinstance(value, str)
+            )
+            yield from _check_header_value(
+                value if isinstance(value, str) else value.get("default", ""), place / "headers" / name
+            )
+    for tool, http in list_calls(resolved):
         for key in ("accept", "contentType"):
-            yield from _held(http.get(key, ""), tool.place_of("http", key))
+            yield from _check_header_value(http.get(key, ""), tool.place_of("http", key))
         for name, header in (http.get("headers") or {}).items():
             place = tool.place_of("http", "headers", name)
             text = header["value"] if isinstance(header, dict) else header
-            yield from _named(name, place.point_at_key(), filled=bool(find_holes(text)))
-            yield from _held(text, place / "value" if isinstance(header, dict) else place)
+            yield from _check_header_name(name, place.point_at_key(), filled=bool(find_holes(text)))
+            yield from _check_header_value(text, place / "value" if isinstance(header, dict) else place)
         if "idempotencyHeader" in http:
-            yield from _recognized(tool, http)
+            yield from _check_idempotency_header(tool, http)
 
 
 def check_bound_by_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument that an API binds belongs to one of its tools."""
+    """Check that each argument that an API binds exists in one of its tools."""
     for api in resolved.apis:
         known = {
             name: None
-            for tool, http in list_bound(resolved)
+            for tool, http in list_calls(resolved)
             if http.get("api") == api.name
             for name in (tool.wire["inputSchema"].get("properties") or {})
         }
         for name in api.settings.get("bind") or {}:
             if name not in known:
                 message = f"no tool of `{api.name}` has an argument `{name}` in its own `properties`"
-                yield Diagnostic("SW258", message, (api.place / "bind" / name).point_at_key(), _near(name, known))
+                yield Diagnostic(
+                    "SW258", message, (api.place / "bind" / name).point_at_key(), _suggest_nearest(name, known)
+                )
 
 
-def _recognized(tool: Declaration, http: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check the header for the key of a call."""
+def _check_idempotency_header(tool: Declaration, http: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    """Check the header for idempotency keys."""
     name, place = http["idempotencyHeader"], tool.place_of("http", "idempotencyHeader")
-    yield from _named(name, place, filled=True)
+    yield from _check_header_name(name, place, filled=True)
     if name.lower() in {each.lower() for each in http.get("headers") or ()}:
-        yield Diagnostic("SW265", f"`{name}` is also in `headers`", place, "remove it there: the server sets its value")
+        yield Diagnostic(
+            "SW265", f"`{name}` is also in `headers`", place, "remove it from `headers`: the server sets its value"
+        )
 
 
-def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
+def _check_header_name(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
     if not TOKEN.fullmatch(name):
-        problem = "is not the name of a header"
+        problem = "is not a valid header name"
         fix = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
     elif is_ours(name):
-        problem = "controls the framing or routing of a request, and cannot be set in a manifest"
+        problem = "controls the framing or routing of a request, so a manifest cannot set it"
         fix = "remove it: the server sets it if needed"
     elif filled and steers(name):
         problem = "cannot contain an argument"
@@ -265,21 +275,21 @@ def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
     yield Diagnostic("SW265", f"`{name}` {problem}", place, fix)
 
 
-def _held(text: str, place: Place) -> Iterator[Diagnostic]:
+def _check_header_value(text: str, place: Place) -> Iterator[Diagnostic]:
     if CONTROL.search(text):
         message = "a header cannot contain line breaks or control characters"
         yield Diagnostic("SW265", message, place, "remove them")
 
 
-def check_nothing_lost(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
+def check_unused_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a call uses every argument."""
-    for tool, http in list_bound(resolved):
+    for tool, http in list_calls(resolved):
         if http.get("method", "GET") in BODIED and "body" not in http:
             continue
-        gone = set(list_used(http))
+        used = set(list_used(http))
         schema = tool.wire.get("inputSchema")
         for name in (schema.get("properties") or {}) if isinstance(schema, dict) else ():
-            if name not in gone:
+            if name not in used:
                 yield Diagnostic(
                     "SW334",
                     f"the call does not use the argument `{name}` of `{tool.name}`",
@@ -288,25 +298,25 @@ def check_nothing_lost(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 )
 
 
-def list_bound(resolved: ResolvedBundle) -> Iterator[tuple[Declaration, Mapping[str, Json]]]:
+def list_calls(resolved: ResolvedBundle) -> Iterator[tuple[Declaration, Mapping[str, Json]]]:
     """Yield the tools that are HTTP calls, with their calls."""
     for tool in resolved.tools:
         if "url" in (tool.extension.get("http") or {}):
             yield tool, tool.extension["http"]
 
 
-def _listed(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+def _list_apis(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
     return ((api.place, api.name, api.settings) for api in resolved.apis)
 
 
-def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
+def _check_base_url(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
     if "baseUrl" not in api:
         if "baseUrlEnv" not in api:
-            fix = "add a `baseUrl`, or the environment variable that holds it, as `baseUrlEnv`"
+            fix = "add `baseUrl`, or name an environment variable for it with `baseUrlEnv`"
             yield Diagnostic("SW262", f"the API `{name}` has no base URL", place.point_at_key(), fix)
         return
     url: str = api["baseUrl"]
-    yield from _varied(place, url, api.get("variables") or {})
+    yield from _check_variables(place, url, api.get("variables") or {})
     url = HOLE.sub(lambda match: str((api.get("variables") or {}).get(match[1], {}).get("default", match[0])), url)
     parts = split(url)
     if (
@@ -314,7 +324,7 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
         or parts is None
         or parts.query
         or parts.fragment
-        or _BLANK.search(url)
+        or _WHITESPACE.search(url)
         or re.search(r"[{}]", url)
     ):
         fix = "write a scheme, a host and, if needed, a path, such as `https://api.example.com/v1`"
@@ -323,27 +333,27 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
         yield Diagnostic("SW262", f"`{url}` is not a base URL", place / "baseUrl", fix)
 
 
-def _certified(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check that an API with a client certificate uses HTTPS."""
+def _check_certificate(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    """Check that APIs with a client certificate use HTTPS."""
     if "clientCertificate" in api and str(api.get("baseUrl", "https:")).partition(":")[0].lower() != "https":
         message = f"`{name}` has a client certificate, which requires HTTPS"
         yield Diagnostic("SW262", message, place / "baseUrl", "write `https://`, or remove `clientCertificate`")
 
 
-def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check that the variables of a base URL appear in it, and that their defaults are allowed values."""
+def _check_variables(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    """Check that the variables of a base URL occur in it, and that their defaults are allowed."""
     inside = find_holes(url)
     for name, variable in variables.items():
         at = place / "variables" / name
         if name not in inside:
-            fix = _near(name, inside) or "remove it, or use it in braces in `baseUrl`"
+            fix = _suggest_nearest(name, inside) or "remove it, or use it in braces in `baseUrl`"
             yield Diagnostic("SW262", f"`{{{name}}}` is not in `baseUrl`", at.point_at_key(), fix)
         listed = variable.get("enum")
         for where, value in [(at / "default", variable["default"])] + [
             (at / "enum" / index, value) for index, value in enumerate(listed or ())
         ]:
             if not is_part(value):
-                fix = "use letters, digits, `.`, `_`, `~` and `-`; for larger differences use `baseUrlEnv`"
+                fix = "use letters, digits, `.`, `_`, `~` and `-`; use `baseUrlEnv` for anything else"
                 yield Diagnostic("SW262", f"`{value}` cannot be part of a URL", where, fix)
         if listed is not None and variable["default"] not in listed:
             yield Diagnostic(
@@ -354,7 +364,7 @@ def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[D
             )
 
 
-def _secured(
+def _check_security(
     security: list[list[str]] | None, place: Place, api: Mapping[str, Json], name: str | None
 ) -> Iterator[Diagnostic]:
     known = list(api.get("auth") or {})
@@ -366,12 +376,12 @@ def _secured(
                     "SW263",
                     f"{where} has no `{scheme}`",
                     place / index / inner,
-                    _near(scheme, known) or "declare it there",
+                    _suggest_nearest(scheme, known) or "declare it there",
                 )
 
 
-def _texts(tool: Declaration, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
-    """Yield the texts of a call that may name arguments, with their places."""
+def _list_texts(tool: Declaration, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
+    """Yield the texts of a call that may contain argument names, with their places."""
     yield tool.place_of("http", "url"), http["url"]
     for section in _SECTIONS:
         for name, value in (http.get(section) or {}).items():
@@ -386,9 +396,9 @@ def _texts(tool: Declaration, http: Mapping[str, Json]) -> Iterator[tuple[Place,
 
 
 def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]:
-    """Return the names of properties of an input, including subschemas that apply to its root."""
+    """Return the names of a tool's arguments, also from subschemas that apply to the root."""
     root = dict(resolved.list_schemas(tool)).get("inputSchema")
-    names_known: set[str] = set()
+    names: set[str] = set()
     waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
     for outline, start in waiting:  # grows during the loop
         here = [
@@ -398,7 +408,7 @@ def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]
         ]
         for pointer in here:
             schema = outline.schemas[pointer]
-            names_known |= (schema.get("properties") or {}).keys() if isinstance(schema, dict) else set()
+            names |= (schema.get("properties") or {}).keys() if isinstance(schema, dict) else set()
         for reference in outline.references:
             if reference.pointer in here:
                 match reference.target:
@@ -410,11 +420,11 @@ def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]
                         continue
                 if not any(other is step[0] and at == step[1] for other, at in waiting):
                     waiting.append(step)
-    return names_known
+    return names
 
 
 def _is_in_place(pointer: Pointer) -> bool:
-    """Return whether a nested schema applies to the same value."""
+    """Return whether a nested schema applies to the value of the root."""
     steps = list(pointer)
     while steps:
         keyword = steps.pop(0)
@@ -425,6 +435,6 @@ def _is_in_place(pointer: Pointer) -> bool:
     return True
 
 
-def _near(name: str, known: Iterable[str]) -> str | None:
+def _suggest_nearest(name: str, known: Iterable[str]) -> str | None:
     near = find_nearest(name, known)
     return suggest(name, near) if near else None

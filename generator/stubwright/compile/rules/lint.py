@@ -1,4 +1,4 @@
-"""`lint: {ignore: […]}`: the warnings that a manifest ignores."""
+"""Checks and applies `lint: {ignore: […]}`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the ignored codes exist, and are warnings."""
+    """Check that ignored codes exist and are warnings."""
     for place, codes, _ in _lists(resolved):
         for index, code in enumerate(codes):
             if code not in CODES:
@@ -36,41 +36,40 @@ def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def suppress(resolved: ResolvedBundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return `diagnostics` without the ignored warnings.
+    """Return `diagnostics` without ignored warnings.
 
-    The manifest's own list applies everywhere, a fragment's list to its file, and an entry's list to the entry, without
-    the diagnostics of `auth` for all tools.
+    The entry file's list applies everywhere, a fragment's list to its file, and an entry's list to that entry.
     """
     ignored = [(frozenset(codes), places) for _, codes, places in _lists(resolved)]
     return [
         diagnostic
         for diagnostic in diagnostics
         if diagnostic.severity == "error"
-        or not any(diagnostic.code in codes and _within(diagnostic.at, places) for codes, places in ignored)
+        or not any(diagnostic.code in codes and _is_within(diagnostic.at, places) for codes, places in ignored)
     ]
 
 
 def _lists(resolved: ResolvedBundle) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
-    """Yield each list of ignored codes with its place and its scope; None is the whole manifest."""
+    """Yield each list of ignored codes with its place and its scope, or None for the whole manifest."""
     for path, manifest in list_manifests(resolved.bundle):
-        if codes := _codes(manifest):
+        if codes := _get_codes(manifest):
             everywhere = path == resolved.bundle.entry
             yield Place(path, ("lint", "ignore")), codes, None if everywhere else (Place(path),)
         for section in vocabulary.PRIMITIVES:
             for place, entry in list_entries(resolved.bundle, path, section):
-                if codes := _codes(entry.get("stubwright") or {}):
+                if codes := _get_codes(entry.get("stubwright") or {}):
                     yield place / "stubwright" / "lint" / "ignore", codes, (place,)
     for tool in resolved.tools:
-        if codes := _codes(tool.extension):
+        if codes := _get_codes(tool.extension):
             own = (place for place, _ in tool.layers if place.pointer[:1] != ("auth",))
             yield tool.place_of("lint", "ignore"), codes, (tool.place, *own)
 
 
-def _codes(extension: Mapping[str, Json]) -> list[str]:
+def _get_codes(extension: Mapping[str, Json]) -> list[str]:
     return list((extension.get("lint") or {}).get("ignore") or ())
 
 
-def _within(at: Place | Span | None, places: tuple[Place, ...] | None) -> bool:
+def _is_within(at: Place | Span | None, places: tuple[Place, ...] | None) -> bool:
     if places is None:
         return True
     if isinstance(at, Place):

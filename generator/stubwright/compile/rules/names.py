@@ -1,4 +1,4 @@
-"""Rules about names: on the wire, in Python, and of the package."""
+"""Rules about names on the wire, in Python, and on disks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 _LONGEST = 255
-"""The maximum length of a file's name in bytes."""
+"""The maximum length of a file name in bytes."""
 
-_ALLOWED = re.compile(vocabulary.TOOL_NAME)
+_TOOL_NAME = re.compile(vocabulary.TOOL_NAME)
 
 
 def check_unique_on_the_wire(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two tools or prompts share a name, and no two resources a URI, their identifiers in MCP."""
+    """Check that the names of tools and prompts, and the URIs of resources, are unique."""
     first: dict[tuple[str, str], Place] = {}
     for declared in resolved.declared:
         kind, place = declared.section.noun, declared.place / declared.section.key
@@ -39,12 +39,12 @@ def check_unique_on_the_wire(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             first[kind, declared.key] = place
         else:
             prefixed = ", or include its file with a `prefix`" if declared.section.key == "name" else ""
-            message = f"the {kind} `{declared.key}` is already declared at {_at(resolved, other)}"
+            message = f"the {kind} `{declared.key}` is already declared at {_format_place(resolved, other)}"
             yield Diagnostic("SW210", message, place, f"rename one{prefixed}")
 
 
 def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two tools, prompts or resources share a method, a prefix of classes, or a module."""
+    """Check that no two tools, prompts or resources share a method, a class or a module."""
     first: dict[tuple[str, str], tuple[str, Declaration]] = {}
     for declared in resolved.declared:
         kind, names = declared.section.noun, declared.names
@@ -53,7 +53,7 @@ def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             ("class", naming.name_input_class(names), naming.name_input_class(names)),
             ("module", names.module, names.module.casefold()),  # many disks treat `A.py` and `a.py` as the same file
         ]
-        kinds += [("class", name, name) for name in _classes(declared)]
+        kinds += [("class", name, name) for name in _list_classes(declared)]
         if declared.extension.get("complete"):
             kinds.append(("method", naming.name_completion(names), naming.name_completion(names)))
         for part, shown, key in kinds:
@@ -62,17 +62,17 @@ def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 both = f"{kind}s" if kind == other_kind else other_kind
                 yield Diagnostic(
                     "SW211",
-                    f"the {both} `{other.name}` ({_at(resolved, other.place / 'name')}) and "
+                    f"the {both} `{other.name}` ({_format_place(resolved, other.place / 'name')}) and "
                     f"{'' if kind == other_kind else f'the {kind} '}`{declared.name}` get the same name in "
                     f"Python: the {part} `{shown}`",
-                    _python_place(declared),
+                    _locate_name(declared),
                     "add a `pythonName` to one, under `stubwright`",
                 )
                 break
 
 
-def _classes(declared: Declaration) -> Iterator[str]:
-    """Yield the classes of a declaration other than a tool's arguments and result."""
+def _list_classes(declared: Declaration) -> Iterator[str]:
+    """Yield the classes of a declaration, except those for a tool's arguments and result."""
     if declared.extension.get("ask"):
         yield naming.ask_class(declared.names)
         yield naming.name_context_class(declared.names)
@@ -82,7 +82,7 @@ def _classes(declared: Declaration) -> Iterator[str]:
 
 
 def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no class of a shared schema has the name of another class or export of the package."""
+    """Check that the classes of shared schemas do not clash with other exports of the package."""
     stem = naming.name_server_stem(resolved.entry["server"]["name"])
     taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "every package exports")
     taken[naming.name_handlers_class(stem)] = "is the class of this server's handlers"
@@ -92,7 +92,7 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             class_name = naming.name_input_class if field == "inputSchema" else naming.name_output_class
             taken[class_name(tool.names)] = f"is the class of the {field} of `{tool.name}`"
     for declared in resolved.declared:
-        taken |= dict.fromkeys(_classes(declared), f"is a class of `{declared.name}`")
+        taken |= dict.fromkeys(_list_classes(declared), f"is a class of `{declared.name}`")
     kinds = dict.fromkeys(
         name for _, manifest in list_manifests(resolved.bundle) for name in manifest.get("handles") or ()
     )
@@ -107,7 +107,7 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             for tool in resolved.tools
         }
         taken |= {naming.name_context_class(tool.names): f"is a class of `{tool.name}`" for tool in resolved.tools}
-    yield from _unique_ids(resolved, taken)
+    yield from _check_id_types(resolved, taken)
     taken |= {naming.handle_id(kind): f"is the type of the ids of `{kind}`" for kind in kinds}
     taken |= {
         naming.name_shared_class(naming.name_shared(kind.state)): f"is the class of the states of `{kind.name}`"
@@ -121,9 +121,11 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
         kind = outline.schema.get(HANDLE) if isinstance(outline.schema, dict) else None
         if isinstance(kind, str) and naming.handle_id(kind) == name:
-            problem = None  # the schema of the ids, which has no class
+            problem = None  # the schema of the ids has no class
         if problem is None and other is not outline:
-            problem = f"is the class of `{other.place.pointer[-1]}` at {_at(resolved, other.place.point_at_key())}"
+            problem = (
+                f"is the class of `{other.place.pointer[-1]}` at {_format_place(resolved, other.place.point_at_key())}"
+            )
         if problem:
             yield Diagnostic(
                 "SW212",
@@ -133,8 +135,8 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             )
 
 
-def _unique_ids(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Check that the type of each kind of handle's ids has a unique name, and that the kind is a valid attribute."""
+def _check_id_types(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Check that the id types of handles have unique names, and that kinds are valid attributes."""
     first: dict[str, Place] = {}
     for path, manifest in list_manifests(resolved.bundle):
         for kind in manifest.get("handles") or ():
@@ -143,8 +145,8 @@ def _unique_ids(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[
             other = first.setdefault(name, place)
             if other == place:
                 problem = taken.get(name, "")
-            else:  # only on failure, since finding lines parses the file again
-                problem = f"is the type of `{other.pointer[-1]}` at {_at(resolved, other)}"
+            else:  # only on failure, since finding the line parses the file again
+                problem = f"is the type of `{other.pointer[-1]}` at {_format_place(resolved, other)}"
             if problem:
                 message = f"the type of the ids of the handle `{kind}` would be `{name}`, which {problem}"
                 yield Diagnostic("SW212", message, place, "give the handle another name")
@@ -154,7 +156,7 @@ def _unique_ids(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[
 
 
 def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a `pythonName` is not reserved."""
+    """Check that no `pythonName` is reserved."""
     for tool in resolved.declared:
         name = tool.extension.get("pythonName")
         if name is None:
@@ -164,13 +166,13 @@ def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         elif name.startswith("_"):
             problem = "starts with an underscore"
         elif name in naming.CLIENT_NAMES:
-            problem = "is a name that every client has"
+            problem = "is a member of every client"
         elif name in naming.ANNOTATION_NAMES:
-            problem = "is the name of a type that annotations use"
+            problem = "is the name of a type in annotations"
         elif name in naming.DECORATOR_NAMES:
             problem = "is the name of a decorator"
         elif name in naming.HANDLER_NAMES:
-            problem = "is the method of handlers that runs around all others"
+            problem = "is the method that wraps all other handlers"
         else:
             continue
         suggestion = naming.name_method(name)
@@ -180,44 +182,43 @@ def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_package(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the package can be imported, and does not hide another one."""
-    name, place = _package(resolved)
+    """Check that the package can be imported, and does not shadow another one."""
+    name, place = _get_package(resolved)
     written = "package" in place.pointer
     suggestion = naming.name_package(resolved.entry["server"]["name"])
     fix = (
-        f"use `{suggestion}`, from the server's name"
+        f"use `{suggestion}`, after the server's name"
         if written and naming.is_importable(suggestion)
         else "write a `python.package`"
     )
     if not naming.is_importable(name):
-        yield Diagnostic("SW214", f"`{name}` is not a name that Python can import", place, fix)
+        yield Diagnostic("SW214", f"`{name}` is not a valid package name in Python", place, fix)
     elif name in sys.stdlib_module_names:
-        yield Diagnostic("SW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, fix)
+        yield Diagnostic("SW215", f"`{name}` would shadow the module `{name}` of Python's standard library", place, fix)
     elif name in dependencies.list_modules():
         yield Diagnostic(
-            "SW215", f"`{name}` would hide the package `{name}`, which the generated code needs", place, fix
+            "SW215", f"`{name}` would shadow the package `{name}`, which the generated code needs", place, fix
         )
 
 
-def _package(resolved: ResolvedBundle) -> tuple[str, Place]:
-    """Return the package's name, and its place."""
+def _get_package(resolved: ResolvedBundle) -> tuple[str, Place]:
     written = (resolved.entry.get("python") or {}).get("package")
     name = written or naming.name_package(resolved.entry["server"]["name"])
     return name, locate_package(resolved.bundle.entry, resolved.entry)
 
 
 def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that disks allow the length of each file's name, and that Windows does not reserve the package's name."""
-    package_name, at = _package(resolved)
+    """Check that file names are not too long, and that Windows does not reserve the package's name."""
+    package_name, at = _get_package(resolved)
     if paths.is_device(package_name):
-        message = f"`{package_name}` cannot be written on Windows, which reserves this name"
+        message = f"`{package_name}` cannot be created on Windows, which reserves this name"
         yield Diagnostic("SW406", message, at, f"use `{package_name.lower()}_mcp`")
     named = [(package_name, at, "write a shorter `python.package`")]
-    modelled = [*resolved.tools]
-    if "server" in (resolved.entry.get("emit") or ("server",)):
-        modelled += [*resolved.primitives[vocabulary.TEMPLATES], *resolved.primitives[vocabulary.PROMPTS]]
+    declared = [*resolved.tools]
+    if resolved.serves:
+        declared += [*resolved.primitives[vocabulary.TEMPLATES], *resolved.primitives[vocabulary.PROMPTS]]
     fix = "shorten it, or write a `pythonName` under `stubwright`"
-    named += [(f"{declared.names.module}.py", _python_place(declared), fix) for declared in modelled]
+    named += [(f"{each.names.module}.py", _locate_name(each), fix) for each in declared]
     shared = [
         (naming.name_shared(key.name).module, outline.place.point_at_key()) for key, outline in resolved.shared.items()
     ]
@@ -225,13 +226,13 @@ def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     for name, place, help_ in named:
         if (length := len(name.encode())) > _LONGEST:
             message = (
-                f"`{shorten(name)}` cannot be written: its name has {length} bytes, and most disks allow {_LONGEST}"
+                f"`{shorten(name)}` cannot be created: its name has {length} bytes, and most disks allow {_LONGEST}"
             )
             yield Diagnostic("SW406", message, place, help_)
 
 
 def check_handlers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `python.handlers` is `module:Name`, the format of entry points."""
+    """Check that `python.handlers` has the format of entry points, `module:Name`."""
     text = (resolved.entry.get("python") or {}).get("handlers")
     if text is None:
         return
@@ -243,12 +244,12 @@ def check_handlers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             "SW216",
             f"`{text}` is not `module:Name`",
             Place(resolved.bundle.entry, ("python", "handlers")),
-            'write the import path of the module, a colon, and the class, such as "weather:Weather"',
+            'write the module, a colon and the class, such as "weather:Weather"',
         )
 
 
 def report_features(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Report `python.features`, which is accepted for one more release."""
+    """Warn about `python.features`, which the next release rejects."""
     if "features" in (resolved.entry.get("python") or {}):
         yield Diagnostic(
             "SW342",
@@ -262,26 +263,26 @@ def check_wire_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a tool's name follows the SHOULDs of MCP (2025-11-25, Tools, Tool Names)."""
     for tool in resolved.tools:
         place = tool.place / "name"
-        if not _ALLOWED.fullmatch(tool.name):
+        if not _TOOL_NAME.fullmatch(tool.name):
             yield Diagnostic(
                 "SW310",
-                f"the tool name {_problem(tool.name, r'[A-Za-z0-9_.-]', 128)}",
+                f"the tool name {_describe_problem(tool.name, r'[A-Za-z0-9_.-]', 128)}",
                 place,
                 "use 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`, as MCP recommends",
             )
 
 
-def _problem(name: str, allowed: str, longest: int) -> str:
+def _describe_problem(name: str, allowed: str, longest: int) -> str:
     strange = sorted(set(re.sub(allowed, "", name)))
     if strange:
         return f"`{name}` has {', '.join('a space' if char == ' ' else f'`{char}`' for char in strange[:5])}"
     return f"`{name}` has {len(name)} characters, more than {longest}"
 
 
-def _python_place(tool: Declaration) -> Place:
+def _locate_name(tool: Declaration) -> Place:
     return tool.place_of("pythonName") if "pythonName" in tool.extension else tool.place / "name"
 
 
-def _at(resolved: ResolvedBundle, place: Place) -> str:
+def _format_place(resolved: ResolvedBundle, place: Place) -> str:
     span = resolved.bundle.documents[place.file].find_span(place)
     return f"{span.file}:{span.line}"

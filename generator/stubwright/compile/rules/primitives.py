@@ -23,7 +23,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def check_templates(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that servers can match a URI template of RFC 6570 (MCP 2025-11-25, Resources, Resource Templates)."""
+    """Check that the server can match URI templates (RFC 6570; MCP 2025-11-25, "Resource Templates")."""
     for template in resolved.primitives[vocabulary.TEMPLATES]:
         try:
             UriTemplate.parse(template.key)
@@ -33,19 +33,19 @@ def check_templates(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_uris(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a resource's URI is absolute (RFC 3986, section 4.3)."""
+    """Check that the URIs of resources are absolute (RFC 3986, section 4.3)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             uri, place = primitive.key, primitive.place / section.key
             if re.search(r"[\s\x00-\x1f\x7f]", uri):
-                yield Diagnostic("SW256", "the URI contains a blank", place, "write `%20` for a space")
+                yield Diagnostic("SW256", "the URI contains whitespace", place, "write `%20` for a space")
             elif not _URI.match(uri):
                 fix = f"write an absolute URI, such as `docs://{uri.lstrip('/') or 'readme'}`"
                 yield Diagnostic("SW256", f"`{uri}` has no scheme", place, fix)
 
 
 def check_contents(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a resource does not have both `file` and `text`."""
+    """Check that no resource has both `file` and `text`."""
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
             at = (resource.place / "stubwright" / "text").point_at_key()
@@ -53,7 +53,7 @@ def check_contents(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the arguments of a prompt have unique names."""
+    """Check that arguments of a prompt have unique names."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         seen: set[str] = set()
         for index, argument in enumerate(prompt.wire.get("arguments") or ()):
@@ -65,10 +65,10 @@ def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_completions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the arguments that `complete` names exist."""
-    known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
-    known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
-    for primitive, known in known_of:
+    """Check that `complete` only names existing arguments, and only references schemas with values."""
+    known_names = [(primitive, _list_variables(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
+    known_names += [(primitive, _list_arguments(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
+    for primitive, known in known_names:
         for name, place, offer in offers.find_references(primitive):
             if offers.resolves(resolved, place) and not offers.find_values(resolved, place):
                 message = f"`{offer['$ref']}` has no `enum` with strings, so `{name}` has no completions"
@@ -78,11 +78,11 @@ def check_completions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         for name in primitive.extension.get("complete") or {}:
             if known is not None and name not in known:
                 at = (primitive.place / "stubwright" / "complete" / name).point_at_key()
-                yield Diagnostic("SW258", f"`{primitive.name}` has no argument `{name}`", at, _fix(name, known))
+                yield Diagnostic("SW258", f"`{primitive.name}` has no argument `{name}`", at, _advise(name, known))
 
 
 def check_offered(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Yield a warning for each value that a prompt offers, but its argument's `enum` lacks."""
+    """Warn about completions of prompts that are not in the `enum` of their argument."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         complete = prompt.extension.get("complete") or {}
         references = {name: place for name, place, _ in offers.find_references(prompt)}
@@ -95,13 +95,13 @@ def check_offered(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             values = offers.find_values(resolved, at) if name in references else offer
             for index, value in enumerate(values):
                 if value not in known:
-                    message = f"`{name}` of `{prompt.name}` has no `{value}` in its `enum`, but it is offered"
+                    message = f"`{prompt.name}` offers `{value}`, which is not in the `enum` of `{name}`"
                     fix = did_you_mean(value, [each for each in known if isinstance(each, str)], "values")
                     yield Diagnostic("SW344", message, at / "$ref" if name in references else at / index, fix)
 
 
 def check_messages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a message has exactly one kind of content, and only uses the prompt's arguments."""
+    """Check that messages have exactly one kind of content, and only use arguments of their prompt."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         at = prompt.place / "stubwright"
         if prompt.extension.get("messages") == []:
@@ -118,23 +118,26 @@ def check_messages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             )
         for index, message in enumerate(prompt.extension.get("messages") or ()):
             place = prompt.place / "stubwright" / "messages" / index
-            given = [kind for kind in vocabulary.CONTENT if kind in message]
-            if len(given) != 1:
-                what = f"both {quote(given).replace(' or ', ' and ')}" if given else "no content"
-                yield Diagnostic("SW257", f"the message has {what}", place, f"write one of {quote(vocabulary.CONTENT)}")
-            for kind in given:
-                yield from _part(kind, message[kind], place / kind, prompt)
+            kinds = [kind for kind in vocabulary.CONTENT if kind in message]
+            if len(kinds) != 1:
+                yield Diagnostic(
+                    "SW257",
+                    f"the message has {_list_contents(kinds)}",
+                    place,
+                    f"write one of {quote(vocabulary.CONTENT)}",
+                )
+            for kind in kinds:
+                yield from _check_part(kind, message[kind], place / kind, prompt)
 
 
-def _part(kind: str, part: Json, place: Place, prompt: Declaration) -> Iterator[Diagnostic]:
+def _check_part(kind: str, part: Json, place: Place, prompt: Declaration) -> Iterator[Diagnostic]:
     if kind == "text":
-        yield from _filled(part, place, prompt)
+        yield from _check_placeholders(part, place, prompt)
         return
     sources = [key for key in ("text", "file", "data") if key in part]
     if len(sources) != 1:
-        what = f"both {quote(sources).replace(' or ', ' and ')}" if sources else "no content"
         known = ("text", "file", "data") if kind == "resource" else ("file", "data")
-        yield Diagnostic("SW257", f"the {kind} has {what}", place, f"write one of {quote(known)}")
+        yield Diagnostic("SW257", f"the {kind} has {_list_contents(sources)}", place, f"write one of {quote(known)}")
     if kind != "resource" and not str(part.get("mimeType", f"{kind}/")).startswith(f"{kind}/"):
         message = f"`{part['mimeType']}` is not the MIME type of {'an' if kind[0] in 'ai' else 'a'} {kind}"
         yield Diagnostic("SW257", message, place / "mimeType", f"write a type that starts with `{kind}/`")
@@ -143,42 +146,41 @@ def _part(kind: str, part: Json, place: Place, prompt: Declaration) -> Iterator[
         yield Diagnostic("SW257", f"the {kind} has no `mimeType`", place, f"add it, such as `mimeType: {example}`")
     if "data" in part:
         try:
-            binascii.a2b_base64(part["data"], strict_mode=True)  # the default skips other characters
+            binascii.a2b_base64(part["data"], strict_mode=True)  # by default, other characters are skipped
         except ValueError as error:
             yield Diagnostic(
                 "SW257", f"the data is not base64: {error}", place / "data", "write base64, or name a `file`"
             )
     for key in ("uri", "text"):
         if kind == "resource" and key in part:
-            yield from _filled(part[key], place / key, prompt)
+            yield from _check_placeholders(part[key], place / key, prompt)
 
 
-def _filled(text: str, place: Place, prompt: Declaration) -> Iterator[Diagnostic]:
-    known = _argument_names(prompt)
+def _list_contents(keys: list[str]) -> str:
+    return f"both {quote(keys).replace(' or ', ' and ')}" if keys else "no content"
+
+
+def _check_placeholders(text: str, place: Place, prompt: Declaration) -> Iterator[Diagnostic]:
+    known = _list_arguments(prompt)
     for name in dict.fromkeys(PLACEHOLDER.findall(text)):
         if name not in known:
-            yield Diagnostic("SW258", f"`{prompt.name}` has no argument `{name}`", place, _fix(name, known))
+            yield Diagnostic("SW258", f"`{prompt.name}` has no argument `{name}`", place, _advise(name, known))
 
 
-def _argument_names(prompt: Declaration) -> tuple[str, ...]:
-    """Return the names of a prompt's arguments."""
+def _list_arguments(prompt: Declaration) -> tuple[str, ...]:
     return tuple(argument["name"] for argument in prompt.wire.get("arguments") or ())
 
 
-def _variable_names(template: Declaration) -> tuple[str, ...] | None:
-    """Return the names of a template's variables; None if the template is broken."""
+def _list_variables(template: Declaration) -> tuple[str, ...] | None:
+    """Return the names of a template's variables, or None if the template is invalid."""
     try:
         return tuple(variable.name for variable in UriTemplate.parse(template.key).variables)
     except TemplateError:
         return None
 
 
-def _fix(name: str, known: tuple[str, ...]) -> str:
-    near = find_nearest(name, known)
-    if near:
+def _advise(name: str, known: tuple[str, ...]) -> str:
+    if near := find_nearest(name, known):
         return suggest(name, near)
-    return (
-        f"its arguments are {', '.join(f'`{name}`' for name in known)}"
-        if known
-        else "it has no arguments: add it to `arguments`"
-    )
+    listed = ", ".join(f"`{name}`" for name in known)
+    return f"its arguments are {listed}" if known else "it has no arguments: add it to `arguments`"

@@ -1,4 +1,4 @@
-"""Rules about references: they resolve, terminate, use one dialect, and can be bundled."""
+"""Rules about references: they must resolve, terminate, use one dialect, and allow bundling."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def check_resolved(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         for reference in outline.references:
             if isinstance(reference.target, BrokenReference):
                 broken = reference.target
-                yield Diagnostic(broken.code, broken.message, _at(outline, reference), broken.help)
+                yield Diagnostic(broken.code, broken.message, _locate(outline, reference), broken.help)
 
 
 def check_finite(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: infinite recursion)."""
+    """Check that no schema applies itself to its own instance, which never ends (JSON Schema 2020-12 Core, 9.4.1)."""
     for outline, loop in find_loops(resolved):
-        yield _loop(outline, loop)
+        yield _report_loop(outline, loop)
 
 
 def find_loops(resolved: ResolvedBundle) -> Iterator[tuple[Outline, list[Reference]]]:
-    """Yield the references by which a schema applies itself to its own instance, with the schema of the first."""
+    """Yield each cycle of references that applies a schema to its own instance, with the first reference's schema."""
     outlines = {outline.place: outline for outline in resolved.list_outlines()}
     applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
     for outline in outlines.values():
@@ -86,10 +86,10 @@ def check_one_dialect(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 if other.dialect != outline.dialect and isinstance(other.schema, dict):
                     yield Diagnostic(
                         "SW224",
-                        f"`{reference.target.key.name}` is a schema of {other.dialect.name}, but this is one of "
-                        f"{outline.dialect.name}",
-                        _at(outline, reference),
-                        f'write both in one dialect, with "$schema": "{outline.dialect.uri}" in each',
+                        f"`{reference.target.key.name}` is a schema of {other.dialect.name}, but this is a "
+                        f"schema of {outline.dialect.name}",
+                        _locate(outline, reference),
+                        f'write both in the same dialect, with "$schema": "{outline.dialect.uri}" in each',
                     )
         for pointer, schema in outline.find_having("$schema"):
             if pointer:
@@ -98,15 +98,15 @@ def check_one_dialect(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     yield Diagnostic(
                         "SW224",
                         f"part of a schema of {outline.dialect.name} cannot be in another dialect",
-                        _below(outline, pointer) / "$schema",
-                        "remove this `$schema`, and write this part in the dialect of the whole schema",
+                        outline.locate(pointer) / "$schema",
+                        "remove this `$schema`, and use the dialect of the root schema",
                     )
 
 
 def check_bundled(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that shared schemas can be bundled into the `$defs` of a tool's schema.
 
-    Below a nested `$id`, `#/…` is relative to that (JSON Schema 2020-12 Core, 8.2.1).
+    Below a nested `$id`, `#/…` is relative to the nested schema (JSON Schema 2020-12 Core, 8.2.1).
     """
     for outline in resolved.list_outlines():
         for reference in outline.references:
@@ -114,21 +114,21 @@ def check_bundled(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 keyword = name_id_keyword(outline.dialect)
                 yield Diagnostic(
                     "SW225",
-                    f"`{reference.text}` is below an `{keyword}`, from where bundled schemas cannot be found",
-                    _at(outline, reference),
+                    f"`{reference.text}` is below an `{keyword}`, which hides bundled schemas",
+                    _locate(outline, reference),
                     f"remove the `{keyword}`: it is never fetched",
                 )
             elif reference.keyword == "$recursiveRef" and _is_shared(outline) and not outline.identified:
                 yield Diagnostic(
                     "SW225",
                     "in a shared schema, `$recursiveRef` would refer to the schema that it is bundled into",
-                    _at(outline, reference),
+                    _locate(outline, reference),
                     'write "$ref": "#" instead, or give the shared schema an `$id`',
                 )
 
 
 def is_enclosed(resolved: ResolvedBundle, outline: Outline, reference: Reference) -> bool:
-    """Return whether a reference to a shared schema is below an `$id`, other than the root's in a tool's own schema."""
+    """Return whether an `$id` hides bundled schemas from a reference; the root `$id` of a tool's schema does not."""
     if not isinstance(reference.target, SharedSchema):
         return False
     itself = resolved.shared[reference.target.key].place == outline.place
@@ -142,7 +142,7 @@ def check_unique_anchors(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "SW226",
                 f"`{get_at(outline.schema, pointer)}` is used twice in the same schema",
-                _below(outline, pointer),
+                outline.locate(pointer),
                 "rename one",
             )
     if not any(outline.anchors for outline in resolved.shared.values()):
@@ -159,7 +159,7 @@ def check_unique_anchors(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                         "SW226",
                         f"the anchor `{name}` would appear twice when the shared schema "
                         f"`{outline.place.pointer[-1]}` is bundled",
-                        _below(outline, outline.anchors[base, name]),
+                        outline.locate(outline.anchors[base, name]),
                         "rename the anchor",
                     )
 
@@ -168,7 +168,7 @@ def _is_shared(outline: Outline) -> bool:
     return outline.place.pointer[0] == "schemas"
 
 
-def _loop(outline: Outline, loop: list[Reference]) -> Diagnostic:
+def _report_loop(outline: Outline, loop: list[Reference]) -> Diagnostic:
     reference = loop[0]
     if len(loop) == 1 and reference.keyword == "$ref":
         message = f"`{reference.text}` refers directly to itself"
@@ -177,14 +177,10 @@ def _loop(outline: Outline, loop: list[Reference]) -> Diagnostic:
     return Diagnostic(
         "SW223",
         message,
-        _at(outline, reference),
-        "refer to a schema from within itself only below a property or an item: otherwise validation never ends",
+        _locate(outline, reference),
+        "only refer to an enclosing schema below a property or an item: otherwise validation never ends",
     )
 
 
-def _at(outline: Outline, reference: Reference) -> Place:
-    return _below(outline, (*reference.pointer, reference.keyword))
-
-
-def _below(outline: Outline, pointer: Pointer) -> Place:
-    return Place(outline.place.file, (*outline.place.pointer, *pointer))
+def _locate(outline: Outline, reference: Reference) -> Place:
+    return outline.locate((*reference.pointer, reference.keyword))

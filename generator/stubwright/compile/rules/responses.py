@@ -1,10 +1,10 @@
-"""Rules about responses of HTTP calls: their parts, their headers, and their pages."""
+"""Rules about responses of HTTP calls: selected parts, headers and pages."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from stubwright.compile.rules.http import find_argument_names, list_bound
+from stubwright.compile.rules.http import find_argument_names, list_calls
 from stubwright.diagnostics import Diagnostic
 from stubwright.diagnostics.suggestions import find_nearest, quote, suggest
 from stubwright.http import TOKEN
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _PARTS: Final = ("items", "next", "more", "total")
-_NEEDED: Final = {"cursor": ("argument", "next"), "link": (), "offset": ("argument",), "number": ("argument",)}
+_REQUIRED_KEYS: Final = {"cursor": ("argument", "next"), "link": (), "offset": ("argument",), "number": ("argument",)}
 """The required keys of each kind of pagination."""
 
 
 def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a pointer into a response refers to a possible part."""
-    for tool, http in list_bound(resolved):
-        given: list[tuple[Place, str]] = [
+    """Check that pointers into responses can resolve."""
+    for tool, http in list_calls(resolved):
+        pointers: list[tuple[Place, str]] = [
             (tool.place_of("http", "select") / index, pointer) for index, pointer in enumerate(http.get("select") or ())
         ]
         page = http.get("page") or {}
-        given += [(tool.place_of("http", "page", key), page[key]) for key in _PARTS if key in page]
+        pointers += [(tool.place_of("http", "page", key), page[key]) for key in _PARTS if key in page]
         outline = dict(resolved.list_schemas(tool)).get("outputSchema")
-        if not given or outline is None:
+        if not pointers or outline is None:
             continue
-        making = SchemaSelector(resolved.bundle_schema(outline).wire)
-        for place, pointer in given:
-            yield from _led(making, tool, place, pointer)
+        selector = SchemaSelector(resolved.bundle_schema(outline).wire)
+        for place, pointer in pointers:
+            yield from _check_pointer(selector, tool, place, pointer)
 
 
-def _led(making: SchemaSelector, tool: Declaration, place: Place, pointer: str) -> Iterator[Diagnostic]:
-    schemas: Sequence[Json] = [making.root]
+def _check_pointer(selector: SchemaSelector, tool: Declaration, place: Place, pointer: str) -> Iterator[Diagnostic]:
+    schemas: Sequence[Json] = [selector.root]
     reached = ""
     for step, text in zip(parse_steps(pointer), pointer.split("/")[1:], strict=True):
-        following = making.follow(schemas, step)
+        following = selector.follow(schemas, step)
         if following is None:
             return
         reached += f"/{text}"
         if not following:
-            known = [] if step is None else making.list_known(schemas)
+            known = [] if step is None else selector.list_known(schemas)
             near = None if step is None else find_nearest(step, known)
             others = f"it can have {quote(known[:8])}" if known else "remove this step"
             fix = suggest(step, near) if step and near else others
@@ -60,47 +60,47 @@ def _led(making: SchemaSelector, tool: Declaration, place: Place, pointer: str) 
 
 
 def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a header of a response has a valid name."""
-    for tool, http in list_bound(resolved):
+    """Check that response headers have valid names."""
+    for tool, http in list_calls(resolved):
         for name, spec in (http.get("responseHeaders") or {}).items():
             header = spec if isinstance(spec, str) else spec["name"]
             if not TOKEN.fullmatch(header):
                 place = tool.place_of("http", "responseHeaders", name)
                 yield Diagnostic(
                     "SW265",
-                    f"`{header}` is not the name of a header",
+                    f"`{header}` is not a valid header name",
                     place if isinstance(spec, str) else place / "name",
                     "use letters, digits and `-` (RFC 9110, section 5.6.2)",
                 )
 
 
 def check_large(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a result that may be sent in part does not promise a structure."""
+    """Check that a result that may be truncated does not promise a structure."""
     apis = {api.name: api.settings for api in resolved.apis}
-    for tool, http in list_bound(resolved):
+    for tool, http in list_calls(resolved):
         output = http.get("output", apis.get(http.get("api", ""), {}).get("output", "strict"))
         has_schema = "outputSchema" in tool.wire or not {"page", "responseHeaders"}.isdisjoint(http)
         if "large" in http and output == "strict" and has_schema:
             yield Diagnostic(
                 "SW264",
-                f"part of a result of `{tool.name}` cannot fit its `outputSchema`",
+                f"a partial result of `{tool.name}` does not match its `outputSchema`",
                 tool.place_of("http", "large").point_at_key(),
                 "add `output: lenient`, or remove `large`",
             )
 
 
 def check_pages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that pages can be followed: an argument is the position of a page, and `select` includes the items."""
-    for tool, http in list_bound(resolved):
+    """Check that `page` is complete, and that `select` includes the items."""
+    for tool, http in list_calls(resolved):
         if "page" in http:
-            for key, message, fix in _wrong(http, find_argument_names(resolved, tool)):
+            for key, message, fix in _find_page_problems(http, find_argument_names(resolved, tool)):
                 place = tool.place_of("http", "page", *([key] if key in http["page"] else []))
                 yield Diagnostic("SW267", message, place if key in http["page"] else place.point_at_key(), fix)
 
 
-def _wrong(http: Mapping[str, Json], known: set[str]) -> Iterator[tuple[str, str, str]]:
+def _find_page_problems(http: Mapping[str, Json], known: set[str]) -> Iterator[tuple[str, str, str]]:
     page: Mapping[str, Json] = http["page"]
-    for key in _NEEDED[page["by"]]:
+    for key in _REQUIRED_KEYS[page["by"]]:
         if key not in page:
             yield key, f"pages by {page['by']} need `{key}`", f"add `{key}`"
     for key in ("argument", "limit"):
@@ -109,7 +109,7 @@ def _wrong(http: Mapping[str, Json], known: set[str]) -> Iterator[tuple[str, str
             fix = suggest(page[key], near) if near else "add it to the `properties` of its `inputSchema`"
             yield key, f"the tool has no argument `{page[key]}`", fix
     if vocabulary.CURSOR in known and page.get("argument") != vocabulary.CURSOR:
-        fix = "set it as `argument`, or rename it"
+        fix = "name it in `argument`, or rename it"
         yield "argument", f"the tool already has an argument `{vocabulary.CURSOR}`, which pages need", fix
     if "*" in page.get("items", "").split("/"):
         yield "items", "the items must be in one list", "remove `*`"

@@ -1,4 +1,4 @@
-"""Rules about fields that are newer than the oldest supported revision (`protocol.min`)."""
+"""Rules about fields that the oldest supported revision (`protocol.min`) does not have."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
     from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
 
-_UNSEEN: Final = "remove it, or raise `protocol.min`: clients of older revisions do not see it"
+_NOT_RECEIVED: Final = "remove it, or raise `protocol.min`: clients of older revisions do not receive it"
 _ONLY_TEXT: Final = (
-    "put the value into a property of an object, or raise `protocol.min`: clients of older revisions only get "
-    "the result's JSON as text, without the schema and `structuredContent`"
+    "put the value into a property of an object, or raise `protocol.min`: clients of older revisions only "
+    "receive the result as JSON text, without the schema and `structuredContent`"
 )
 
 
 def check_age(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that fields of newer revisions have a `protocol.min`."""
+    """Warn about fields that are newer than `protocol.min`."""
     oldest = (resolved.entry.get("protocol") or {}).get("min")
     if not isinstance(oldest, str):
         return
-    for place, what, revision in _newer(resolved):
+    for place, subject, revision in _list_dated(resolved):
         if revision > oldest:
             yield Diagnostic(
                 "SW340",
-                f"{what} is new in revision {revision}, but this manifest also supports {oldest}",
+                f"{subject} is new in revision {revision}, but this manifest also supports {oldest}",
                 place,
                 (
                     _ONLY_TEXT
-                    if revision == revisions.find_revision("any_output") and "outputSchema" in what
-                    else _UNSEEN
+                    if revision == revisions.find_revision("any_output") and "outputSchema" in subject
+                    else _NOT_RECEIVED
                 ),
             )
 
 
-def _newer(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, str]]:
+def _list_dated(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, str]]:
     bundle = resolved.bundle
-    yield from _fields(Place(bundle.entry, ("server",)), resolved.entry["server"], "server")
+    yield from _list_fields(Place(bundle.entry, ("server",)), resolved.entry["server"], "server")
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
         for section in vocabulary.SECTIONS:
             for place, entry in list_entries(bundle, path, section):
-                yield from _fields(place, entry, section.name)
+                yield from _list_fields(place, entry, section.name)
     for tool in resolved.tools:
         for field, outline in resolved.list_schemas(tool):
             sent = shape.shape(field, resolved.bundle_schema(outline).wire, tool.extension.get("http") or {})
@@ -61,11 +61,11 @@ def _newer(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, str]]:
                 )
             for pointer, schema in outline.schemas.items():
                 if isinstance(schema, dict) and vocabulary.HEADER in schema:
-                    at = Place(outline.place.file, (*outline.place.pointer, *pointer, vocabulary.HEADER))
+                    at = outline.locate(pointer) / vocabulary.HEADER
                     yield at.point_at_key(), f"`{vocabulary.HEADER}`", revisions.find_revision("parameter_headers")
 
 
-def _fields(place: Place, entry: Mapping[str, Json], section: str) -> Iterator[tuple[Place, str, str]]:
+def _list_fields(place: Place, entry: Mapping[str, Json], section: str) -> Iterator[tuple[Place, str, str]]:
     for field, revision in revisions.SINCE[section].items():
         if field in entry:
             yield (place / field).point_at_key(), f"`{field}`", revision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.compile.rules.http import list_bound
+from stubwright.compile.rules.http import list_calls
 from stubwright.diagnostics import Diagnostic
 from stubwright_runtime.http.requests import is_exchange
 
@@ -18,14 +18,14 @@ _FIX = "add `execution: {taskSupport: optional}`, or `required`, next to its `in
 
 
 def check_possible(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that only tools that run as tasks have `task`."""
+    """Check that tools with `task` run as tasks."""
     for tool in resolved.tools:
         if "task" in tool.extension and not _runs_as_task(tool.wire):
             yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").point_at_key(), _FIX)
 
 
 def check_asked_before(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a question before a task is a form, of a tool that runs as a task: only the handler knows a URL."""
+    """Check that questions before a task belong to a task, and are forms: only the handler provides a URL."""
     tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
     tools = {tool.place for tool in resolved.tools}
     for declared in resolved.declared:
@@ -35,20 +35,22 @@ def check_asked_before(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             at = declared.place_of("ask", name, "before")
             if declared.place not in tasks:
                 fix = _FIX if declared.place in tools else "remove it: only tools run as tasks"
-                yield Diagnostic("SW259", f"`{name}` is asked before a task, but there is no task", at, fix)
+                yield Diagnostic(
+                    "SW259", f"`{name}` is asked before a task, but `{declared.name}` never runs as one", at, fix
+                )
             elif question.get("mode") == "url":
                 fix = "remove it: the handler, which provides the URL, runs in the task"
-                yield Diagnostic("SW259", f"`{name}` opens a URL, which is not known before the task", at, fix)
+                yield Diagnostic("SW259", f"`{name}` opens a URL, which does not exist before the task", at, fix)
 
 
 def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no task needs the token of its caller, which is not stored with it.
+    """Check that no task exchanges the token of its caller, which is not stored.
 
-    Without `auth` only local users call, whose tokens are in variables; SW336 reports the other consequences.
+    Without `auth`, only local users call, whose tokens are in environment variables; SW336 reports the rest.
     """
     schemes = {api.name: api.settings.get("auth") or {} for api in resolved.apis}
     defaults = {api.name: api.settings.get("security") or [] for api in resolved.apis}
-    for tool, http in list_bound(resolved):
+    for tool, http in list_calls(resolved):
         api = http.get("api", "")
         exchanged = {name for name, scheme in schemes.get(api, {}).items() if is_exchange(scheme)}
         security = http.get("security", defaults.get(api, []))
@@ -57,19 +59,19 @@ def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 "SW259",
                 f"`{tool.name}` exchanges its caller's token, which a task does not have",
                 tool.place / "execution" / "taskSupport",
-                "write `forbidden`, or call the API with another flow, such as `clientCredentials`",
+                "write `forbidden`, or use another flow, such as `clientCredentials`",
             )
 
 
 def _always_needs(schemes: Container[str], security: Sequence[Sequence[str]]) -> bool:
-    """Return whether each combination of schemes that a server may choose includes one of `schemes`.
+    """Return whether every alternative that the server may choose includes one of `schemes`.
 
-    A server chooses the first combination whose variables are set; an exchange has no variables.
+    The server chooses the first alternative whose variables are set; an exchange has no variables.
     """
-    for way in security:
-        if not any(scheme in schemes for scheme in way):
+    for alternative in security:
+        if not any(scheme in schemes for scheme in alternative):
             return False
-        if all(scheme in schemes for scheme in way):
+        if all(scheme in schemes for scheme in alternative):
             return True
     return bool(security)
 

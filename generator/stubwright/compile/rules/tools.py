@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from stubwright.compile.apis import list_patched
+from stubwright.compile.apis import list_patches
 from stubwright.compile.resolve import LOOSE, find_argument_names, list_entries, list_overlays, resolve_use
 from stubwright.compile.rules import lint
 from stubwright.diagnostics import Diagnostic, Place
@@ -23,7 +23,7 @@ _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
 def check_overlays(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the APIs and tools of overlays exist, with the prefixes that the tools have at that point."""
+    """Check that overlays name existing tools, with the prefixes of their file, and existing APIs."""
     for fragment, place, _ in list_overlays(resolved.bundle):
         name = str(place.pointer[-1])
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
@@ -31,7 +31,7 @@ def check_overlays(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             fix = did_you_mean(name, names, "tools")
             yield Diagnostic("SW250", f"there is no tool `{name}` to overlay", place.point_at_key(), fix)
     known = [api.name for api in resolved.apis]
-    for place, name, _ in list_patched(resolved.bundle):
+    for place, name, _ in list_patches(resolved.bundle):
         if name not in known:
             fix = did_you_mean(name, known, "APIs")
             yield Diagnostic("SW250", f"there is no API `{name}` to overlay", place.point_at_key(), fix)
@@ -56,18 +56,18 @@ def check_deprecations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 _INDIRECT = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf")
-"""Keywords that let other schemas decide which properties an object may have."""
+"""Keywords that let other schemas restrict the properties of an object."""
 
 
 def check_paginated(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a tool can return pages: its result has the items, and `cursor` and `nextCursor` are free."""
+    """Check that a paginated tool has a list of items, and that `cursor` and `nextCursor` are unused."""
     for tool in resolved.tools:
         if "paginate" in tool.extension:
-            for place, message, fix in _unpaginated(tool):
+            for place, message, fix in _find_page_problems(tool):
                 yield Diagnostic("SW273", message, place, fix)
 
 
-def _unpaginated(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
+def _find_page_problems(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
     paginate, at = tool.extension["paginate"], tool.place_of("paginate")
     if "http" in tool.extension:
         fix = "write `page` under `http`, which describes the API's pages"
@@ -75,14 +75,14 @@ def _unpaginated(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
         return
     if not isinstance(tool.wire.get("outputSchema"), dict):
         fix = f"add an `outputSchema` with the array `{paginate['items']}`"
-        yield at.point_at_key(), f"`{tool.name}` returns pages, but has no `outputSchema` that describes a page", fix
+        yield at.point_at_key(), f"`{tool.name}` returns pages, but has no `outputSchema` for a page", fix
         return
     for field, added in (("inputSchema", vocabulary.CURSOR), ("outputSchema", vocabulary.NEXT_CURSOR)):
         schema: Mapping[str, Json] = tool.wire[field]
         properties: Mapping[str, Json] = schema.get("properties") or {}
         indirect = next((keyword for keyword in _INDIRECT if keyword in schema), None)
         if indirect is not None:
-            message = f"`paginate` adds `{added}` to the `{field}`, which `{indirect}` may refuse"
+            message = f"`paginate` adds `{added}` to the `{field}`, which `{indirect}` may forbid"
             yield tool.place / field / indirect, message, "write all `properties` in the schema itself"
         elif added in properties:
             fix = "rename it, or remove it: the server adds it"
@@ -96,14 +96,14 @@ def _unpaginated(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
 
 
 def _is_array(schema: Json) -> bool:
-    """Return whether a schema describes arrays with the same schema for all items."""
+    """Return whether a schema describes arrays with one schema for all items."""
     if not isinstance(schema, dict) or schema.get("type") != "array":
         return False
     return "prefixItems" not in schema and not isinstance(schema.get("items"), list)
 
 
 def check_redactions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `policy.redact` names arguments of the tool: a misspelt one would be logged."""
+    """Check that `policy.redact` names arguments of the tool: misspelt ones would be logged."""
     for tool in resolved.tools:
         own = (tool.extension.get("policy") or {}).get("redact") or ()
         outline = resolved.outlines[tool.place / "inputSchema"]
@@ -120,19 +120,19 @@ def check_redactions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_confirmations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the message of a confirmation names arguments of its tool, in matching braces."""
-    everybodys = resolved.entry.get("policy") or {}
-    if (text := _message(everybodys)) is not None:
-        yield from _unclosed(text, Place(resolved.bundle.entry, ("policy", "confirm", "message")))
+    """Check that the messages of confirmations name arguments of their tool, in matching braces."""
+    server_policy = resolved.entry.get("policy") or {}
+    if (text := _get_message(server_policy)) is not None:
+        yield from _check_braces(text, Place(resolved.bundle.entry, ("policy", "confirm", "message")))
     for tool in resolved.tools:
         own = tool.extension.get("policy") or {}
         at = tool.place_of("policy", "confirm", "message")
         if "confirm" not in own:
-            own, at = everybodys, Place(resolved.bundle.entry, ("policy", "confirm", "message"))
-        if (text := _message(own)) is None:
+            own, at = server_policy, Place(resolved.bundle.entry, ("policy", "confirm", "message"))
+        if (text := _get_message(own)) is None:
             continue
-        if own is not everybodys:
-            yield from _unclosed(text, at)
+        if own is not server_policy:
+            yield from _check_braces(text, at)
         outline = resolved.outlines[tool.place / "inputSchema"]
         known = find_argument_names(resolved.bundle_schema(outline).wire, outline.dialect)
         for name in dict.fromkeys(match[1] for match in BRACES.finditer(text) if match[1] is not None):
@@ -149,7 +149,7 @@ def check_confirmations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_once(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the key of `policy.once` names arguments of its tool, and that the tool does not run as a task."""
+    """Check that the key of `policy.once` names arguments of the tool, and that the tool does not run as a task."""
     for tool in resolved.tools:
         once = (tool.extension.get("policy") or {}).get("once")
         if once is None:
@@ -176,15 +176,15 @@ def check_once(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 _ONCE_KEYS: Final = ("all", "request")
-"""The keys of `once` that are not arguments."""
+"""Values of `once.key` other than a list of arguments."""
 
 
-def _message(policy: Mapping[str, Json]) -> str | None:
+def _get_message(policy: Mapping[str, Json]) -> str | None:
     confirm = policy.get("confirm")
     return confirm.get("message") if isinstance(confirm, dict) else None
 
 
-def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
+def _check_braces(text: str, at: Place) -> Iterator[Diagnostic]:
     for match in BRACES.finditer(text):
         if match[0] in ("{", "}"):
             message = f"the `{match[0]}` at character {match.start() + 1} of the message is unmatched"
@@ -194,7 +194,7 @@ def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
 
 
 def check_public_cache(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
+    """Check that lists that depend on the caller's scopes are not cached publicly (MCP 2026-07-28, "Caching")."""
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
         return
@@ -220,7 +220,7 @@ def check_public_cache(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_described(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a tool has a description: models choose tools by it."""
+    """Check that tools have descriptions, since models choose tools by them."""
     for tool in resolved.tools:
         text = tool.wire.get("description")
         if not (isinstance(text, str) and text.strip()):
@@ -240,20 +240,20 @@ def check_inlined(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         for field, outline in resolved.list_schemas(tool):
             result = resolved.inline(outline)
             if result.kept is not None:
-                message = f"the `{field}` of `{tool.name}` keeps references: {result.kept}"
+                message = f"the `{field}` of `{tool.name}` still has references: {result.kept}"
                 yield Diagnostic("SW341", message, (tool.place / field).point_at_key(), result.help)
 
 
 _DESTROYING: Final = re.compile(r"(?i:delete|destroy|erase|purge|wipe|uninstall)(?![a-z])")
-"""The beginnings of names of tools that destroy data."""
+"""The beginning of a name for a tool that destroys data."""
 
-_UNASKED: Final = "clients run such tools unasked"
+_UNASKED: Final = "clients run such tools without asking"
 _CHANGING: Final = ("PUT", "PATCH", "DELETE")
-"""Methods that only change something; a POST may be a search (RFC 9110, 9.3)."""
+"""Methods that always write; a POST may be a search (RFC 9110, section 9.3)."""
 
 
 def check_hints(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check hints against each other and against the rest of a tool (MCP 2025-03-26, ToolAnnotations)."""
+    """Check that hints do not contradict each other or the rest of the tool (MCP 2025-03-26, `ToolAnnotations`)."""
     for tool in resolved.tools:
         hints = tool.wire.get("annotations")
         if not isinstance(hints, dict):
@@ -264,40 +264,42 @@ def check_hints(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 message = f"`{tool.name}` is declared both read-only and destructive"
                 fix = "remove `destructiveHint` if it only reads, otherwise `readOnlyHint`"
                 yield Diagnostic("SW330", message, place / "destructiveHint", f"{fix}: {_UNASKED}")
-            elif (why := _find_change(tool)) is not None:
-                message = f"`{tool.name}` is declared read-only, and {why}"
+            elif (reason := _find_change(tool)) is not None:
+                message = f"`{tool.name}` is declared read-only, but {reason}"
                 fix = "remove `readOnlyHint` if it changes anything"
                 yield Diagnostic("SW330", message, place / "readOnlyHint", f"{fix}: {_UNASKED}")
-        elif hints.get("destructiveHint") is False and (why := _find_destruction(tool)) is not None:
-            message = f"`{tool.name}` is declared not to destroy anything, and {why}"
-            fix = "set `destructiveHint: true` if it does: clients ask before they run such tools"
+        elif hints.get("destructiveHint") is False and (reason := _find_destruction(tool)) is not None:
+            message = f"`{tool.name}` is declared non-destructive, but {reason}"
+            fix = "set `destructiveHint: true` if it destroys data: clients ask before they run such tools"
             yield Diagnostic("SW330", message, place / "destructiveHint", fix)
 
 
 def check_repeatable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that writing tools declare the effect of a repeated call; all of them share one warning."""
-    if "server" not in (resolved.entry.get("emit") or ("server",)):
+    """Check that writing tools declare the effect of repeated calls, with one warning for all tools."""
+    if not resolved.serves:
         return
-    unsure = [Diagnostic("SW350", f"`{tool.name}`", tool.place, "") for tool in resolved.tools if _is_unsure(tool)]
+    unsure = [
+        Diagnostic("SW350", f"`{tool.name}`", tool.place, "") for tool in resolved.tools if _lacks_idempotency(tool)
+    ]
     kept = lint.suppress(resolved, unsure)
     if kept:
-        more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
-        names = ", ".join(diagnostic.message for diagnostic in kept[:_NAMED])
+        more = f" and {len(kept) - _MAX_NAMED:,} more" if len(kept) > _MAX_NAMED else ""
+        names = ", ".join(diagnostic.message for diagnostic in kept[:_MAX_NAMED])
         yield Diagnostic(
             "SW350",
             f"the effect of repeated calls is not declared for {names}{more}",
             kept[0].at,
             "write `stubwright: {policy: {once: {key: request}}}` to run repeated calls once, or add `idempotentHint` "
-            "to `annotations`: `true` if a repeated call changes nothing more, otherwise `false`",
+            "to `annotations`: `true` if a repeated call has no further effect, otherwise `false`",
         )
 
 
-_NAMED: Final = 5
-"""The number of tools that a message names."""
+_MAX_NAMED: Final = 5
+"""The maximum number of tools that a message names."""
 
 
-def _is_unsure(tool: Declaration) -> bool:
-    """Return whether a tool writes, and does not declare the effect of a repeated call."""
+def _lacks_idempotency(tool: Declaration) -> bool:
+    """Return whether a tool writes without declaring the effect of repeated calls."""
     hints = tool.wire.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
     if hints.get("readOnlyHint") is True or "idempotentHint" in hints:
@@ -309,28 +311,28 @@ def _is_unsure(tool: Declaration) -> bool:
 
 
 def _get_method(tool: Declaration) -> str:
-    """Return the HTTP method of a tool, or an empty string."""
+    """Return the HTTP method of a tool, or an empty string for handlers."""
     return str((tool.extension.get("http") or {}).get("method", "")).upper()
 
 
 def _find_change(tool: Declaration) -> str | None:
-    """Return the evidence that a tool changes something, if any."""
+    """Return evidence that a tool writes, if any."""
     method = _get_method(tool)
     if method in _CHANGING:
         return f"is a {method}"
     if (tool.extension.get("policy") or {}).get("confirm"):
         return "asks for confirmation before it runs"
-    return "its name suggests that it destroys something" if _DESTROYING.match(tool.name) else None
+    return "its name suggests that it destroys data" if _DESTROYING.match(tool.name) else None
 
 
 def _find_destruction(tool: Declaration) -> str | None:
     if _get_method(tool) == "DELETE":
         return "is a DELETE"
-    return "its name suggests that it does" if _DESTROYING.match(tool.name) else None
+    return "its name suggests that it destroys data" if _DESTROYING.match(tool.name) else None
 
 
 def check_web_resources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that clients can fetch `https://` resources themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
+    """Warn about `https://` resources, which clients should fetch themselves (MCP 2025-11-25, "Common URI Schemes")."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             if primitive.key.lower().startswith("https://"):
@@ -343,7 +345,7 @@ def check_web_resources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_icons(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that icons are web or `data:` addresses; clients MUST refuse `javascript:` (MCP 2025-11-25, Icons)."""
+    """Check that icons have `https:` or `data:` URIs; clients must reject others (MCP 2025-11-25, "Icons")."""
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):

@@ -1,1 +1,1 @@
-"""Agent skills that a server offers to hosts (SEP-2640): read, checked, and turned into resources."""
+"""Agent skills that a server offers to hosts (SEP-2640)."""

@@ -1,7 +1,4 @@
-"""Checks skills: their frontmatter matches their folders, and hosts accept them.
-
-SEP-2640 uses the format of Agent Skills (https://agentskills.io/specification).
-"""
+"""Checks the format of skills (SEP-2640; Agent Skills, https://agentskills.io/specification)."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _RESERVED: Final = "io.modelcontextprotocol/"
 
 _CODE: Final = re.compile(r"^(`{3,}+|~{3,}+).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LONGEST: Final = 256 * 1024
-"""The maximum length of a `SKILL.md` whose links are checked; the search is not linear."""
+"""The maximum length of a `SKILL.md` with checked links, since the search is not linear."""
 
 _LINK: Final = re.compile(r"(?<!\\)\]\(\s*<?(?P<target>[^\s()<>]+)")
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
@@ -43,27 +40,27 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     by_name: dict[str, Skill] = {}
     for skill in resolved.bundle.skills:
         if by_name.setdefault(skill.document.path, skill) is not skill:
-            message = f"another entry of `skills` has `{skill.document.path}` already"
+            message = f"`{skill.document.path}` is already in another entry of `skills`"
             yield Diagnostic("SW210", message, skill.place, "remove one of the entries")
             continue
-        yield from _frontmatter(skill)
-        yield from _links(skill)
+        yield from _check_frontmatter(skill)
+        yield from _check_links(skill)
         if (other := uris.setdefault(skill.uri, skill)) is not skill:
             message = f"`{skill.document.path}` and `{other.document.path}` are both `{skill.uri}`"
             yield Diagnostic("SW210", message, skill.place, "rename one of the folders, and its `name`")
         elif (other := names.setdefault(skill.name, skill)) is not skill:
-            message = f"`{other.document.path}` is called `{skill.name}` too, so people cannot tell the skills apart"
+            message = f"`{other.document.path}` is also called `{skill.name}`, so users cannot tell the skills apart"
             place = Place(skill.document.path, ("name",))
             yield Diagnostic("SW348", message, place, "rename one of the folders, and its `name`")
     served = {uri for skill in resolved.bundle.skills for uri in skill.uris}
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.key in served:
-            message = f"the resource `{resource.key}` is a file of a skill already"
+            message = f"the resource `{resource.key}` is already a file of a skill"
             yield Diagnostic("SW210", message, resource.place / "uri", "remove the resource")
 
 
-def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
-    """Yield the faults in the fields of one skill (Agent Skills, "Frontmatter")."""
+def _check_frontmatter(skill: Skill) -> Iterator[Diagnostic]:
+    """Check the frontmatter of a skill (Agent Skills, "Frontmatter")."""
     fields: Mapping[str, Json] = skill.document.value
     place = Place(skill.document.path)
     for key in _REQUIRED:
@@ -74,7 +71,7 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
         if not isinstance(value, str):
             yield Diagnostic("SW276", f"`{key}` is not a string", place / key, ADD_QUOTES)
         elif key in fields and not value.strip():
-            fix = "write a text" if key in _REQUIRED else "write a text, or remove it"
+            fix = "write some text" if key in _REQUIRED else "write some text, or remove it"
             yield Diagnostic("SW276", f"`{key}` is empty", place / key, fix)
         elif len(value) > _MOST.get(key, len(value)):
             message = f"`{key}` has {len(value):,} characters, and at most {_MOST[key]:,} are allowed"
@@ -93,25 +90,25 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
                 at = (place / "metadata" / key).point_at_key()
                 yield Diagnostic("SW276", f"`{key}` is reserved for MCP", at, "use your own prefix")
     if isinstance(name := fields.get("name"), str) and name.strip():
-        yield from _name(name, posixpath.basename(skill.path), place / "name")
+        yield from _check_name(name, posixpath.basename(skill.path), place / "name")
 
 
-def _name(name: str, folder: str, place: Place) -> Iterator[Diagnostic]:
+def _check_name(name: str, folder: str, place: Place) -> Iterator[Diagnostic]:
     if not _NAME.fullmatch(name):
-        message = f"`{name}` is not the name of a skill"
+        message = f"`{name}` is not a valid name of a skill"
         yield Diagnostic("SW276", message, place, "use lower-case letters, digits, and single hyphens between them")
     elif name != folder:
-        message = f"the skill is called `{name}`, and its folder `{folder}`"
+        message = f"the skill is called `{name}`, but its folder `{folder}`"
         yield Diagnostic("SW276", message, place, "rename the folder or the skill: hosts find it by its folder")
 
 
-def _links(skill: Skill) -> Iterator[Diagnostic]:
-    """Warn about links in `SKILL.md` to files that the skill lacks; models follow them."""
+def _check_links(skill: Skill) -> Iterator[Diagnostic]:
+    """Warn about links in `SKILL.md` to missing files, since models follow them."""
     text = skill.document.text
     if len(text) > _LONGEST:
         return
     body = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
-    known = {*skill.files, *(step for path in skill.files for step in _above(path))}
+    known = {*skill.files, *(step for path in skill.files for step in _list_parents(path))}
     for link in _LINK.finditer(body, len(folders.split(text))):
         target = unquote(link["target"].partition("#")[0].partition("?")[0])
         if _ELSEWHERE.match(link["target"]) or not target or posixpath.normpath(target) in known:
@@ -123,8 +120,8 @@ def _links(skill: Skill) -> Iterator[Diagnostic]:
         )
 
 
-def _above(path: str) -> Iterator[str]:
-    """Yield the folders that a file is in, `.` included."""
+def _list_parents(path: str) -> Iterator[str]:
+    """Yield the parent folders of a file, including `.`."""
     while path:
         path = posixpath.dirname(path)
         yield path or "."

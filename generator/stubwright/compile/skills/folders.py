@@ -1,7 +1,4 @@
-"""Assigns files to skills by their folders, and finds the frontmatter of a `SKILL.md`.
-
-Paths and texts are passed in; the disk is not read.
-"""
+"""Groups files by skill, and parses the frontmatter of `SKILL.md`, without access to the disk."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 """The maximum size of a skill that every host accepts (SEP-2640, "Limits")."""
 
 FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on its own line"
-"""The advice for a file without frontmatter."""
+"""Advice for a file without frontmatter."""
 
-# Only `\n` separates lines: two ways to match a line's end took exponential time in texts with CRLF.
+# Only `\n` separates lines: alternatives for line endings took exponential time in texts with CRLF.
 _FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?(?=---[ \t]*\r?(?:\n|\Z))")
-_LEFT_OUT: Final = "__pycache__"
+_IGNORED: Final = "__pycache__"
 
 
 def group(folder: str, listed: Iterable[str]) -> Mapping[str, list[str]]:
@@ -48,17 +45,17 @@ def group(folder: str, listed: Iterable[str]) -> Mapping[str, list[str]]:
 
 
 def _is_visible(path: str) -> bool:
-    return not any(step.startswith(".") or step == _LEFT_OUT for step in path.split("/"))
+    return not any(step.startswith(".") or step == _IGNORED for step in path.split("/"))
 
 
 def split(text: str) -> str:
-    """Return a `SKILL.md` up to the line that ends its frontmatter, or an empty string."""
+    """Return the text of a `SKILL.md` before the end of its frontmatter, or an empty string."""
     match = _FRONTMATTER.match(text)
     return match[0] if match else ""
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Return the frontmatter of a `SKILL.md`, and its problems, with positions in the whole text."""
+    """Parse the frontmatter of a `SKILL.md`: return its value, and problems with positions in the whole text."""
     start = split(text)
     if not start:
         return None, [Problem("SW276", "the skill has no frontmatter", 0, min(len(text), 3), FIX)]

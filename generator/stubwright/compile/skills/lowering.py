@@ -1,4 +1,4 @@
-"""Lowers skills: each file to a resource, and each skill to an entry with the digests of its files."""
+"""Lowers skills to entries of `skills/list`, and their files to resources."""
 
 from __future__ import annotations
 
@@ -70,20 +70,20 @@ def lower_resources(skills: Sequence[Skill]) -> Iterator[ir.Json]:
             uri = skill.make_uri(path)
             if uri not in seen:  # files of a nested skill belong to both
                 seen.add(uri)
-                yield _resource(uri, file, described.get(uri))
+                yield _make_resource(uri, file, described.get(uri))
 
 
-def _resource(uri: str, file: File, skill: Skill | None) -> ir.Json:
-    """Return one resource; a `SKILL.md` is described by its frontmatter (SEP-2640, "Resource Metadata")."""
-    mime_type = _type(file)
-    words = {"name": posixpath.basename(file.path)}
+def _make_resource(uri: str, file: File, skill: Skill | None) -> ir.Json:
+    """Return the resource of a file; the frontmatter describes a `SKILL.md` (SEP-2640, "Resource Metadata")."""
+    mime_type = _find_mime_type(file)
+    texts = {"name": posixpath.basename(file.path)}
     if skill is not None:
-        words = {"name": skill.name, "description": skill.document.value["description"]}
+        texts = {"name": skill.name, "description": skill.document.value["description"]}
     content = {"file": file.packed, "binary": not file.is_text(mime_type)}
-    return {"uri": uri, **words, "mimeType": mime_type, "size": len(file.data), "stubwright": content}
+    return {"uri": uri, **texts, "mimeType": mime_type, "size": len(file.data), "stubwright": content}
 
 
-def _type(file: File) -> str:
+def _find_mime_type(file: File) -> str:
     if posixpath.basename(file.path) == folders.MANIFEST:
         return _TYPES[".md"]
     known = _TYPES.get(posixpath.splitext(file.path)[1].lower())

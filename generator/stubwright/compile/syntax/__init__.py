@@ -1,1 +1,1 @@
-"""Files as text: JSON, YAML and shorthand to values, and places in them to lines and columns."""
+"""Parsers for JSON, YAML and shorthand, and positions in their texts."""

@@ -22,7 +22,7 @@ _NAMES: Final = {
     "guid": "uuid",
     "url": "uri",
 }
-"""Names in other languages for types of shorthand, in lower case."""
+"""Lower-case names of types in other languages, with the types of shorthand."""
 
 _LISTS: Final = frozenset({"array", "frozenset", "iterable", "list", "readonlyarray", "sequence", "set", "vec"})
 _MAPS: Final = frozenset({"dict", "dictionary", "hashmap", "map", "mapping", "record"})
@@ -35,7 +35,7 @@ KEYWORDS: Final = {
     "example": "examples",
     "ref": "$ref",
 }
-"""Common other names for keywords of JSON Schema, in lower case."""
+"""Common lower-case misnomers for keywords of JSON Schema."""
 
 _ABSENT: Final = frozenset({"undefined", "void"})
 _CHOICES: Final = frozenset({"enum", "literal", "oneof"})
@@ -58,7 +58,7 @@ _RANGE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """A type as shorthand, or the values that are allowed in its place; `None` is the value `null`."""
+    """A type in shorthand, or a list of allowed values; `None` is the value `null`."""
 
     text: str = ""
     values: tuple[str | float | bool | None, ...] = ()
@@ -66,15 +66,15 @@ class _Type:
 
 
 class _UnknownError(Exception):
-    """The text's meaning is unknown here."""
+    """The text is not a known type."""
 
 
 def suggest(text: str, schemas: Set[str]) -> str | None:
-    """Return advice for a text that is not a type of shorthand; None if its meaning is unclear.
+    """Suggest the shorthand for a type in another language; return None if the type is unknown.
 
     Args:
         text: The text, such as `Optional[str]`.
-        schemas: The names of the shared schemas that a type can refer to.
+        schemas: The names of shared schemas.
     """
     if len(text) > _LONGEST:
         return None
@@ -104,7 +104,7 @@ def suggest(text: str, schemas: Set[str]) -> str | None:
 
 
 def _suggest_tuple(items: list[str], schemas: Set[str]) -> str | None:
-    """Return advice for a list with a type for each item; Python's `tuple[T, ...]` is a list of one type."""
+    """Suggest the shorthand for a tuple; Python's `tuple[T, ...]` is a list."""
     try:
         types = [_Reader(_TOKEN.findall(item), schemas).read().text for item in items if item != "..."]
     except _UnknownError:
@@ -117,7 +117,7 @@ def _suggest_tuple(items: list[str], schemas: Set[str]) -> str | None:
 
 
 def suggest_type_keyword(text: str, keywords: Set[str]) -> str | None:
-    """Return advice for the value of `type` in a schema with these keywords; None if `suggest` has it."""
+    """Suggest a replacement for `type` in a schema with these keywords; return None to use `suggest` instead."""
     name = text.strip().lower()
     if name in _LISTS and "items" in keywords:
         return "write `array`"
@@ -129,7 +129,7 @@ def suggest_type_keyword(text: str, keywords: Set[str]) -> str | None:
 
 
 def _suggest_bounds(found: re.Match[str]) -> str | None:
-    """Return advice for a type with bounds, such as `varchar(20)`, `integer 1..10` or `int >= 0`; None for others."""
+    """Suggest the shorthand for a bounded type, such as `varchar(20)`, `integer 1..10` or `int >= 0`."""
     kind = _NAMES.get(found["name"].lower(), found["name"].lower())
     least, most = found["low"] or found["first"] or found["least"], found["high"] or found["last"] or found["most"]
     if kind == "string":
@@ -158,7 +158,7 @@ _NOT_STRINGS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "of
 
 
 class _Reader:
-    """Reads unions, type arguments in any brackets, literals, and marks for lists and optional values."""
+    """Parses unions, type arguments in any brackets, literals, and suffixes for lists and optional values."""
 
     def __init__(self, tokens: list[str], schemas: Set[str]) -> None:
         self._tokens = tokens
@@ -173,8 +173,8 @@ class _Reader:
 
     def _read_union(self, *separators: str) -> _Type:
         parts = [self._read_marked()]
-        while any(self._take(separator) for separator in ("|", "or", *separators)):
-            self._take("|")  # as in `||`
+        while any(self._accept(separator) for separator in ("|", "or", *separators)):
+            self._accept("|")  # as in `||`
             parts.append(self._read_marked())
         return self._unite(parts)
 
@@ -190,15 +190,15 @@ class _Reader:
         return _Type("boolean", (), may_be_absent) if values == ("true", "false") else _Type("", values, may_be_absent)
 
     def _read_marked(self) -> _Type:
-        is_optional = self._take("?")
-        found = self._read_pointer() if self._take("*") else self._read_one()
-        while self._take("!"):  # GraphQL: not null
+        is_optional = self._accept("?")
+        found = self._read_pointer() if self._accept("*") else self._read_one()
+        while self._accept("!"):  # GraphQL: not null
             pass
         while True:
             if self._tokens[self._at : self._at + 2] == ["[", "]"]:
                 self._at += 2
                 found = self._make_list(found)
-            elif self._take("?"):
+            elif self._accept("?"):
                 is_optional = True
             else:
                 return _Type(found.text, found.values, True) if is_optional else found
@@ -207,15 +207,15 @@ class _Reader:
         return self._unite([self._read_marked(), _Type("null")])
 
     def _read_bracketed(self) -> _Type:
-        """Return the list that `[]T` (Go) or `[T]` (GraphQL) means; several types would be a tuple."""
-        if self._take("]"):
+        """Read `[]T` (Go) or `[T]` (GraphQL) after the opening bracket."""
+        if self._accept("]"):
             return self._make_list(self._read_marked())
         found = self._read_union()
         self._expect("]")
         return self._make_list(found)
 
     def _read_one(self) -> _Type:
-        if self._take("["):
+        if self._accept("["):
             return self._read_bracketed()
         token = self._next()
         if token[0] in "\"'":
@@ -229,7 +229,7 @@ class _Reader:
         if not re.fullmatch(r"[A-Za-z_][\w.-]*", token):
             raise _UnknownError
         name = token.rpartition(".")[2].lower()  # as in `typing.Optional`
-        if name in _LISTS and self._take("of"):
+        if name in _LISTS and self._accept("of"):
             return self._make_list(self._read_marked())
         opening = self._tokens[self._at] if self._at < len(self._tokens) else ""
         is_list_of_none = self._tokens[self._at : self._at + 2] == ["[", "]"]
@@ -243,7 +243,7 @@ class _Reader:
 
     def _read_arguments(self, closing: str) -> Iterator[_Type]:
         yield self._read_union()
-        while self._take(","):
+        while self._accept(","):
             yield self._read_union()
         self._expect(closing)
 
@@ -289,11 +289,11 @@ class _Reader:
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def _take(self, token: str) -> bool:
+    def _accept(self, token: str) -> bool:
         is_next = self._tokens[self._at : self._at + 1] == [token]
         self._at += is_next
         return is_next
 
     def _expect(self, token: str) -> None:
-        if not self._take(token):
+        if not self._accept(token):
             raise _UnknownError

@@ -1,7 +1,4 @@
-"""Parses JSON text to values, and to the tree of its tokens.
-
-Like `strictjson`, it rejects ambiguous texts; it also rejects lone surrogates (RFC 8259, sections 4, 6 and 8.2).
-"""
+"""Parses JSON text to values and token trees, and rejects ambiguous texts (RFC 8259, sections 4, 6 and 8.2)."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONTAINERS = {dict, list}
 CONSTANTS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
-"""Words that Python's reader accepts as numbers, but JSON does not."""
+"""Numbers that Python's parser accepts, but JSON does not have."""
 
 _SYNTAX: Final = {
     "Expecting property name enclosed in double quotes": (
@@ -47,24 +44,24 @@ _SYNTAX: Final = {
     "Expecting ',' delimiter": ("expected a comma, or the end of the list or object", None),
     "Expecting ':' delimiter": ("a `:` is missing between the key and its value", None),
     "Expecting value": ("expected a value", None),
-    "Extra data": ("there is text after the end of the JSON value", "one file holds one value"),
+    "Extra data": ("there is text after the end of the JSON value", "a file contains a single JSON value"),
     "Unterminated string starting at": ("this string is not closed", 'close it with `"` on the same line'),
     "Invalid control character at": (
         "a string contains a raw line break or control character",
         "write it as an escape, such as `\\n` or `\\t`",
     ),
-    "Invalid \\escape": ("JSON does not have this escape", "write `\\\\` for a backslash"),
+    "Invalid \\escape": ("unknown escape in JSON", "write `\\\\` for a backslash"),
     "Invalid \\uXXXX escape": ("`\\u` needs four hexadecimal digits", None),
 }
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Parse a JSON text: return its value, or None, and its problems."""
+    """Parse a JSON text: return its value, None if it is invalid, and its problems."""
     try:
         value = strictjson.load(text)
     except json.JSONDecodeError as error:
-        return None, [_syntax(text, error)]
-    except (ValueError, RecursionError, strictjson.DuplicateKeyError):  # `parse_tree` finds it with its position
+        return None, [_report_syntax(text, error)]
+    except (ValueError, RecursionError, strictjson.DuplicateKeyError):  # `parse_tree` finds the position
         return None, parse_tree(text)[1]
     if _is_deep(value) or _SURROGATE_ESCAPE.search(text):
         problems = parse_tree(text)[1]
@@ -73,16 +70,16 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
 
 
 def parse_file(text: str) -> tuple[Json, list[Problem]]:
-    """Parse a file whose name ends in `.json`, with a hint if it does not look like JSON at all."""
+    """Parse a `.json` file, with a hint if it does not look like JSON at all."""
     value, problems = parse(text)
     if problems and problems[0].help is None and not text[: problems[0].start].strip():
-        fix = "a file whose name ends in `.json` is read as JSON; call it `.yaml` if it is YAML"
+        fix = "`.json` files are parsed as JSON; rename it to `.yaml` if it is YAML"
         problems = [replace(problems[0], help=fix), *problems[1:]]
     return value, problems
 
 
 def parse_tree(text: str) -> tuple[Node, list[Problem]]:
-    """Return the tokens of a JSON text and its problems; the tree is only cut short by excessive depth."""
+    """Return the token tree of a JSON text, which only excessive depth truncates, and its problems."""
     problems: list[Problem] = []
     lines: Lines | None = None
     root = Node(0, 0)
@@ -100,9 +97,9 @@ def parse_tree(text: str) -> tuple[Node, list[Problem]]:
         parent = stack[-1] if stack else None
         in_object = parent is not None and text[parent.start] == "{"
         if node.children is None:
-            problems += _scalar(word, start, end)
+            problems += _check_scalar(word, start, end)
         if in_object and key is None:
-            key = (_string(word), node)
+            key = (_parse_string(word), node)
             continue
         if parent is None or parent.children is None:
             root = node
@@ -124,9 +121,9 @@ def parse_tree(text: str) -> tuple[Node, list[Problem]]:
     return root, problems
 
 
-def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:
+def _check_scalar(word: str, start: int, end: int) -> Iterable[Problem]:
     if word[0] == '"':
-        if "\\" in word and _SURROGATE.search(_string(word)):
+        if "\\" in word and _SURROGATE.search(_parse_string(word)):
             yield report_lone_surrogate(start, end)
     elif word in CONSTANTS:
         yield Problem("SW007", f"`{word}` is not a JSON value", start, end, "JSON has only finite numbers")
@@ -135,7 +132,7 @@ def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:
 
 
 def check_number(word: str, start: int, end: int) -> Iterable[Problem]:
-    """Return the fault of a decimal number: too many digits, or outside a float's range."""
+    """Check that a decimal number has few enough digits, and is within the range of floats."""
     if sum(char.isdigit() for char in word) > MAX_DIGITS:
         yield Problem("SW007", f"this number has more than {MAX_DIGITS} digits", start, end, "write it as a string")
     elif not word.lstrip("+-").isdigit() and math.isinf(float(word)):
@@ -154,12 +151,12 @@ def report_lone_surrogate(start: int, end: int) -> Problem:
     )
 
 
-def _string(word: str) -> str:
-    if word[0] == '"' and "\\" not in word and word.isprintable():  # no escapes: the text is the value
+def _parse_string(word: str) -> str:
+    if word[0] == '"' and "\\" not in word and word.isprintable():  # no escapes
         return word[1:-1]
     try:
         value = json.loads(word)
-    except ValueError:  # not a string: the text is malformed
+    except ValueError:  # an unterminated string
         return word
     return value if isinstance(value, str) else word
 
@@ -184,15 +181,15 @@ _TRAILING: Final = {
 }
 
 
-def _syntax(text: str, error: json.JSONDecodeError) -> Problem:
+def _report_syntax(text: str, error: json.JSONDecodeError) -> Problem:
     if (odd := find_odd_space(text, error.pos)) is not None:
         return odd
     before = text[: error.pos].rstrip()
-    if before.endswith(",") and (end := text[error.pos : error.pos + 1]) in _TRAILING:  # as Python 3.13 has it
+    if before.endswith(",") and (end := text[error.pos : error.pos + 1]) in _TRAILING:  # as in Python 3.13
         error = json.JSONDecodeError(_TRAILING[end], text, len(before) - 1)
     message, fix = _SYNTAX.get(error.msg, (error.msg, None))
     if text[error.pos : error.pos + 1] in ("/", "#"):
-        fix = "JSON has no comments; a YAML file has"
+        fix = "JSON has no comments; YAML does"
     elif error.pos >= len(text.rstrip()):
-        message, fix = "the text ends too early", "a `}`, a `]` or a quote is missing"
+        message, fix = "unexpected end of the text", "a `}`, a `]` or a quote is missing"
     return Problem("SW004", message, error.pos, error.pos + 1, fix)

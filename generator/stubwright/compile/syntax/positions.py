@@ -1,4 +1,4 @@
-"""Positions in a text: offsets to lines and columns, and JSON pointers to offsets, for any syntax."""
+"""Positions in texts: converts offsets to lines and columns, and places to offsets."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.diagnostics.suggestions import shorten
 
 MAX_DEPTH = 200
-"""The maximum depth of nested mappings and lists; real schemas stay below 20, and validators and generators recurse."""
+"""The maximum nesting depth, since validators and generators recurse; real schemas stay below 20."""
 
 MAX_DIGITS = 4300
-"""The maximum number of digits of a number: Python's own limit for parsing an integer."""
+"""The maximum number of digits, which is Python's limit for parsing integers."""
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(slots=True)
 class Node:
-    """A token, or a container of them, as offsets in the text; `children` is None for scalars.
+    """A token or container, as offsets in the text; `children` is None for scalars.
 
-    Each child is paired with the token of its key, or with None in a list. `flow` containers start with a bracket.
+    Each child is paired with the token of its key, None in lists. `flow` containers start with a bracket.
     """
 
     start: int
@@ -38,7 +38,7 @@ Child: TypeAlias = tuple[Node | None, Node]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault in a text, between two offsets; `Lines.report` makes it a diagnostic of a file."""
+    """A fault between two offsets of a text; `Lines.report` converts it to a diagnostic."""
 
     code: str
     message: str
@@ -51,7 +51,7 @@ class Lines:
     """The lines of a text. Lines and columns count from 1, and columns count characters."""
 
     def __init__(self, text: str) -> None:
-        """Find the lines of `text`, which end in a line feed, a carriage return, or both."""
+        """Index the lines of `text`, which end with a line feed, a carriage return, or both."""
         self._text = text
         self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
 
@@ -61,17 +61,13 @@ class Lines:
         return line, offset - self._starts[line - 1] + 1
 
     def find_offset(self, line: int, column: int) -> int:
-        """Return the offset of a line and a column that exist."""
+        """Return the offset of an existing line and column."""
         return self._starts[line - 1] + column - 1
 
-    def get_line(self, number: int) -> str | None:
-        """Return a line without its line break; None if the text has no such line."""
-        return self.get_part(number, 1, self.measure_width(number) + 1)
-
     def get_part(self, number: int, first: int, end: int) -> str | None:
-        """Return the columns from `first` to before `end` of a line; None if the text has no such line.
+        """Return the columns from `first` to before `end` of a line, or None if there is no such line.
 
-        The cost depends on the part alone: a line can be a file of many megabytes.
+        The cost only depends on the part, since a single line can have many megabytes.
         """
         if not 1 <= number <= len(self._starts):
             return None
@@ -79,7 +75,7 @@ class Lines:
         return self._text[start + first - 1 : start + min(end - 1, self.measure_width(number))]
 
     def measure_width(self, number: int) -> int:
-        """Return the number of characters of a line, without its line break."""
+        """Return the length of a line in characters, without its line break."""
         if not 1 <= number <= len(self._starts):
             return 0
         start = self._starts[number - 1]
@@ -89,7 +85,7 @@ class Lines:
         return end - start
 
     def find_span(self, file: str, start: int, end: int) -> Span:
-        """Return the span from `start` to `end`, or to the end of its first line; at least one character wide."""
+        """Return the span from `start` to `end`, cut off at the end of the first line, at least one character wide."""
         line, column = self.find_position(min(start, len(self._text)))
         rest = self.measure_width(line) - column + 1
         width = max(1, min(end - start, rest))
@@ -101,10 +97,10 @@ class Lines:
 
 
 def locate(root: Node, place: Place) -> tuple[int, int]:
-    """Return the offsets of the token that represents a place.
+    """Return the offsets of the token for a place, or for its nearest ancestor that exists.
 
-    That is the key, if the key is meant; a scalar's own token; for a container, the key that holds it, otherwise its
-    first key, its bracket or its first dash. If the pointer does not resolve, it is the nearest ancestor that exists.
+    The token is the key if the place points at it, and a scalar itself. A container is represented by its key,
+    otherwise by its first key, its bracket or its first dash.
     """
     key: Node | None = None
     here = root
@@ -116,13 +112,13 @@ def locate(root: Node, place: Place) -> tuple[int, int]:
     else:
         if place.on == "key" and key is not None:
             return key.start, key.end
-    return _token(key, here)
+    return _find_token(key, here)
 
 
 def locate_part(text: str, start: int, end: int, part: tuple[int, int]) -> tuple[int, int]:
-    """Return the offsets of part of a string, whose token is at `start` to `end` in a text.
+    """Return the offsets of part of a string, whose token is from `start` to `end`.
 
-    If the string has escapes or line breaks, they are the offsets of its token.
+    For strings with escapes or line breaks, return the offsets of the token.
     """
     token = text[start:end]
     quote = 1 if token[:1] in ("'", '"') else 0
@@ -131,7 +127,7 @@ def locate_part(text: str, start: int, end: int, part: tuple[int, int]) -> tuple
     return start + quote + part[0], start + quote + part[1]
 
 
-def _token(key: Node | None, here: Node) -> tuple[int, int]:
+def _find_token(key: Node | None, here: Node) -> tuple[int, int]:
     if here.children is None and here.start < here.end:
         return here.start, here.end
     if key is not None:
@@ -145,27 +141,29 @@ def _token(key: Node | None, here: Node) -> tuple[int, int]:
 
 
 def find_odd_space(text: str, at: int) -> Problem | None:
-    """Return the problem of a character that looks like a space, but is part of a word in YAML and JSON."""
+    """Return a problem if the character looks like a space, but YAML and JSON treat it as part of a word."""
     char = text[at : at + 1]
     if char in " \t\r\n" or not char.isspace():
         return None
     message = f"this looks like a space, but is U+{ord(char):04X} ({unicodedata.name(char, 'a control').lower()})"
-    return Problem("SW004", message, at, at + 1, "replace it by an ordinary space; copied text often has others")
+    return Problem(
+        "SW004", message, at, at + 1, "replace it with a regular space; copied text often contains other spaces"
+    )
 
 
 def report_depth(start: int, end: int) -> Problem:
-    """Return the problem of a text that is nested too deeply."""
+    """Return the problem of excessive nesting."""
     message = f"this is nested more than {MAX_DEPTH} levels deep"
     fix = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
     return Problem("SW008", message, start, end, fix)
 
 
-def report_nothing(message: str) -> Problem:
+def report_empty(message: str) -> Problem:
     """Return the problem of a text without a value."""
     return Problem("SW003", message, 0, 1, "`stubwright new` creates a project with a working manifest")
 
 
 def report_duplicate(key: str, line: int, again: Node) -> Problem:
-    """Return the problem of a key that its mapping already has, on `line`."""
-    message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
+    """Return the problem of a duplicate key, which is also on `line`."""
+    message = f"duplicate key `{shorten(key)}`; the first one is on line {line}"
     return Problem("SW005", message, again.start, again.end, "remove or rename one")

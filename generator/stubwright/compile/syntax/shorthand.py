@@ -1,7 +1,4 @@
-"""Expands shorthand, the short types of a file with `shorthand: true`, to JSON Schemas.
-
-The result records where each part is written. References are not resolved, and schemas are not validated.
-"""
+"""Expands shorthand, the short types in files with `shorthand: true`, to JSON Schemas."""
 
 from __future__ import annotations
 
@@ -23,21 +20,21 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
-"""The short keys of a tool, with the keys of MCP that they replace."""
+"""The short keys of tools, with the MCP keys that they replace."""
 
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
 _BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
 _ANNOTATIONS: Final = frozenset({"title", "description", "pattern", "default"})
 _UNTYPED: Final = {"items": "array", "additionalProperties": "map"}
-"""Keywords that allow any value of other types than their own, with the shorthand for the intended types."""
+"""Keywords that ignore values of other types, with the shorthand for the intended type."""
 
 _BOUNDED: Final = {"string": "Length", "array": "Items", "map": "Properties", "object": "Properties"}
-"""The suffixes of keywords that bound values of a type; numbers have `minimum` and `maximum`."""
+"""The suffixes of the bounds of each type; numbers have `minimum` and `maximum`."""
 
 _TYPING: Final = frozenset(
     {"type", "fields", "$ref", "$dynamicRef", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "prefixItems"}
 )
-"""Keywords that limit a schema to a type or to some values."""
+"""Keywords that restrict a schema to a type or to certain values."""
 
 _IMPLIED: Final = {
     **dict.fromkeys(("minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"), "string"),
@@ -45,34 +42,31 @@ _IMPLIED: Final = {
     **dict.fromkeys(("minItems", "maxItems", "uniqueItems"), "array"),
     **dict.fromkeys(("minProperties", "maxProperties"), "object"),
 }
-"""Keywords that only limit values of one type, with this type."""
+"""Keywords that only restrict values of one type, with that type."""
 
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
 _REFERRING: Final = frozenset({"extends", "ref"})
-"""Keys for references in other languages."""
+"""Keywords for references in other languages."""
 
 _LISTS: Final = frozenset({"enum", "examples", "required", "type"})
-"""Keywords whose value is a list, but not of schemas."""
+"""Keywords with lists of values other than schemas."""
 
 _LONGEST_LINE: Final = 120
 _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
 _PLAIN_TEXT: Final = re.compile(r"[A-Za-z][\w. -]*")
 _MAX_DEPTH: Final = 20
-"""The maximum number of `<` in a type, which is parsed recursively."""
+"""The maximum number of `<` in a type, since the parser recurses."""
 
 _FIX: Final = (
     "write a type or a format of JSON Schema, the name of a shared schema, `any`, `array<…>`, `map<…>`, or several of "
-    "them with ` | ` between"
+    "them, separated by ` | `"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The value of a file after expansion, and its problems.
-
-    `origins` maps places in the value to the places as written.
-    """
+    """The expanded value of a file, and its problems; `origins` maps expanded places to written ones."""
 
     value: Json
     origins: Mapping[Pointer, Pointer]
@@ -80,11 +74,11 @@ class Expansion:
 
 
 def expand(value: Json, file: str) -> Expansion:
-    """Return the value of a file with all shorthand expanded; the value itself without `shorthand: true`.
+    """Expand all shorthand in a file with `shorthand: true`; other files stay unchanged.
 
     Args:
-        value: The value, of any type.
-        file: The path of the file, for the places of problems.
+        value: The value of the file, of any type.
+        file: The path of the file.
     """
     if not isinstance(value, dict) or value.get("shorthand") is not True:
         return Expansion(value, {})
@@ -94,27 +88,27 @@ def expand(value: Json, file: str) -> Expansion:
         writer.check_name(pointer)
     for pointer, tool in locations.list_items(value, ("tools",)):
         if isinstance(tool, dict) and LONG.keys() & tool.keys():
-            value = _put(value, pointer, writer.expand_tool(tool, pointer))
+            value = _replace(value, pointer, writer.expand_tool(tool, pointer))
     for role, pointer, schema in locations.find_schemas(value):
         if isinstance(schema, dict) or role not in LONG.values():
-            value = _put(value, pointer, writer.expand_schema(schema, pointer))
+            value = _replace(value, pointer, writer.expand_schema(schema, pointer))
     return Expansion(value, writer.origins, writer.faults)
 
 
 def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointer:
-    """Return the place at which a part of an expanded value is written, or the place that implies it."""
+    """Return the written place of a part of an expanded value, or the written place that implies it."""
     for length in range(len(pointer), 0, -1):
         if (origin := origins.get(pointer[:length])) is not None:
             return origin + pointer[length:]
     return pointer
 
 
-def _put(value: Json, pointer: Pointer, new: Json) -> Json:
-    """Return a value with the part at `pointer` replaced; its parents are copied, since aliases share them."""
+def _replace(value: Json, pointer: Pointer, new: Json) -> Json:
+    """Replace the part of a value at `pointer`; parents are copied, since aliases share them."""
     if not pointer:
         return new
     copy = value.copy()
-    copy[pointer[0]] = _put(value[pointer[0]], pointer[1:], new)
+    copy[pointer[0]] = _replace(value[pointer[0]], pointer[1:], new)
     return copy
 
 
@@ -123,9 +117,9 @@ def _is_keyword(key: str, dialect: Dialect) -> bool:
 
 
 def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
-    """Return whether a mapping in place of a schema has fields: types or mappings, below keys that are not keywords.
+    """Return whether a mapping in place of a schema consists of fields: types or mappings with names.
 
-    A title or a description may be a field: the name of a type is not a text for people.
+    `title` and `description` can be fields, if their value is the name of a type.
     """
     keywords = {key for key in schema if _is_keyword(key, dialect)}
     fields = (isinstance(child := schema[key], dict) or _is_type_name(child) for key in keywords)
@@ -138,7 +132,7 @@ def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
 
 
 def _could_be_fields(schema: Mapping[str, Json]) -> bool:
-    """Return whether the texts of annotations are names of types, as in `title: string`."""
+    """Return whether annotations could be fields, as in `title: string`."""
     has_type = "type" in schema
     ambiguous = {"title", "description"} if has_type else _ANNOTATIONS
     texts = [child for key, child in schema.items() if key in ambiguous]
@@ -149,7 +143,7 @@ def _could_be_fields(schema: Mapping[str, Json]) -> bool:
 
 
 def _could_have_lists(schema: Mapping[str, Json], dialect: Dialect) -> bool:
-    """Return whether a mapping would have fields if some values were types instead of lists."""
+    """Return whether a mapping would consist of fields if its lists were types."""
     types = {key: child for key, child in schema.items() if not isinstance(child, list)}
     lists = schema.keys() - types.keys()
     keywords = sorted(_LISTS | dialect.listed)
@@ -162,7 +156,7 @@ def _is_type_name(value: Json) -> bool:
 
 
 def _explain_format(word: str) -> str | None:
-    """Return the fix for a format that is a type or a misspelled format; None for other formats, such as `int64`."""
+    """Return the fix for a format that is a type or misspelt; None for other formats, such as `int64`."""
     if word in FORMATS:
         return None
     if word in KINDS:
@@ -175,7 +169,7 @@ def _explain_format(word: str) -> str | None:
 
 
 def _quote_text(value: Json) -> Json:
-    """Return a text in quotation marks if a flow mapping of YAML requires them, and any other value unchanged."""
+    """Quote a text if a flow mapping of YAML requires that; return other values unchanged."""
     is_text = isinstance(value, str) and _PLAIN_TEXT.fullmatch(value) is None
     return json.dumps(value, ensure_ascii=False) if is_text else value
 
@@ -202,8 +196,8 @@ def _show_flow(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class _NoTypeError(Exception):
-    """A text that is not a type: the wrong characters, and how to fix them."""
+class _InvalidTypeError(Exception):
+    """A text is not a type; `part` has the offsets of the wrong characters, and `fix` the advice."""
 
     def __init__(self, part: tuple[int, int], fix: str) -> None:
         super().__init__(fix)
@@ -212,7 +206,7 @@ class _NoTypeError(Exception):
 
 
 class _Writer:
-    """Expands one file, with its shared schemas."""
+    """Expands the shorthand of a file."""
 
     def __init__(self, file: str, schemas: Mapping[str, Json]) -> None:
         self.origins: dict[Pointer, Pointer] = {}
@@ -222,14 +216,14 @@ class _Writer:
         self._names = frozenset(schemas)
 
     def expand_tool(self, tool: Mapping[str, Json], at: Pointer) -> Json:
-        """Return a tool with MCP's keys instead of the short ones; its schemas are not expanded yet."""
+        """Replace the short keys of a tool; its schemas are expanded later."""
         result: dict[str, Json] = {}
         for key, child in tool.items():
             long = LONG.get(key)
             if long is None:
                 result[key] = child
             elif long in tool:
-                self._report((*at, key), f"`{key}` replaces `{long}`", "remove one", key=True)
+                self._report((*at, key), f"`{key}` and `{long}` are alternatives", "remove one", key=True)
             else:
                 self.origins[*at, long] = (*at, key)
                 result[long] = self._make_root(child, key, (*at, long))
@@ -247,14 +241,14 @@ class _Writer:
         return {"fields": written} | ({"additionalProperties": False} if key == "input" else {})
 
     def _make_root_type(self, written: str, at: Pointer) -> Json:
-        """Return the schema of arguments for a type, with `type: object` at its root (MCP 2025-11-25, `Tool`)."""
+        """Return the `inputSchema` for a type, with `type: object` at its root (MCP 2025-11-25, `Tool`)."""
         if not self._may_be_object(written):
-            self._report(at, f"`{written}` is not an object, as arguments are", "write `input: {NAME: TYPE}`")
+            self._report(at, f"arguments must be an object, and `{written}` is not", "write `input: {NAME: TYPE}`")
             return {"type": "object"}
         return {"type": "object", "$ref": f"#/schemas/{written}"} if written in self._names else {"type": written}
 
     def _may_be_object(self, text: str) -> bool:
-        """Return whether a type is an object, or invalid, which is reported elsewhere."""
+        """Return whether a type is an object; true for invalid types, which are reported elsewhere."""
         seen: set[str] = set()
         while text in self._names and text not in seen:
             seen.add(text)
@@ -263,18 +257,18 @@ class _Writer:
             text = kind if isinstance(kind, str) else "object"
         try:
             schema = _TypeReader(text, self._names).read()
-        except _NoTypeError:
+        except _InvalidTypeError:
             return True
         return schema.get("type", "object") == "object" and "anyOf" not in schema
 
     def check_name(self, at: Pointer) -> None:
-        """Report a shared schema whose name has another meaning as a type."""
+        """Report a shared schema with the name of a built-in type."""
         if at[-1] in _BUILT_IN:
             message = f"`{at[-1]}` is a built-in type of shorthand, so no type can refer to this schema"
             self._report(at, message, "rename the schema", key=True)
 
     def expand_schema(self, schema: Json, at: Pointer, dialect: Dialect = dialects.DRAFT_2020_12) -> Json:
-        """Return the schema at a place with all shorthand expanded, including nested schemas."""
+        """Expand the shorthand in a schema and its nested schemas."""
         if isinstance(schema, str):
             return self._read(schema, at)
         if not isinstance(schema, dict):
@@ -302,7 +296,7 @@ class _Writer:
         return result
 
     def _check_keys(self, schema: Mapping[str, Json], at: Pointer, dialect: Dialect) -> None:
-        """Report keys that may be fields, and keys and formats that JSON Schema does not have."""
+        """Report unknown keywords and formats, and keys that could be fields."""
         unknown = [key for key in schema if not _is_keyword(key, dialect)]
         if unknown:
             message = f"`{unknown[0]}` is not a keyword of JSON Schema"
@@ -322,7 +316,7 @@ class _Writer:
             self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", advice)
 
     def _report_map(self, schema: Mapping[str, Json], at: Pointer) -> None:
-        """Report fields that may be maps, such as `{string: integer}`, or references, such as `{ref: Book}`."""
+        """Report fields that could be maps, such as `{string: integer}`, or references, such as `{ref: Book}`."""
         for key, child in schema.items():
             if key in _REFERRING and isinstance(child, str) and child in self._names:
                 others = [f"{{fields: {_show_flow({name: schema[name] for name in schema if name != key})}}}"]
@@ -335,7 +329,7 @@ class _Writer:
                 self._report((*at, key), f"`{key}` could be the name of a field, or a type", fix, key=True)
 
     def _report_untyped(self, schema: Mapping[str, Json], at: Pointer) -> bool:
-        """Report types of items or values without a `type`, and return whether there are any."""
+        """Report types of items or values without a `type`; return whether there are any."""
         for key, holder in _UNTYPED.items():
             child = schema.get(key)
             if isinstance(child, str) and not schema.keys() & _TYPING and self._is_type(child):
@@ -343,12 +337,12 @@ class _Writer:
                 flow = _show_flow({"type": f"{holder}<{child}>", **rest}) if rest else f"{holder}<{child}>"
                 fix = f"write `{flow}`" + (f", or `fields: {{items: {child}}}` for a field" if key == "items" else "")
                 kind = "array" if holder == "array" else "object"
-                self._report((*at, key), f"`{key}` without `type: {kind}` allows any other value", fix, key=True)
+                self._report((*at, key), f"`{key}` without `type: {kind}` accepts values of other types", fix, key=True)
                 return True
         return False
 
     def _report_any(self, schema: Mapping[str, Json], at: Pointer) -> None:
-        """Report a field with only texts or bounds, which would accept values of any type."""
+        """Report a field without a type, which accepts any value."""
         implied = [_IMPLIED[key] for key in schema if key in _IMPLIED]
         if not schema or schema.keys() - _IMPLIED.keys() - _TEXTS or _could_be_fields(schema):
             return
@@ -361,7 +355,7 @@ class _Writer:
     def _is_type(self, text: str) -> bool:
         try:
             _TypeReader(text, self._names).read()
-        except _NoTypeError:
+        except _InvalidTypeError:
             return False
         return True
 
@@ -421,7 +415,7 @@ class _Writer:
             name, here = key.removesuffix("?"), (*at, "properties", key.removesuffix("?"))
             if name in properties:
                 fix = f"keep `{name}?` if it is optional, and `{name}` if it is not"
-                self._report((*at, "fields", key), f"the field `{name}` is here twice", fix, key=True)
+                self._report((*at, "fields", key), f"duplicate field `{name}`", fix, key=True)
                 continue
             self.origins[here] = (*written, key)
             if isinstance(child, list):
@@ -439,7 +433,7 @@ class _Writer:
         return result
 
     def _fits(self, value: Json, keyword: str, dialect: Dialect) -> bool:
-        """Return whether a value fits a keyword better than a field."""
+        """Return whether a value fits a keyword rather than a field."""
         if keyword in _LISTS or keyword in dialect.listed:
             return isinstance(value, list) or keyword == "examples"
         is_type = isinstance(value, str) and self._is_type(value)
@@ -448,14 +442,14 @@ class _Writer:
     def _read(self, text: str, at: Pointer, schema: Mapping[str, Json] | None = None) -> dict[str, Json]:
         try:
             return _TypeReader(text, self._names).read()
-        except _NoTypeError as error:
+        except _InvalidTypeError as error:
             start, end = error.part
             fix = foreign_types.suggest_type_keyword(text, (schema or {}).keys()) or error.fix
             found = text[start:end]
             named = describe_found(text) if found == text else f"`{found}`"
-            what = "a type" if found == text or _NAME.fullmatch(found) else "part of a type"
+            role = "a type" if found == text or _NAME.fullmatch(found) else "part of a type"
             place = Place(self._file, at, part=() if found == text else error.part)
-            self.faults.append(Diagnostic("SW108", f"{named} is not {what}", place, fix))
+            self.faults.append(Diagnostic("SW108", f"{named} is not {role}", place, fix))
             return {}
 
     def _expect(self, wanted: str, found: Json, at: Pointer) -> None:
@@ -476,30 +470,30 @@ class _TypeReader:
         self._at = 0
 
     def read(self) -> dict[str, Json]:
-        """Return the schema of the whole text. Raises _NoTypeError."""
+        """Return the schema of the whole text. Raises _InvalidTypeError."""
         schema = self._read_union()
         if self._at < len(self._tokens):
             raise self._explain()
         return schema
 
     def _read_union(self) -> dict[str, Json]:
-        several = [self._read_one()]
-        while self._take("|"):
-            several.append(self._read_one())
-        if len(several) == 1:
-            return several[0]
-        if all(one.keys() == {"type"} for one in several):
-            return {"type": [one["type"] for one in several]}
-        return {"anyOf": several}
+        alternatives = [self._read_one()]
+        while self._accept("|"):
+            alternatives.append(self._read_one())
+        if len(alternatives) == 1:
+            return alternatives[0]
+        if all(each.keys() == {"type"} for each in alternatives):
+            return {"type": [each["type"] for each in alternatives]}
+        return {"anyOf": alternatives}
 
     def _read_one(self) -> dict[str, Json]:
         name = self._next
         if not _NAME.fullmatch(name):
             raise self._explain()
         self._at += 1
-        if name in _HOLDERS and self._take("<"):
+        if name in _HOLDERS and self._accept("<"):
             inner = self._read_union()
-            if not self._take(">"):
+            if not self._accept(">"):
                 raise self._explain()
             return {"type": "object" if name == "map" else name, _HOLDERS[name]: inner}
         schema = self._resolve(name)
@@ -521,24 +515,24 @@ class _TypeReader:
     def _next(self) -> str:
         return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
 
-    def _take(self, token: str) -> bool:
+    def _accept(self, token: str) -> bool:
         is_next = self._next == token
         self._at += is_next
         return is_next
 
-    def _explain(self) -> _NoTypeError:
+    def _explain(self) -> _InvalidTypeError:
         """Return the error for the next token, or for the whole text if it ends too early."""
         if not self._next:
-            return _NoTypeError((0, len(self._text)), _FIX)
+            return _InvalidTypeError((0, len(self._text)), _FIX)
         token = self._tokens[self._at]
         is_name = _NAME.fullmatch(token[1])
         part = token.span(1) if is_name else (token.start(1), len(self._text.rstrip()))
         if self._text.strip() == "map":
-            return _NoTypeError(part, "write `map<…>` with the type of its values, or `object`")
+            return _InvalidTypeError(part, "write `map<…>` with the type of its values, or `object`")
         if (fix := foreign_types.suggest(self._text, self._names)) is not None:
-            return _NoTypeError(part, fix)
+            return _InvalidTypeError(part, fix)
         if token[1] in _HOLDERS or not is_name:
-            return _NoTypeError(part, _FIX)
+            return _InvalidTypeError(part, _FIX)
         near = find_nearest(token[1], sorted(self._names | _BUILT_IN))
         fix = f"declare `{token[1]}` under `schemas` of this file" if token[1][:1].isupper() else _FIX
-        return _NoTypeError(part, suggest(token[1], near) if near else fix)
+        return _InvalidTypeError(part, suggest(token[1], near) if near else fix)

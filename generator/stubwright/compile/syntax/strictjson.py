@@ -1,6 +1,6 @@
-"""Parses JSON text, and rejects ambiguous ones: duplicate keys in an object, and numbers outside a float's range.
+"""Parses JSON text, and rejects duplicate keys and numbers outside the range of floats.
 
-It does not import the rest of the compiler, so it adds little to a command's startup.
+It does not import the rest of the compiler, for fast startup of commands.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DuplicateKeyError(Exception):
-    """An object has a key twice, so its value is ambiguous (RFC 8259, section 4)."""
+    """An object has duplicate keys, so its value is ambiguous (RFC 8259, section 4)."""
 
 
 def load(text: str) -> Any:
@@ -24,8 +24,8 @@ def load(text: str) -> Any:
 
     Raises:
         ValueError: The text is not JSON, or has a number that is not finite.
-        RecursionError: The nesting is too deep for Python's reader.
-        DuplicateKeyError: An object has a key twice.
+        RecursionError: The nesting is too deep for Python's parser.
+        DuplicateKeyError: An object has duplicate keys.
     """
     return json.loads(text, object_pairs_hook=_make_object, parse_constant=refuse_constant, parse_float=_parse_float)
 

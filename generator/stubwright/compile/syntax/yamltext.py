@@ -1,7 +1,7 @@
-"""Parses YAML text to JSON values, and to the tree of its tokens.
+"""Parses YAML text to JSON values and token trees.
 
-Scalars follow the core schema of YAML 1.2 (section 10.3.2), so that `on`, `no`, dates and `12:30` are strings. YAML
-without a JSON equivalent is rejected: keys that are not strings, duplicate keys, infinities, tags, merge keys, several
+Scalars follow the core schema of YAML 1.2 (section 10.3.2): `on`, `no`, dates and `12:30` are strings. YAML without a
+JSON equivalent is rejected: keys that are not strings, duplicate keys, infinities, tags, merge keys, several
 documents, and aliases that are cyclic or expand exponentially.
 """
 
@@ -23,7 +23,7 @@ from stubwright.compile.syntax.positions import (
     find_odd_space,
     report_depth,
     report_duplicate,
-    report_nothing,
+    report_empty,
 )
 from stubwright.diagnostics.suggestions import find_nearest, shorten
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_ALIASED = 100_000
-"""The maximum number of values after expanding aliases: a few lines can expand to millions."""
+"""The maximum number of values from expanded aliases, since a few lines can expand to millions."""
 
 MAX_BASED = 3500
-"""The maximum length of a hexadecimal or octal number, which keeps it below `MAX_DIGITS` decimal digits."""
+"""The maximum length of a hexadecimal or octal number, so it has less than `MAX_DIGITS` decimal digits."""
 
 
 class _PythonLoader(yaml.SafeLoader):
-    """Accepts `?` within plain scalars, like libyaml, as in `{a?: string}` (YAML 1.2.2, section 7.3.3)."""
+    """Accepts `?` inside plain scalars, as in `{a?: string}`, like libyaml (YAML 1.2.2, section 7.3.3)."""
 
     _plain_start: int | None = None
 
@@ -53,7 +53,7 @@ class _PythonLoader(yaml.SafeLoader):
             self._plain_start = None
 
     def peek(self, index: int = 0) -> str:
-        """Return a character ahead; within a plain scalar, replace a `?`, which would end it."""
+        """Return a character ahead, but replace a `?` inside a plain scalar, which would end it."""
         character = str(super().peek(index))
         is_inside = self._plain_start is not None and self.index + index > self._plain_start
         return "_" if character == "?" and is_inside else character
@@ -73,118 +73,117 @@ _MAPPING_TAG = "tag:yaml.org,2002:map"
 _LIST_TAG = "tag:yaml.org,2002:seq"
 _STRING_TAGS = {"!", "tag:yaml.org,2002:str"}
 
-# libyaml rejects escaped surrogates, even in pairs. Each is replaced by the escape of a character in
-# the private use area, which differs in one letter, and restored in the values.
+# libyaml rejects escaped surrogates, even in pairs. They are replaced by escapes of the private use area, which differ
+# in one letter, and restored in the values.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD](?=[89a-fA-F][0-9a-fA-F]{2})")
 _STAND_IN = re.compile(r"\\u[eE](?=[89a-fA-F][0-9a-fA-F]{2})")
 _STAND_IN_CHARACTER = re.compile("[\ue800-\uefff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
-_CHECK_INDENTATION = "check the indentation, and quote text that holds quotes, `:` or `#`"
-_SYNTAX: Final = {  # part of libyaml's message; whether its context is the place; our message, and the fix
+_CHECK_INDENTATION = "check the indentation, and quote text that contains quotes, `:` or `#`"
+_SYNTAX: Final = {  # part of libyaml's message: whether to use the place of its context, our message, and the fix
     "mapping values are not allowed": (False, "a mapping cannot start at this `:`", _CHECK_INDENTATION),
-    "found unknown escape": (False, "YAML does not have this escape", "use single quotes, or double the backslash"),
+    "found unknown escape": (False, "unknown escape in YAML", "use single quotes, or double the backslash"),
     "expected ',' or '}'": (True, "this `{` is not closed, or a comma is missing in it", "close it with `}`"),
     "expected ',' or ']'": (True, "this `[` is not closed, or a comma is missing in it", "close it with `]`"),
     "expected '-'": (False, "an item of a list should start here", "start it with `- `, or check the indentation"),
     "did not find expected key": (False, "expected a key", _CHECK_INDENTATION),
     "could not find expected ':'": (True, "a `:` is missing after this key", _CHECK_INDENTATION),
-    "found undefined tag handle": (False, "this tag is not known", "remove the tag"),
-    "found incompatible YAML document": (False, "this version of YAML is not known", "remove the `%YAML` line"),
+    "found undefined tag handle": (False, "unknown tag", "remove the tag"),
+    "found incompatible YAML document": (False, "unknown version of YAML", "remove the `%YAML` line"),
     "did not find expected node content": (False, "a value is missing here", "write one, and close each bracket"),
     "found a tab character": (False, "a tab cannot indent YAML", "indent with spaces"),
 }
 
 
 def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
-    """Parse a YAML text: return its value, or None, and its problems.
+    """Parse a YAML text: return its value, None if it is invalid, and its problems.
 
-    With `any_keys`, a plain key that would be a number, a boolean or null is the string as written, as OpenAPI
-    documents mean their `200:`.
+    `any_keys` turns plain keys that are numbers, booleans or null into strings, such as `200:` in OpenAPI.
     """
     if not _SURROGATE_ESCAPE.search(text):
         try:
-            return _value(text, any_keys=any_keys), []
-        except (_OddError, yaml.YAMLError):  # the builder reports it with its position
+            return _parse_fast(text, any_keys=any_keys), []
+        except (_NeedsBuilderError, yaml.YAMLError):  # the builder finds the position
             pass
     builder = _read(text, any_keys=any_keys)
     return (None if builder.problems else builder.value), builder.problems
 
 
 def read_lenient(text: str, *, any_keys: bool = False) -> Json:
-    """Return the value of a YAML text despite its problems: the last of equal keys counts, and `<<` is a key."""
+    """Return the value of a YAML text despite its problems; the last of duplicate keys wins, and `<<` is a key."""
     return _read(text, any_keys=any_keys).value
 
 
 def parse_tree(text: str) -> Node:
-    """Return the tokens of a YAML text, up to the first syntax error."""
+    """Return the token tree of a YAML text, up to the first syntax error."""
     return _read(text).root
 
 
-class _OddError(ValueError):
-    """The builder must read this text: it is broken, or has tags, anchors or the like."""
+class _NeedsBuilderError(ValueError):
+    """The text needs the slower builder, because it is invalid, or has tags or anchors."""
 
 
-def _value(text: str, *, any_keys: bool) -> Json:
-    """Return the value of a valid YAML text without tags and anchors, in less than half of a builder's time.
+def _parse_fast(text: str, *, any_keys: bool) -> Json:
+    """Return the value of a valid YAML text without tags and anchors, in less than half the time of a builder.
 
     Raises:
-        _OddError: The text has something else in it.
-        yaml.YAMLError: The text is broken.
+        _NeedsBuilderError: The text needs a builder.
+        yaml.YAMLError: The text is invalid.
     """
-    take: Callable[[], Any] = _LOADER(text).get_event
-    take()  # where the stream starts
-    if type(take()) is not yaml.DocumentStartEvent:
-        raise _OddError
-    value = _started(take(), take, any_keys, 0)
-    take()  # where the document ends
-    if type(take()) is not yaml.StreamEndEvent:
-        raise _OddError
+    next_event: Callable[[], Any] = _LOADER(text).get_event
+    next_event()  # the start of the stream
+    if type(next_event()) is not yaml.DocumentStartEvent:
+        raise _NeedsBuilderError
+    value = _build(next_event(), next_event, any_keys, 0)
+    next_event()  # the end of the document
+    if type(next_event()) is not yaml.StreamEndEvent:
+        raise _NeedsBuilderError
     return value
 
 
-def _started(event: Any, take: Callable[[], Any], any_keys: bool, depth: int) -> Json:
-    """Return the value that starts with an event, at a depth; `take` returns the following events."""
-    if event.anchor is not None or event.tag is not None:  # aliases have an anchor, too
-        raise _OddError
+def _build(event: Any, next_event: Callable[[], Any], any_keys: bool, depth: int) -> Json:
+    """Build the value that starts with an event; `next_event` returns the following ones."""
+    if event.anchor is not None or event.tag is not None:  # aliases also have an anchor
+        raise _NeedsBuilderError
     if type(event) is yaml.ScalarEvent:
-        return event.value if event.style else _scalar(event.value)
+        return event.value if event.style else _resolve_scalar(event.value)
     if depth == MAX_DEPTH:
-        raise _OddError
+        raise _NeedsBuilderError
     if type(event) is yaml.SequenceStartEvent:
         items: list[Json] = []
-        while type(event := take()) is not yaml.SequenceEndEvent:
-            items.append(_started(event, take, any_keys, depth + 1))
+        while type(event := next_event()) is not yaml.SequenceEndEvent:
+            items.append(_build(event, next_event, any_keys, depth + 1))
         return items
     entries: dict[str, Json] = {}
-    while type(event := take()) is not yaml.MappingEndEvent:
+    while type(event := next_event()) is not yaml.MappingEndEvent:
         if type(event) is not yaml.ScalarEvent or event.anchor is not None or event.tag is not None:
-            raise _OddError
-        key = event.value if event.style or any_keys else _scalar(event.value)
+            raise _NeedsBuilderError
+        key = event.value if event.style or any_keys else _resolve_scalar(event.value)
         if type(key) is not str or key in entries or (key == "<<" and not event.style):
-            raise _OddError
-        entries[key] = _started(take(), take, any_keys, depth + 1)
+            raise _NeedsBuilderError
+        entries[key] = _build(next_event(), next_event, any_keys, depth + 1)
     return entries
 
 
 @cache
-def _scalar(text: str) -> Json:
-    """Return a plain scalar by the core schema. Raises _OddError if it has no JSON equivalent."""
+def _resolve_scalar(text: str) -> Json:
+    """Resolve a plain scalar by the core schema. Raises _NeedsBuilderError if it has no JSON equivalent."""
     if text in _NULL:
         return None
     if text in _BOOL:
         return _BOOL[text]
-    # Other values than strings begin with one of these (`<` begins `<<`), so most scalars skip the patterns.
+    # Only strings start with another character (`<` is for `<<`), so most scalars skip the patterns.
     if text[0] not in "+-.0123456789<":
         return text
     if _FLOAT.fullmatch(text):
         if any(check_number(text, 0, 0)):
-            raise _OddError
+            raise _NeedsBuilderError
         return int(text) if _INT.fullmatch(text) else float(text)
     if _BASED.fullmatch(text) and len(text) <= MAX_BASED:
         return int(text, 0)
     if text == "<<" or _BASED.fullmatch(text) or _NOT_FINITE.fullmatch(text):
-        raise _OddError
+        raise _NeedsBuilderError
     return text
 
 
@@ -199,38 +198,38 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
         builder.report("SW004", message, at, at + 1, fix)
     elif masked and (_STAND_IN.search(text) or _STAND_IN_CHARACTER.search(text)):
         at = builder.surrogate_at
-        message = "surrogate escapes cannot be read in a text that also holds characters from U+E800 to U+EFFF"
+        message = "surrogate escapes are not supported in a text with characters from U+E800 to U+EFFF"
         builder.report("SW004", message, at, at + 6, "write the character itself, or `\\U` and eight digits")
     else:
-        fed = _SURROGATE_ESCAPE.sub(lambda match: _shifted(match[0]), text) if masked else text
+        fed = _SURROGATE_ESCAPE.sub(lambda match: _swap_escape(match[0]), text) if masked else text
         try:
-            _feed(builder, fed, _LOADER)
+            _run(builder, fed, _LOADER)
         except _TooDeepError:
             builder = _Builder(text, masked=masked, any_keys=any_keys)
-            _feed(builder, fed, yaml.SafeLoader)
+            _run(builder, fed, yaml.SafeLoader)
     return builder
 
 
 class _TooDeepError(Exception):
-    """The text has too many levels for libyaml, which reads ahead and does not report where."""
+    """The text is nested too deeply for libyaml, which reports no position."""
 
 
-def _feed(builder: _Builder, text: str, loader: Any) -> None:
+def _run(builder: _Builder, text: str, loader: Any) -> None:
     try:
         for event in yaml.parse(text, Loader=loader):
-            if not builder.take(event):
+            if not builder.handle(event):
                 return
     except yaml.MarkedYAMLError as error:
         if loader is not yaml.SafeLoader and "nesting depth" in str(error.problem):
             raise _TooDeepError from error
-        builder.problems.append(_syntax(text, error))
+        builder.problems.append(_report_syntax(text, error))
     except yaml.YAMLError as error:
         builder.report("SW004", f"this is not YAML: {shorten(str(error), 120)}", 0, 1)
 
 
 @dataclass(slots=True)
 class _Frame:
-    """An open container. `size` and `height` count its values and levels, with aliases expanded."""
+    """An open container; `size` and `height` count values and levels after expanding aliases."""
 
     value: dict[str, Json] | list[Json]
     node: Node
@@ -262,15 +261,15 @@ class _Builder:
         self._anchors: dict[str, _Anchor | None] = {}  # None while the anchored container is open
         self._documents = 0
         self._aliased = 0
-        self._takers: dict[type[yaml.Event], Callable[[Any], bool]] = {
-            yaml.DocumentStartEvent: self._document,
-            yaml.ScalarEvent: self._scalar,
+        self._handlers: dict[type[yaml.Event], Callable[[Any], bool]] = {
+            yaml.DocumentStartEvent: self._start_document,
+            yaml.ScalarEvent: self._add_scalar,
             yaml.MappingStartEvent: self._open,
             yaml.SequenceStartEvent: self._open,
             yaml.MappingEndEvent: self._close,
             yaml.SequenceEndEvent: self._close,
             yaml.AliasEvent: self._alias,
-            yaml.StreamEndEvent: self._end,
+            yaml.StreamEndEvent: self._end_stream,
         }
 
     @property
@@ -287,12 +286,12 @@ class _Builder:
         """Record a problem."""
         self.problems.append(Problem(code, message, start, end, fix))
 
-    def take(self, event: yaml.Event) -> bool:
+    def handle(self, event: yaml.Event) -> bool:
         """Process the next event, and return whether to continue."""
-        taker = self._takers.get(type(event))
-        return taker is None or taker(event)
+        handler = self._handlers.get(type(event))
+        return handler is None or handler(event)
 
-    def _document(self, event: yaml.DocumentStartEvent) -> bool:
+    def _start_document(self, event: yaml.DocumentStartEvent) -> bool:
         self._documents += 1
         if self._documents > 1:
             start, _ = _offsets(event)
@@ -301,46 +300,46 @@ class _Builder:
                 "a second YAML document starts here",
                 start,
                 start + 3,
-                "make it a file, and name it under `include`",
+                "move it to its own file, and add that to `include`",
             )
         return self._documents == 1
 
-    def _end(self, _event: yaml.StreamEndEvent) -> bool:
+    def _end_stream(self, _event: yaml.StreamEndEvent) -> bool:
         if not self._documents:
-            self.problems.append(report_nothing("the file contains only comments"))
+            self.problems.append(report_empty("the file contains only comments"))
         return False
 
-    def _scalar(self, event: yaml.ScalarEvent) -> bool:
+    def _add_scalar(self, event: yaml.ScalarEvent) -> bool:
         start, end = _offsets(event)
         node = Node(start, end)
         is_plain = event.style is None or event.style == ""
         if event.tag is None and is_plain:
-            value = self._core(event.value, start, end)
+            value = self._check_scalar(event.value, start, end)
         else:
             value = event.value
             if event.tag is not None and event.tag not in _STRING_TAGS:
                 self._refuse_tag(event.tag, start)
         if self._masked and isinstance(value, str):
-            value = _unmasked(value)
+            value = _unmask(value)
             if _SURROGATE.search(value):
                 self.problems.append(report_lone_surrogate(start, end))
-        self._put(value, node)
+        self._add(value, node)
         if event.anchor:
             self._anchors[event.anchor] = _Anchor(value, node, 1, 0)
         return True
 
-    def _core(self, text: str, start: int, end: int) -> Json:
-        """Return a plain scalar by the core schema; None, and a problem, if it has no JSON equivalent."""
+    def _check_scalar(self, text: str, start: int, end: int) -> Json:
+        """Resolve a plain scalar by the core schema; report a problem if it has no JSON equivalent."""
         try:
-            return _scalar(text)
-        except _OddError:
+            return _resolve_scalar(text)
+        except _NeedsBuilderError:
             if text == "<<":
-                self.report("SW009", "merge keys (`<<`) are not part of YAML 1.2", start, end, "write the entries out")
+                self.report("SW009", "merge keys (`<<`) are not part of YAML 1.2", start, end, "write out the entries")
                 return text
             if _BASED.fullmatch(text):
                 self.report("SW007", "this number has too many digits", start, end, "write it as a string")
             elif _NOT_FINITE.fullmatch(text):
-                fix = "JSON has finite numbers only; quote it if you mean a string"
+                fix = "JSON only has finite numbers; quote it if it is a string"
                 self.report("SW007", f"`{text}` is not a JSON value", start, end, fix)
                 return float(text.replace(".", ""))
             self.problems += check_number(text, start, end) if _FLOAT.fullmatch(text) else ()
@@ -353,7 +352,7 @@ class _Builder:
         value: dict[str, Json] | list[Json] = {} if is_mapping else []
         if event.tag is not None and event.tag != (_MAPPING_TAG if is_mapping else _LIST_TAG):
             self._refuse_tag(event.tag, start)
-        self._put(value, node)
+        self._add(value, node)
         self._stack.append(_Frame(value, node, event.anchor))
         if event.anchor:
             self._anchors[event.anchor] = None
@@ -379,7 +378,7 @@ class _Builder:
             near = find_nearest(str(event.anchor), list(self._anchors))
             fix = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before its value"
             self.report("SW004", f"there is no anchor `&{event.anchor}` before this alias", start, end, fix)
-            self._put(None, Node(start, end))
+            self._add(None, Node(start, end))
             return True
         target = self._anchors[event.anchor]
         if target is None:
@@ -399,14 +398,14 @@ class _Builder:
         if len(self._stack) + target.height > MAX_DEPTH:
             self.problems.append(report_depth(start, end))
             return False
-        self._put(target.value, Node(start, end, target.node.children, flow=True))
+        self._add(target.value, Node(start, end, target.node.children, flow=True))
         if self._stack:
             parent = self._stack[-1]
             parent.size += target.size
             parent.height = max(parent.height, target.height + 1)
         return True
 
-    def _put(self, value: Json, node: Node) -> None:
+    def _add(self, value: Json, node: Node) -> None:
         """Add a value to the innermost open container."""
         if not self._stack:
             self.value, self.root = value, node
@@ -419,7 +418,7 @@ class _Builder:
             children[len(parent.value)] = (None, node)
             parent.value.append(value)
         elif parent.key is None:
-            parent.key = (self._key(parent, value, node), node)
+            parent.key = (self._check_key(parent, value, node), node)
         else:
             name, key_node = parent.key
             parent.key = None
@@ -427,8 +426,8 @@ class _Builder:
                 children[name] = (key_node, node)
                 parent.value[name] = value
 
-    def _key(self, parent: _Frame, value: Json, node: Node) -> str | None:
-        """Return the name of a key; None, and a problem, if it is not a string."""
+    def _check_key(self, parent: _Frame, value: Json, node: Node) -> str | None:
+        """Return a key, or report a problem and return None if it is not a string."""
         if self._any_keys and not isinstance(value, (str, dict, list)):
             value = self._text[node.start : node.end]
         if not isinstance(value, str):
@@ -464,42 +463,42 @@ def _offsets(event: yaml.Event) -> tuple[int, int]:
     return event.start_mark.index, event.end_mark.index
 
 
-def _shifted(escape: str) -> str:
-    """Swap `\\ud` and `\\ue`; the letter keeps its case."""
+def _swap_escape(escape: str) -> str:
+    """Swap `\\ud` and `\\ue`, keeping the case."""
     return escape[:2] + {"d": "e", "D": "E", "e": "d", "E": "D"}[escape[2]]
 
 
-def _unmasked(value: str) -> str:
-    """Return a value with its surrogates restored, and pairs of them joined."""
-    literal = _STAND_IN.sub(lambda match: _shifted(match[0]), value)
+def _unmask(value: str) -> str:
+    """Restore the surrogates in a value, and join pairs."""
+    literal = _STAND_IN.sub(lambda match: _swap_escape(match[0]), value)
     raw = _STAND_IN_CHARACTER.sub(lambda match: chr(ord(match[0]) - 0x1000), literal)
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
-_AFTER_SIGN: Final = re.compile(r"(?:^|[-:,?\[\]{}])[ \t]*[^ \t\S]", re.MULTILINE)
-"""A space other than a blank, at the start of a line or after a sign; between words it may be intended."""
+_ODD_SPACE: Final = re.compile(r"(?:^|[-:,?\[\]{}])[ \t]*[^ \t\S]", re.MULTILINE)
+"""An unusual space at the start of a line or after punctuation; between words it may be intended."""
 
-_COMMENTED: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
+_UNQUOTED_REFERENCE: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
 
 
-def _commented(text: str, before: int) -> Problem | None:
-    """Return the problem of the last reference before a place if it is a comment because it lacks quotes."""
-    comments = [*_COMMENTED.finditer(text, 0, before)]
+def _find_commented_reference(text: str, before: int) -> Problem | None:
+    """Return a problem for the last unquoted reference before a place, which is a comment."""
+    comments = [*_UNQUOTED_REFERENCE.finditer(text, 0, before)]
     if not comments:
         return None
     fix = f'quote the reference: `$ref: "{shorten(comments[-1][2])}"`'
     start, end = comments[-1].span(2)
-    return Problem("SW004", "a `#` after a blank begins a comment: the rest of this line is not read", start, end, fix)
+    return Problem("SW004", "a `#` after a space starts a comment: the rest of this line is ignored", start, end, fix)
 
 
-def _syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
+def _report_syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
     at: int = mark.index if mark is not None else 0
     words = f"{error.context or ''} {error.problem or ''}".strip()
-    if "flow" in words and (commented := _commented(text, at)) is not None:
+    if "flow" in words and (commented := _find_commented_reference(text, at)) is not None:
         return commented
     first = at if error.context_mark is None else min(at, error.context_mark.index)
-    for match in _AFTER_SIGN.finditer(text, text.rfind("\n", 0, first) + 1, at + 1):
+    for match in _ODD_SPACE.finditer(text, text.rfind("\n", 0, first) + 1, at + 1):
         if (odd := find_odd_space(text, match.end() - 1)) is not None:
             return odd
     char = text[at : at + 1]

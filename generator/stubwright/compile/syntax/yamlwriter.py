@@ -1,4 +1,4 @@
-"""Writes manifests for people: YAML with block scalars, in the given order."""
+"""Formats manifests as YAML, and marks imported and locked files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import yaml
 
 from stubwright_runtime.values.terminal import HIDDEN
 
-# Plain scalars that are not strings in YAML 1.2; PyYAML itself quotes the ones of YAML 1.1.
+# Numbers in YAML 1.2; PyYAML already quotes strings that look like numbers of YAML 1.1.
 _CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists below their key, and never writes anchors."""
+    """Indents lists below their keys, and writes no anchors."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - PyYAML's name
         super().increase_indent(flow, indentless=False)
@@ -35,7 +35,7 @@ def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
-_Dumper.add_multi_representer(str, _text)  # of Python names
+_Dumper.add_multi_representer(str, _text)  # Python names
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _CORE_NUMBERS, list("-+0123456789."))
 
 
@@ -48,19 +48,19 @@ _LOCKED = (
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of an imported file: its command, if that can be repeated, and whether it was edited."""
+    """The origin of an imported file: its command, if it can be repeated, and whether the file was edited."""
 
     command: str | None
     is_edited: bool
 
 
 def format_imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
-    """Format an imported manifest as a file, with its origin and a digest of the rest at the top.
+    """Format an imported manifest as a file that starts with its origin and a digest of the rest.
 
     Args:
         value: The manifest.
-        path: The file, which is in JSON if its name ends in `.json`.
-        command: The command that imports it.
+        path: The file; JSON if its name ends in `.json`.
+        command: The import command.
     """
     if path.lower().endswith(".json"):
         line = "" if command is None else f'  "x-command": {json.dumps(command)},\n'
@@ -74,34 +74,34 @@ def format_imported(value: Mapping[str, Any], path: str = "", command: str | Non
 
 
 def is_imported(text: str) -> bool:
-    """Return whether a file was imported or locked, so that another program is responsible for its contents."""
+    """Return whether a file was imported or locked, so its contents are from another program."""
     return _start(text).startswith((*_FIRST_LINES, _LOCKED))
 
 
 def format_locked(value: Mapping[str, Any]) -> str:
-    """Format the manifest of a contract as a file, with a digest of the rest at the top."""
+    """Format a contract as a file that starts with a digest of the rest."""
     body = format_manifest(value)
     return f"{_LOCKED}# {_digest(body)}\n{body}"
 
 
 def is_locked(text: str) -> bool:
-    """Return whether a file claims to be a contract by `stubwright lock`."""
+    """Return whether a file starts like a contract by `stubwright lock`."""
     return _start(text).startswith(_LOCKED)
 
 
 def _start(text: str) -> str:
-    """Return the beginning of a text, with LF; it is called for each tool, with the text of all tools."""
+    """Return the start of a text with LF line endings; the whole text may be large."""
     return text[: 2 * max(map(len, (*_FIRST_LINES, _LOCKED)))].replace("\r\n", "\n")
 
 
 def is_intact(text: str) -> bool:
-    """Return whether a contract is unchanged: its second line is the digest of the rest."""
+    """Return whether the second line of a contract is the digest of the rest."""
     digest, _, body = text.replace("\r\n", "\n").removeprefix(_LOCKED).partition("\n")
     return digest == f"# {_digest(body)}"
 
 
 def parse_origin(text: str) -> Origin | None:
-    """Return the origin of an imported file, or None; a file without a digest counts as not edited."""
+    """Return the origin of an imported file, None for other files; without a digest, it counts as not edited."""
     text = text.replace("\r\n", "\n")
     start = next((lines for lines in _FIRST_LINES if text.startswith(lines)), None)
     if start is None:
@@ -124,6 +124,6 @@ def _digest(body: str) -> str:
 
 
 def format_manifest(value: Any) -> str:
-    """Format a manifest as YAML text, with escapes for characters that terminals should not receive."""
+    """Format a manifest as YAML, with escapes for hidden characters."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     return HIDDEN.sub(lambda match: f"\\U{ord(match[0]):08X}", text)
