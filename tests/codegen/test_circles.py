@@ -25,7 +25,7 @@ from stubwright.codegen.surface import Class
 from stubwright.compile import rules
 from stubwright.compile.lower import lower
 from stubwright.compile.resolve import resolve
-from stubwright.jsonschema.circles import find_circles
+from stubwright.jsonschema.cycles import find_cycles
 from stubwright.pycode import Name, fill
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ def test_circles_are_what_leads_to_each_other() -> None:
         for _ in steps:
             for here in steps:
                 reached[here] |= {far for near in steps[here] for far in reached[near]}
-        found = find_circles(steps)
+        found = find_cycles(steps)
         assert sorted(member for members in found for member in members) == [*steps]
         assert all(reached[one] >= {*members} for members in found for one in members)
         for before, after in combinations(found, 2):
@@ -102,7 +102,7 @@ def test_circles_are_what_leads_to_each_other() -> None:
 
 def test_a_circle_may_be_long() -> None:
     steps = {here: [(here + 1) % 5000] for here in range(5000)}
-    assert [len(members) for members in find_circles(steps)] == [5000]
+    assert [len(members) for members in find_cycles(steps)] == [5000]
 
 
 def test_a_class_exists_once(folder: Path) -> None:

@@ -259,7 +259,7 @@ def test_what_is_too_large_is_told_and_not_made(schema: Any, monkeypatch: pytest
     except Exception as error:  # noqa: BLE001 - the validator's own bound, whichever it is
         pytest.skip(f"no server can have it: {error}")
     if schema in LARGE:
-        with pytest.raises(instances.UnsatisfiableError, match="it asks for more than"):
+        with pytest.raises(instances.UnsatisfiableError, match="it requires more than"):
             instances.make(schema, "seed")
     else:  # any text may fit
         with contextlib.suppress(instances.UnsatisfiableError):

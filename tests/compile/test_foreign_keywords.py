@@ -144,7 +144,7 @@ def test_other_verbs_take_it_too(dialect: dialects.Dialect, tmp_path: Path, caps
         (
             dialects.DRAFT_7,
             {"type": "object", "properties": {"p": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"minimum": "b"}}},
-            "`#/$defs/a` refers to something that is not a valid schema",
+            "`#/$defs/a` does not refer to a valid schema",
         ),
     ],
 )

@@ -15,7 +15,7 @@ from jsonschema.validators import validator_for
 
 import forked
 from packages import check, manifest, tool
-from stubwright.jsonschema.ecma262 import find_unread_part
+from stubwright.jsonschema.ecma262 import find_invalid_part
 
 JUDGED = json.loads((Path(__file__).parent / "ecma262.json").read_text("utf-8"))
 """Patterns that `new RegExp(pattern, "u")` of Node.js 20 takes, and others that it refuses."""
@@ -69,8 +69,8 @@ def codes(arguments: dict[str, Any], result: dict[str, Any] | None = None, **mor
 
 
 def test_patterns_are_judged_as_node_judges_them() -> None:
-    assert {pattern: part for pattern in JUDGED["read"] if (part := find_unread_part(pattern)) is not None} == {}
-    parts = {pattern: find_unread_part(pattern) for pattern in JUDGED["refused"]}
+    assert {pattern: part for pattern in JUDGED["read"] if (part := find_invalid_part(pattern)) is not None} == {}
+    parts = {pattern: find_invalid_part(pattern) for pattern in JUDGED["refused"]}
     assert [pattern for pattern, part in parts.items() if not part or part not in pattern] == []
     assert len(JUDGED["read"]) > 200
     assert len(parts) > 300
@@ -86,7 +86,7 @@ def test_node_says_the_same_of_random_patterns() -> None:
     verdicts = json.loads(done.stdout)
     assert sum(verdicts) > 500
     wrong = [
-        each for each, is_read in zip(patterns, verdicts, strict=True) if (find_unread_part(each) is None) != is_read
+        each for each, is_read in zip(patterns, verdicts, strict=True) if (find_invalid_part(each) is None) != is_read
     ]
     assert wrong == []
 

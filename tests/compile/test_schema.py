@@ -325,14 +325,14 @@ def test_schemas_that_are_fine(fine: str) -> None:
             "SW204",
             (
                 "`dependentRequired` must be a mapping of property names to lists of property names,"
-                " but holds the number `3`"
+                " but contains the number `3`"
             ),
             "such as `dependentRequired: {card: [address]}`",
         ),
         (
             "{pattern: 3}",
             "SW204",
-            "`pattern` must be a string that holds a regular expression, not the number `3`",
+            "`pattern` must be a regular expression in a string, not the number `3`",
             "put it in quotes",
         ),
     ],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from amounts import choose
 from instances import valid
-from stubwright.jsonschema.selecting import SchemaSelector
+from stubwright.jsonschema.selection import SchemaSelector
 from stubwright_runtime.http.selections import get_value, make_tree, parse_steps, select
 
 Json = Any

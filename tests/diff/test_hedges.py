@@ -332,7 +332,7 @@ def test_steps_are_kept_for_later_searches() -> None:
     part = Subschema({"type": "integer"}, Judge({"type": "integer"}))
     left = []
     for later in (2, 1, 0):
-        budget.keep_for(later)
+        budget.reserve_for(later)
         with pytest.raises(ExhaustedError):
             list(Search(1_000, 2, budget).find_values((part,)))
         left.append(budget.steps)

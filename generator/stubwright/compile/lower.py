@@ -380,7 +380,7 @@ def _complete_handles(
 
 def _find_cycle(key: Key, resolved: ResolvedBundle) -> str | None:
     """Return the name of the reference cycle that a shared schema belongs to, if any."""
-    members = resolved.shared_schemas.circles[key]
+    members = resolved.shared_schemas.cycles[key]
     return min(each.name for each in members) if len(members) > 1 else None
 
 

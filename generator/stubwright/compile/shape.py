@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from stubwright.jsonschema.selecting import SchemaSelector
+from stubwright.jsonschema.selection import SchemaSelector
 from stubwright_runtime.http.selections import WHOLE, make_tree, parse_steps, select_below
 from stubwright_runtime.mcp.vocabulary import CURSOR, NEXT_CURSOR
 

@@ -1,1 +1,1 @@
-"""JSON Schema: dialects, meta-schemas, references, and the wire form of schemas."""
+"""JSON Schema: dialects, meta-schemas, references, transformations, and instances."""

@@ -1,6 +1,6 @@
-"""Makes the wire form of a schema: bundles shared schemas into it, and removes stubwright's keywords.
+"""Bundles shared schemas into a schema, and removes stubwright's keywords, for the wire.
 
-An unchanged value is the same object as in the source.
+Unchanged values are the same objects as in the source.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.jsonschema.circles import find_circles
+from stubwright.jsonschema.cycles import find_cycles, find_reachable
 from stubwright.jsonschema.pointers import format_pointer
 from stubwright.jsonschema.references import HANDLE, Key, Local, Outline, SharedSchema
 
@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     from stubwright.diagnostics import Place, Pointer
     from stubwright.ir import Json
 
-_GONE: Final = object()
+_REMOVED: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class BundledSchema:
-    """`wire` is the complete schema; `shared` maps the pointer of each bundled schema to its name under `schemas`.
+    """A schema with its shared schemas.
 
-    `own` is `wire` without bundled schemas. `uses` are the shared schemas that `own` references, in order, if each
-    bundled schema has its own name. `handles` maps the marked places in `wire` to the names of their handles.
+    Attributes:
+        wire: The complete schema.
+        shared: The names of bundled schemas under `schemas`, by their pointers in `wire`.
+        own: `wire` without bundled schemas.
+        uses: The shared schemas that `own` references, in order, if all bundled schemas keep their names.
+        handles: The handles marked in `wire`, by pointer.
     """
 
     wire: Json
@@ -41,11 +45,14 @@ class BundledSchema:
 
 @dataclass(frozen=True)
 class SharedSchemas:
-    """The shared schemas of a manifest, their targets, and a cache of bundled schemas.
+    """The shared schemas of a manifest, and caches, so that a bundled schema is the same object everywhere.
 
-    A target in several schemas is the same object in each. `outlines` are the schemas in order. `schemas` are the
-    bundled schemas with their own names, `names` the tables of names by referencing schema, `members` the definitions
-    of each member of a cycle, and `bundled` the whole schemas by place.
+    Attributes:
+        outlines: The shared schemas, in order.
+        schemas: Cache of shared schemas whose references use the keyword for definitions.
+        names: Cache of the tables of names.
+        members: Cache of the definitions for the members of a cycle.
+        bundled: Cache of complete schemas, by place.
     """
 
     outlines: Mapping[Key, Outline]
@@ -59,14 +66,14 @@ class SharedSchemas:
     bundled: dict[Place, BundledSchema] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
-    def circles(self) -> Mapping[Key, tuple[Key, ...]]:
+    def cycles(self) -> Mapping[Key, tuple[Key, ...]]:
         """The reference cycle of each shared schema, including itself, in a fixed order."""
-        outline = find_circles({key: found.list_shared() for key, found in self.outlines.items()})
-        return {key: tuple(sorted(members)) for members in outline for key in members}
+        components = find_cycles({key: outline.list_shared() for key, outline in self.outlines.items()})
+        return {key: tuple(sorted(members)) for members in components for key in members}
 
     @cached_property
     def holding(self) -> frozenset[Key]:
-        """The schemas with marked handles."""
+        """The schemas that mark handles."""
         return frozenset(key for key, outline in self.outlines.items() if HANDLE in outline.keys)
 
     def find_reached(self, root: Outline) -> tuple[Key, ...]:
@@ -74,15 +81,8 @@ class SharedSchemas:
         return self.find_reached_from(root.list_shared())
 
     def find_reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
-        """Return these and the shared schemas that they reference, in order of first use."""
-        reached = dict.fromkeys(keys)
-        waiting = [*reached]
-        for key in waiting:  # grows during the loop
-            for other in self.outlines[key].list_shared():
-                if other not in reached:
-                    reached[other] = None
-                    waiting.append(other)
-        return tuple(waiting)
+        """Return these and all shared schemas that they reference, in order of first use."""
+        return tuple(find_reachable(keys, lambda key: self.outlines[key].list_shared()))
 
     def find_closure(self, root: Outline) -> tuple[Outline, ...]:
         """Return `root` and all shared schemas that it references, in order of first use."""
@@ -91,40 +91,39 @@ class SharedSchemas:
 
 
 def bundle(root: Outline, shared: SharedSchemas) -> BundledSchema:
-    """Bundle the `shared` schemas that `root` references into its own `$defs` (`definitions` before 2019-09).
+    """Bundle the `shared` schemas that `root` references into its `$defs` (`definitions` before 2019-09).
 
-    A shared schema keeps its name there; if the name is taken, `shared_` is prepended, and if that is taken too, a
-    digest of its file and name is appended. A shared schema that directly references itself uses `#`; in a longer cycle
-    it may be bundled into itself once more.
+    A name that is already taken gets the prefix `shared_`, or else a digest of its file and name. A shared schema
+    refers to itself by `#`; in a longer cycle, it may also be bundled into itself.
     """
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
         return BundledSchema(root.schema, {}, root.schema)
     keyword = root.dialect.defs
     own = root.schema.get(keyword) or {}
     itself = Key(root.place.file, str(root.place.pointer[-1])) if root.place.pointer[0] == "schemas" else None
-    alone = itself is None or len(shared.circles[itself]) == 1
+    alone = itself is None or len(shared.cycles[itself]) == 1
     if itself is not None and not alone and not own and not root.anchors:
-        defs, names = _of_circle(itself, keyword, shared)
+        defs, names = _bundle_cycle(itself, keyword, shared)
         wire = edit(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.list_shared()}))
         reached = shared.find_reached(root) if shared.holding else ()
-        marked = _marked(root, {key: (keyword, key.name) for key in reached}, shared)
+        marked = _find_handles(root, {key: (keyword, key.name) for key in reached}, shared)
         return BundledSchema({**wire, keyword: defs}, names, wire, handles=marked)
     keys = [key for key in shared.find_reached(root) if key != itself]
     if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
         homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.list_shared()}
         wire = edit(root.schema, _edits(root, (), homes))
         defs = {**(wire.get(keyword) or {}), **{key.name: keep_names(key, keyword, shared) for key in keys}}
-        leading = keyword, itself, frozenset(shared.circles[key][0] for key in root.list_shared())
+        leading = keyword, itself, frozenset(shared.cycles[key][0] for key in root.list_shared())
         if leading not in shared.names:
             shared.names[leading] = {format_pointer((keyword, key.name)): key.name for key in keys}
-        marked = _marked(root, {key: (keyword, key.name) for key in keys}, shared)
+        marked = _find_handles(root, {key: (keyword, key.name) for key in keys}, shared)
         return BundledSchema({**wire, keyword: defs}, shared.names[leading], wire, (*root.list_shared(),), marked)
-    taken = _names(keys, own, root.folder.path)
+    taken = _name_definitions(keys, own, root.folder.path)
     homes = {key: (keyword, name) for key, name in taken.items()}
     if itself is not None:
         homes[itself] = ()
     wire = edit(root.schema, _edits(root, (), homes))
-    marked = _marked(root, {key: (keyword, name) for key, name in taken.items()}, shared)
+    marked = _find_handles(root, {key: (keyword, name) for key, name in taken.items()}, shared)
     if not keys:
         return BundledSchema(wire, {}, wire, handles=marked)
     defs = dict(wire.get(keyword) or {})
@@ -135,8 +134,8 @@ def bundle(root: Outline, shared: SharedSchemas) -> BundledSchema:
     return BundledSchema({**wire, keyword: defs}, names, wire, handles=marked)
 
 
-def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
-    """Return the handles marked in `root` and in its schemas bundled at `homes`, by place."""
+def _find_handles(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
+    """Return the handles marked in `root` and in the schemas bundled at `homes`, by pointer."""
     if HANDLE not in root.keys and not shared.holding:
         return {}
     parts: list[tuple[Pointer, Outline]] = [((), root)]
@@ -150,7 +149,7 @@ def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) 
 
 
 def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
-    """Return a shared schema with all shared schemas bundled under their own names, below `keyword`."""
+    """Return a shared schema whose references use their own names below `keyword`."""
     schemas = shared.schemas
     if (keyword, key) not in schemas:
         outline = shared.outlines[key]
@@ -159,38 +158,38 @@ def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
     return schemas[keyword, key]
 
 
-def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """Return the definitions that each member of a cycle bundles, all members and their targets, and their names."""
-    first = shared.circles[member][0]
-    circle = shared.members.get((keyword, first))
-    if circle is None:
+def _bundle_cycle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+    """Return the definitions that each member of a cycle bundles, and their names by pointer."""
+    first = shared.cycles[member][0]
+    bundled_cycle = shared.members.get((keyword, first))
+    if bundled_cycle is None:
         keys = shared.find_reached(shared.outlines[first])
         defs = {key.name: keep_names(key, keyword, shared) for key in keys}
         names = {format_pointer((keyword, key.name)): key.name for key in keys}
-        circle = shared.members[keyword, first] = defs, names
-    return circle
+        bundled_cycle = shared.members[keyword, first] = defs, names
+    return bundled_cycle
 
 
-def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Key, str]:
+def _name_definitions(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Key, str]:
     names: dict[Key, str] = {}
     taken = {*own}
     for key in keys:
-        names[key] = next(name for name in _tries(key, folder) if name not in taken)
+        names[key] = next(name for name in _list_names(key, folder) if name not in taken)
         taken.add(names[key])
     return names
 
 
-def _tries(key: Key, folder: str) -> Iterator[str]:
+def _list_names(key: Key, folder: str) -> Iterator[str]:
     yield key.name
     yield f"shared_{key.name}"
-    # The author may even have used the digest as a name; another salt changes it.
+    # Even the digest may be taken; another salt changes it.
     for salt in count():
         text = f"{key.file.removeprefix(folder).lstrip('/')}#{key.name}#{salt}".encode("utf-8", "surrogatepass")
         yield f"{key.name}_{hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
-    """Return the edits of a schema that is bundled at `home`, by pointer."""
+    """Return the edits for a schema that is bundled at `home`, by pointer."""
     edits: dict[Pointer, Any] = {}
     moved = bool(home) and not outline.identified
     for reference in outline.references:
@@ -199,19 +198,19 @@ def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dic
                 edits[(*reference.pointer, reference.keyword)] = format_pointer(homes[key])
             case Local(pointer, rooted=True) if moved:
                 edits[(*reference.pointer, reference.keyword)] = format_pointer((*home, *pointer))
-    edits |= {(*pointer, HANDLE): _GONE for pointer, _ in outline.find_having(HANDLE)}
+    edits |= {(*pointer, HANDLE): _REMOVED for pointer, _ in outline.find_having(HANDLE)}
     if moved and isinstance(outline.schema, dict) and "$schema" in outline.schema:
-        edits[("$schema",)] = _GONE  # only the root of a resource may have `$schema` (2020-12 Core, 8.1.1)
+        edits[("$schema",)] = _REMOVED  # only the root of a resource may have `$schema` (2020-12 Core, 8.1.1)
     return edits
 
 
 def without(value: Json, pointers: Iterable[Pointer]) -> Json:
-    """Return a value without the parts at some pointers."""
-    return edit(value, dict.fromkeys(pointers, _GONE))
+    """Remove the parts of a value at some pointers."""
+    return edit(value, dict.fromkeys(pointers, _REMOVED))
 
 
 def edit(value: Json, edits: Mapping[Pointer, Any]) -> Json:
-    """Return a value with `edits`, new values by pointer; changed containers are copied."""
+    """Replace parts of a value, given by pointer; changed containers are copied."""
     if not edits:
         return value
     below: dict[str | int, dict[Pointer, Any]] = {}
@@ -221,7 +220,7 @@ def edit(value: Json, edits: Mapping[Pointer, Any]) -> Json:
     for step, inner in below.items():
         if () not in inner:
             copy[step] = edit(copy[step], inner)
-        elif inner[()] is _GONE:
+        elif inner[()] is _REMOVED:
             del copy[step]
         else:
             copy[step] = inner[()]

@@ -1,7 +1,4 @@
-"""The supported dialects of JSON Schema, and the places of subschemas in them.
-
-It neither validates schemas nor resolves references.
-"""
+"""The supported dialects of JSON Schema, and the places of subschemas in them."""
 
 from __future__ import annotations
 
@@ -20,9 +17,14 @@ if TYPE_CHECKING:
 class Dialect:
     """A dialect.
 
-    `uri` is the identifier of its meta-schema, the value of `$schema`; `defs` is the keyword for reusable schemas. Its
-    keywords are split by their values: `single` a schema, `listed` a list of schemas, `named` an object of schemas,
-    `plain` none.
+    Attributes:
+        name: Its name in messages.
+        uri: The identifier of its meta-schema, as in `$schema`.
+        defs: The keyword for reusable schemas.
+        single: Keywords whose value is a schema.
+        listed: Keywords whose value is a list of schemas.
+        named: Keywords whose value is an object of schemas.
+        plain: Keywords without schemas.
     """
 
     name: str
@@ -40,7 +42,7 @@ class Dialect:
 
     @cached_property
     def holders(self) -> frozenset[str]:
-        """The keys whose values contain schemas, including keys for reusable schemas in any dialect."""
+        """Keys whose values contain schemas, including keys for reusable schemas in other dialects."""
         return self.single | self.listed | self.named | _REUSABLE
 
     @cached_property
@@ -129,8 +131,7 @@ _REUSABLE = frozenset({"$defs", "definitions"})
 def find_dialect(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
     """Return the dialect of a schema's `$schema`, `default` without one, and None if it is not supported.
 
-    The rule is MCP 2025-11-25, "JSON Schema Usage": without `$schema`, a schema is 2020-12. An empty fragment at the
-    end of the identifier makes no difference.
+    Schemas are 2020-12 by default (MCP 2025-11-25, "JSON Schema Usage"). An empty fragment in the URI is ignored.
     """
     if not isinstance(schema, dict) or "$schema" not in schema:
         return default
@@ -139,11 +140,10 @@ def find_dialect(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | No
 
 
 def iterate_subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
-    """Yield the schema itself, with an empty pointer, and each subschema, in the order of the source.
+    """Yield the schema itself, with an empty pointer, and each subschema, in source order.
 
-    Only values in places of schemas are included, well-formed or not: the values of `properties` are, and the values of
-    `enum`, `const`, `default` or `examples` are not. `$defs` and `definitions` are both included in every dialect,
-    since references use them in practice.
+    Values in places of schemas are included even if they are invalid. `$defs` and `definitions` are included in every
+    dialect, since references use them in practice.
     """
     holders = dialect.holders
     pending: list[tuple[Pointer, Json]] = [((), schema)]
@@ -155,7 +155,7 @@ def iterate_subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer
 
 
 def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
-    """Return whether the dialect itself has a schema at `pointer`, so that its meta-schema checks the value there."""
+    """Return whether the dialect defines a schema at `pointer`, so the meta-schema checks the value there."""
     value, rest = root, pointer
     while rest:
         keyword = rest[0]
@@ -173,14 +173,14 @@ def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
 
 
 def iterate_children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
-    """Yield the direct subschemas of a schema, each with its place in it."""
+    """Yield the direct subschemas of a schema, with their pointers."""
     holders = dialect.holders
     for keyword, value in schema.items():
         if keyword in holders:
-            yield from _children(keyword, value, dialect)
+            yield from _list_children(keyword, value, dialect)
 
 
-def _children(keyword: str, value: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
+def _list_children(keyword: str, value: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
     if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         for name, child in value.items():
             # A dependency may also be a list of property names.

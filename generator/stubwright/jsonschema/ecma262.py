@@ -1,7 +1,6 @@
-"""Parses patterns like JavaScript with the flag `u`, which JSON Schema recommends and JavaScript's validators set.
+"""Checks patterns against JavaScript's syntax with the `u` flag, which JSON Schema recommends and validators set.
 
-The server's validator is more lenient: it accepts escapes of any character and literal braces, as JavaScript does
-without the flag (ECMA-262, Annex B). Syntax of newer engines is rejected.
+The server's validator is more lenient, like JavaScript without the flag (ECMA-262, Annex B). Newer syntax is rejected.
 """
 
 from __future__ import annotations
@@ -51,11 +50,11 @@ _SCRIPT: Final = re.compile(r"[A-Z][a-z]+(?:_[A-Z]?[a-z]+)*")
 
 
 class RegexError(Exception):
-    """JavaScript rejects a part of the pattern; the text is that part."""
+    """JavaScript rejects the part of the pattern in the message."""
 
 
-def find_unread_part(pattern: str) -> str | None:
-    """Return the first part of a pattern that JavaScript rejects, if any."""
+def find_invalid_part(pattern: str) -> str | None:
+    """Return the first part of a pattern that JavaScript rejects, or None."""
     try:
         _Reader(pattern).read()
     except RegexError as error:
@@ -64,7 +63,7 @@ def find_unread_part(pattern: str) -> str | None:
 
 
 class _Reader:
-    """Parses a pattern once, from left to right."""
+    """A single-pass parser."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -76,16 +75,12 @@ class _Reader:
         self._named_references: list[str] = []
 
     def read(self) -> None:
-        """Parse the whole pattern.
-
-        Raises:
-            RegexError: JavaScript rejects a part of it.
-        """
+        """Parse the whole pattern. Raises RegexError."""
         while self._at < len(self._pattern):
             self._read_term()
         if self._open:
             raise RegexError("(")
-        # A back-reference may precede its group, so they are compared after parsing.
+        # A back-reference may precede its group.
         for text, number in self._back_references:
             if number > self._groups:
                 raise RegexError(text)
@@ -145,7 +140,7 @@ class _Reader:
             self._accept_quantifier()
 
     def _refuse_quantifier(self) -> None:
-        """Reject a quantifier after a part without width; other characters are rejected as the next term."""
+        """Reject a quantifier after an assertion."""
         if match := _QUANTIFIER.match(self._pattern, self._at):
             raise RegexError(self._pattern[self._at - 1 : match.end()])
 
@@ -160,7 +155,7 @@ class _Reader:
         self._refuse_quantifier()
 
     def _read_escape(self) -> None:
-        """Read an escape after its backslash, outside classes."""
+        """Read an escape outside classes, after its backslash."""
         if number := _NUMBER.match(self._pattern, self._at):
             self._back_references.append((f"\\{number[0]}", int(number[0])))
             self._at = number.end()
@@ -171,7 +166,7 @@ class _Reader:
             self._read_character_escape()
 
     def _read_character_escape(self) -> int | None:
-        """Read an escape that is also valid in a class; return its code point, or `None` for several characters."""
+        """Read an escape that is also valid in classes; return its code point, or None for a set of characters."""
         char = self._pattern[self._at : self._at + 1]
         following = self._pattern[self._at + 1 : self._at + 2]
         if char in ("x", "u"):
@@ -228,7 +223,7 @@ class _Reader:
         self._at += 1
 
     def _read_member(self, start: int) -> int | None:
-        """Read a member of the class that begins at `start`; return its code point, or `None` for several."""
+        """Read a member of the class that starts at `start`; return its code point, or None for a set of characters."""
         if self._at >= len(self._pattern):
             raise RegexError(self._pattern[start:])
         char = self._pattern[self._at]

@@ -1,4 +1,4 @@
-"""Regular expressions in schemas: their places, and whether the server's validator compiles them."""
+"""Regular expressions in schemas: where they are, and whether the server's validator accepts them."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def is_accepted(schema: Json) -> bool:
 
 
 LONGEST = 256 * 1024
-"""The maximum length of a regular expression; the validator rejects longer ones only after a long time."""
+"""The maximum length of a regular expression; the validator is slow to reject longer ones."""
 
-_REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+_QUANTIFIER = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def is_too_large(text: str) -> bool:
-    """Return whether a regular expression is rejected for its cost, not for its syntax."""
+    """Return whether a regular expression is rejected for its size, not for its syntax."""
     if len(text) > LONGEST:
         return True
-    return not is_expression(text) and is_expression(_REPETITION.sub(_once, text))
+    return not is_expression(text) and is_expression(_QUANTIFIER.sub(_shrink, text))
 
 
-def _once(match: re.Match[str]) -> str:
-    """Return a repetition with the lowest numbers, and other tokens unchanged."""
+def _shrink(match: re.Match[str]) -> str:
+    """Return a repetition with small bounds, but keep an invalid one."""
     least, most = match.groups()
     return match[0] if most and int(most) < int(least) else "{0,1}"
 
 
 @cache
 def is_expression(text: str) -> bool:
-    """Return whether the validator compiles a regular expression."""
+    """Return whether the validator accepts a regular expression."""
     if len(text) > LONGEST:
         return False
     return is_accepted({"pattern": text})

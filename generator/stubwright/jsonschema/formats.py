@@ -1,4 +1,4 @@
-"""The formats of JSON Schema 2020-12 (Validation, section 7.3): examples, and the meaning of `format`."""
+"""The formats of JSON Schema 2020-12 (Validation, section 7.3): generators, and the meaning of `format`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Formats
 
 WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "lark")
-"""Words for texts."""
+"""Words for generated texts."""
 
 
 def _make_date(chance: Random) -> str:
@@ -48,29 +48,29 @@ FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
     "relative-json-pointer": lambda chance: f"{chance.randint(0, 3)}/{_choose_word(chance)}",
     "regex": lambda chance: f"^{_choose_word(chance)}$",
 }
-"""A function for each format that makes texts."""
+"""A generator of texts for each format."""
 
 
 class Settings(TypedDict):
-    """The settings of `stubwright_runtime.schema.validation` for formats."""
+    """The format settings of `stubwright_runtime.schema.validation`."""
 
     formats: bool
     exact: bool
 
 
 def get_meaning(entry: Mapping[str, Any]) -> Formats:
-    """Return the meaning of `format` for the server of a manifest, by its `formats` and `python.formats`."""
+    """Return the meaning of `format` for a manifest's `formats` and `python.formats`."""
     asserted = entry.get("formats") == "assert"
     return choose_meaning(formats=asserted, exact=(entry.get("python") or {}).get("formats") == "strict")
 
 
 def choose_meaning(*, formats: bool, exact: bool) -> Formats:
-    """Return the meaning of `format` with these settings."""
+    """Return the meaning of `format` for these settings."""
     if exact:
         return "assert and exact" if formats else "exact"
     return "assert" if formats else "annotate"
 
 
 def get_settings(meaning: Formats) -> Settings:
-    """Return the settings of a meaning of `format`."""
+    """Return the settings for a meaning of `format`."""
     return {"formats": meaning in ("assert", "assert and exact"), "exact": meaning in ("exact", "assert and exact")}

@@ -1,4 +1,4 @@
-"""The places of schemas in a manifest, without their contents."""
+"""Finds the JSON Schemas in a manifest."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "complete", "state"]
-"""The purpose of a schema: a tool's arguments, its result, sharing, an answer, a completion, or a handle's state."""
+"""The role of a schema: arguments, results, shared schemas, answers, completions, or states of handles."""
 
 
 def find_schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
-    """Yield each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
+    """Yield the schemas of a manifest, a fragment or a saved `tools/list` result, section by section."""
     for pointer, tool in list_items(value, ("tools",)):
         for role in vocabulary.SCHEMAS:
             if isinstance(tool, dict) and role in tool:
                 yield role, (*pointer, role), tool[role]
-        yield from _questions(tool, pointer, "stubwright")
+        yield from _list_questions(tool, pointer, "stubwright")
     for pointer, schema in list_items(value, ("schemas",)):
         yield "schemas", pointer, schema
     for pointer, annotation in list_items(value, ("overlay", "tools")):
-        yield from _questions(annotation, pointer)
+        yield from _list_questions(annotation, pointer)
     for section in (vocabulary.TEMPLATES, vocabulary.PROMPTS):
         for pointer, entry in list_items(value, (section.name,)):
-            yield from _questions(entry, pointer, "stubwright")
+            yield from _list_questions(entry, pointer, "stubwright")
             for below, offer in list_items(entry, ("stubwright", "complete")):
                 if isinstance(offer, dict):
                     yield "complete", (*pointer, *below), offer
@@ -38,14 +38,14 @@ def find_schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
             yield "state", (*pointer, "state"), handle["state"]
 
 
-def _questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tuple[Role, Pointer, Json]]:
+def _list_questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tuple[Role, Pointer, Json]]:
     for below, question in list_items(value, (*steps, "ask")):
         if isinstance(question, dict) and "schema" in question:
             yield "ask", (*pointer, *below, "schema"), question["schema"]
 
 
 def list_items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
-    """Yield the entries of the mapping or list at `steps`, if it exists."""
+    """Yield the entries of the mapping or list at `steps`, if any."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     if isinstance(value, dict):

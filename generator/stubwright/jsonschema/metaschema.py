@@ -1,7 +1,4 @@
-"""Checks JSON Schemas against the meta-schemas of their dialects, and for likely mistakes.
-
-It neither resolves references nor validates instances.
-"""
+"""Checks JSON Schemas against the meta-schemas of their dialects, and for likely mistakes."""
 
 from __future__ import annotations
 
@@ -59,13 +56,13 @@ _FOREIGN = frozenset(
     {"discriminator", "enumDescriptions", "enumNames", "errorMessage", "example", "externalDocs", "nullable", "xml"}
     | {"markdownDescription"}
 )
-"""Keywords of other tools, such as OpenAPI and editors, that resemble misspelt keywords."""
+"""Keywords of other tools, such as OpenAPI and editors, that look like misspelt keywords."""
 
 _NOTES = frozenset(
     {"$comment", "$defs", "$vocabulary", "definitions", "dependencies", "deprecated", "examples", "readOnly"}
     | {"contentEncoding", "contentMediaType", "contentSchema", "writeOnly"}
 )
-"""Keywords that are harmless in a dialect without them: annotations, and keywords that validators still support."""
+"""Keywords that are harmless in other dialects: annotations, and keywords that validators still support."""
 
 _WHOLE = "a whole number, 0 or more"
 _SCHEMA = "a schema"
@@ -79,7 +76,7 @@ _VALUES: Final = {
     "minimum": "a number",
     "exclusiveMaximum": "a number",
     "exclusiveMinimum": "a number",
-    "pattern": "a string that holds a regular expression",
+    "pattern": "a regular expression in a string",
     "uniqueItems": "`true` or `false`",
     "format": "a string",
     "title": "a string",
@@ -90,15 +87,15 @@ _VALUES: Final = {
     "writeOnly": "`true` or `false`",
     "dependentRequired": "a mapping of property names to lists of property names",
     "dependencies": "a mapping of property names to schemas or lists of property names",
-    "$ref": "a string that holds a reference",
-    "$dynamicRef": "a string that holds a reference",
+    "$ref": "a reference in a string",
+    "$dynamicRef": "a reference in a string",
     "$anchor": "a name that starts with a letter or `_`",
     "$dynamicAnchor": "a name that starts with a letter or `_`",
     "$id": "a URI without a fragment",
     **dict.fromkeys(("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), _WHOLE),
     **dict.fromkeys(("maxContains", "minContains"), _WHOLE),
     **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), _NAMED),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "a list of schemas with at least one in it"),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "a list of at least one schema"),
     **dict.fromkeys(("not", "if", "then", "else", "contains", "propertyNames", "items", "additionalItems"), _SCHEMA),
     **dict.fromkeys(("additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contentSchema"), _SCHEMA),
 }
@@ -129,18 +126,17 @@ _EXAMPLES: Final = {
     "patternProperties": "{^x-: {type: string}}",
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "[{type: string}]"),
 }
-"""Example values for `help:` texts."""
+"""Examples for `help:`."""
 
 
 def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = False) -> Iterator[Diagnostic]:
-    """Yield the faults of a schema, in no particular order; none if the value is not an object.
+    """Yield the faults of a schema, in any order; none if it is not an object.
 
     Args:
-        role: Its purpose.
+        role: The role of the schema.
         place: Its place.
         schema: The schema.
-        imported: Whether another program wrote it. It may have its own keywords, even if they resemble keywords of JSON
-            Schema (2020-12 Core, section 4.3.1: unknown keywords are annotations).
+        imported: Whether it is from another program, which may have its own keywords (2020-12 Core, section 4.3.1).
     """
     if not isinstance(schema, dict):
         return
@@ -153,34 +149,34 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         yield Diagnostic("SW202", message, place / "$schema", f"write {known}")
         return
     if role == "inputSchema":
-        yield from _for_object(schema, place)
+        yield from _check_root_type(schema, place)
     inner = dict(dialects.iterate_subschemas(schema, dialect))
     keywords = dialect.keywords
-    # The fast validator checks whole schemas; the parts are only checked one by one if it fails.
+    # Parts are only checked one by one if the fast validator rejects the whole schema.
     if not is_valid(schema, dialect):
         for pointer, below in inner.items():
             if isinstance(below, dict) and dialects.is_schema(schema, pointer, dialect):
-                yield from _violations(below, pointer, place, dialect, inner)
+                yield from _explain_schema(below, pointer, place, dialect, inner)
     for pointer, below in inner.items():
         if isinstance(below, dict) and not below.keys() <= keywords:
-            yield from _keywords(below, Place(place.file, place.pointer + pointer), dialect, imported=imported)
+            yield from _check_keywords(below, Place(place.file, place.pointer + pointer), dialect, imported=imported)
 
 
 def is_valid(schema: Json, dialect: Dialect) -> bool:
-    """Return whether the meta-schema of a dialect accepts a schema."""
-    return _meta(dialect).is_valid(schema)
+    """Return whether a schema is valid in a dialect."""
+    return _compile_metaschema(dialect).is_valid(schema)
 
 
 @cache
-def _meta(dialect: Dialect) -> Validator:
+def _compile_metaschema(dialect: Dialect) -> Validator:
     from jsonschema_rs import validator_for
 
     return validator_for({"$schema": dialect.uri, "$ref": dialect.uri}, validate_formats=False)
 
 
 @cache
-def _explainer(dialect: Dialect) -> Explainer | None:
-    """Return a slower validator of a meta-schema that explains faults; `None` in a light installation."""
+def _make_explainer(dialect: Dialect) -> Explainer | None:
+    """Return a slower validator of a meta-schema that explains faults, or None if it is not installed."""
     try:
         from jsonschema.validators import validator_for
     except ModuleNotFoundError:
@@ -194,7 +190,7 @@ def _means_object(kind: Json) -> bool:
     return isinstance(kind, str) and find_misspelt(kind, ["object"]) is not None
 
 
-def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
+def _check_root_type(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
     """Check that the root of an `inputSchema` has `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
@@ -202,34 +198,34 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
         where = " next to the `$ref`, which clients do not follow" if "$ref" in schema else ""
         add = Advice(f"add `type: object`{where}", Insert("type", "object"))
         at, advice = (place, add) if meant is None else (place / meant, suggest(meant, "type"))
-        yield Diagnostic("SW201", "an `inputSchema` must say `type: object`", at.point_at_key(), advice)
+        yield Diagnostic("SW201", "an `inputSchema` must have `type: object`", at.point_at_key(), advice)
     elif (kind in TYPES and kind != "object") or (
         isinstance(kind, list) and kind and all(name in TYPES for name in kind)
     ):
         shown = f"`{kind}`" if isinstance(kind, str) else "a list of types"
         fix = "arguments are always an object: write `type: object`, and make other values its properties"
-        yield Diagnostic("SW201", f"an `inputSchema` must say `type: object`, not {shown}", place / "type", fix)
+        yield Diagnostic("SW201", f"an `inputSchema` must have `type: object`, not {shown}", place / "type", fix)
 
 
-def _violations(
+def _explain_schema(
     schema: dict[str, Json], above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for a schema at `above`, without nested ones, so that nesting has no extra cost."""
-    alone = _without_inner(schema, dialect)
+    """Yield the diagnostics for the schema at `above`, without its subschemas, so that nesting has no extra cost."""
+    alone = _blank_subschemas(schema, dialect)
     if is_valid(alone, dialect):
         return
-    explainer = _explainer(dialect)
+    explainer = _make_explainer(dialect)
     errors = [] if explainer is None else [*explainer.iter_errors(alone)]
     for error in errors:
-        yield from _explained(error, above, place, dialect, inner)
-    if not errors:  # such as an anchor with a trailing line break, which `$` ignores in Python's patterns
+        yield from _explain_error(error, above, place, dialect, inner)
+    if not errors:  # such as an anchor with a trailing line break, which Python's `$` ignores
         for keyword in (each for each in alone if not is_valid({each: alone[each]}, dialect)):
             at = Place(place.file, (*place.pointer, *above, keyword))
-            yield from _value(keyword, alone[keyword], at, (*above, keyword), dialect)
+            yield from _check_value(keyword, alone[keyword], at, (*above, keyword), dialect)
 
 
-def _without_inner(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Return a schema with `{}` in place of each of its subschemas that is a mapping."""
+def _blank_subschemas(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
+    """Replace each subschema that is a mapping by `{}`."""
     alone = dict(schema)
     for keyword in dialect.holders & schema.keys():
         value = schema[keyword]
@@ -246,10 +242,10 @@ def _blank(value: Json) -> Json:
     return {} if isinstance(value, dict) else value
 
 
-def _explained(
+def _explain_error(
     error: ValidationError, above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for one error of a meta-schema's validator in the schema at `above`."""
+    """Yield the diagnostics for an error of the explainer in the schema at `above`."""
     path = tuple(error.absolute_path)
     value: Json = error.instance
     pointer = (*above, *path)
@@ -258,27 +254,30 @@ def _explained(
         rules: Any = error.validator_value
         for keyword, bounds in rules.items():
             if isinstance(value, dict) and keyword in value:
-                yield from _without_bound(bounds[0], value, at)
+                yield from _check_exclusive_bound(bounds[0], value, at)
         return
     if pointer in inner and not isinstance(value, dict):
-        what = "a mapping" if dialect is DRAFT_4 else "a mapping, `true` or `false`"
+        expected = "a mapping" if dialect is DRAFT_4 else "a mapping, `true` or `false`"
         yield Diagnostic(
-            "SW204", f"a schema must be {what}, not {describe_found(value)}", at, _schema_help(pointer, value, dialect)
+            "SW204",
+            f"a schema must be {expected}, not {describe_found(value)}",
+            at,
+            _advise_on_schema(pointer, value, dialect),
         )
         return
     keyword = str(path[0])
-    deeper = _deeper(error)
+    nested = _find_nested_errors(error)
     if keyword == "type":
-        yield from _types(value, at)
-    elif deeper:
-        for below in deeper:
-            yield from _explained(below, above, place, dialect, inner)
+        yield from _check_types(value, at)
+    elif nested:
+        for below in nested:
+            yield from _explain_error(below, above, place, dialect, inner)
     else:
-        yield from _value(keyword, value, at, pointer, dialect)
+        yield from _check_value(keyword, value, at, pointer, dialect)
 
 
-def _deeper(error: ValidationError) -> list[ValidationError]:
-    """Return the faults in the alternative whose type matches, without its nested faults."""
+def _find_nested_errors(error: ValidationError) -> list[ValidationError]:
+    """Return the errors in the alternative with the matching type."""
     if error.validator != "anyOf":
         return []
     depth = len(error.absolute_path)
@@ -286,19 +285,18 @@ def _deeper(error: ValidationError) -> list[ValidationError]:
     return next((below for below in alternatives if all(len(each.absolute_path) > depth for each in below)), [])
 
 
-def _types(value: Json, at: Place) -> Iterator[Diagnostic]:
-    """Yield the faults in the value of `type`."""
+def _check_types(value: Json, at: Place) -> Iterator[Diagnostic]:
     if isinstance(value, list) and value:
         for index, name in enumerate(value):
             if name in value[:index]:
                 yield Diagnostic("SW204", f"`type` lists {describe_found(name)} twice", at / index, "remove one")
             elif name not in TYPES:
-                yield _no_type(name, at / index)
+                yield _report_type(name, at / index)
     else:
-        yield _no_type(value, at)
+        yield _report_type(value, at)
 
 
-def _no_type(value: Json, at: Place) -> Diagnostic:
+def _report_type(value: Json, at: Place) -> Diagnostic:
     if value is None:
         return Diagnostic(
             "SW203", "`null` is not a JSON Schema type without quotes", at, 'write `"null"` for the type of null'
@@ -316,9 +314,9 @@ def _no_type(value: Json, at: Place) -> Diagnostic:
     return Diagnostic("SW203", f"`{shorten(value)}` is not a JSON Schema type", at, fix)
 
 
-def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dialect) -> Iterator[Diagnostic]:
-    """Yield the fault in the value of a keyword other than `type`."""
-    expected = _VALUES.get(keyword, "of another kind")
+def _check_value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dialect) -> Iterator[Diagnostic]:
+    """Check the value of a keyword other than `type`."""
+    expected = _VALUES.get(keyword, "of another type")
     if keyword in ("exclusiveMaximum", "exclusiveMinimum") and dialect is DRAFT_4:
         expected = "`true` or `false`"
     if isinstance(value, list) and keyword in ("required", "enum"):
@@ -328,33 +326,33 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
                 "SW204", f"`{keyword}` lists {describe_found(value[twice])} twice", at / twice, "remove one"
             )
             return
-    what = f"not {describe_found(value)}" if pointer[-1] == keyword else f"but holds {describe_found(value)}"
+    found = f"not {describe_found(value)}" if pointer[-1] == keyword else f"but contains {describe_found(value)}"
     yield Diagnostic(
-        "SW204", f"`{keyword}` must be {expected}, {what}", at, _help(keyword, value, pointer[-1], dialect)
+        "SW204", f"`{keyword}` must be {expected}, {found}", at, _advise(keyword, value, pointer[-1], dialect)
     )
 
 
-def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[Diagnostic]:
-    """Report an `exclusive` draft-04 bound without its bound; a value that is not a boolean is reported elsewhere."""
+def _check_exclusive_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[Diagnostic]:
+    """Report an exclusive draft-04 bound without its bound; invalid values are reported elsewhere."""
     keyword = f"exclusive{bound.capitalize()}"
     if isinstance(schema[keyword], bool):
         message = f"`{bound}` is missing next to its exclusive bound"
         yield Diagnostic("SW204", message, (at / keyword).point_at_key(), f"add `{bound}: …`, or remove `{keyword}`")
 
 
-def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
-    """Suggest how to write `value` at `step`: at the keyword itself, or at a name or index in its value."""
+def _advise(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
+    """Advise how to write the value at `step`, which is the keyword itself, or a name or index in its value."""
     if keyword == "required" and isinstance(value, bool):
         return "list the names of required properties next to `properties`, such as `required: [name]`"
     if keyword in ("exclusiveMaximum", "exclusiveMinimum"):
         bound = keyword.removeprefix("exclusive").lower()
         if isinstance(value, bool):
-            return f"since draft-06 it is the bound itself: write `{keyword}: …` in place of `{bound}`"
+            return f"since draft-06, it is the bound itself: write `{keyword}: …` in place of `{bound}`"
         if dialect is DRAFT_4:
             number = format_scalar(value) if isinstance(value, (int, float)) else "…"
             return f"in draft-04 it is `true` next to `{bound}`: write `{bound}: {number}` and `{keyword}: true`"
     if keyword == "items" and isinstance(value, list) and dialect is dialects.DRAFT_2020_12:
-        return "a list of schemas by position is `prefixItems` since 2020-12"
+        return "since 2020-12, `prefixItems` has the schemas by position"
     if value == [] and keyword in ("required", "enum"):
         return f"{dialect.name} requires at least one entry"
     if value == []:
@@ -367,13 +365,13 @@ def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
         if not isinstance(value, str) and (keyword in _TEXTS or isinstance(step, int)):
             return ADD_QUOTES
     if keyword == "$ref" and value is None:
-        return 'quote the reference, since `#` after a blank begins a comment: `$ref: "#/schemas/Name"`'
+        return 'quote the reference, since `#` after a space starts a comment: `$ref: "#/schemas/Name"`'
     return f"such as `{keyword}: {_EXAMPLES[keyword]}`" if keyword in _EXAMPLES else f"remove `{keyword}`"
 
 
-def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
+def _advise_on_schema(pointer: Pointer, value: Json, dialect: Dialect) -> str:
     if pointer[-1:] == ("items",) and isinstance(value, list):
-        return "a list of schemas by position is `prefixItems` since 2020-12"
+        return "since 2020-12, `prefixItems` has the schemas by position"
     if isinstance(value, str) and (value in TYPES or value.casefold() in _OTHER_TYPES):
         return f"write `{{type: {_OTHER_TYPES.get(value.casefold(), value)}}}`"
     if isinstance(value, bool):
@@ -383,8 +381,8 @@ def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
     return "write a schema such as `{type: string}`, or `{}` for any value"
 
 
-def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported: bool) -> Iterator[Diagnostic]:
-    """Report unknown keys that look like keywords with an effect."""
+def _check_keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported: bool) -> Iterator[Diagnostic]:
+    """Report keys that have no effect although they look like keywords."""
     if schema.get("nullable") is True:
         fix = 'write the type as a list with "null", such as `type: [string, "null"]`'
         if isinstance(kind := schema.get("type"), str):
@@ -397,21 +395,21 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported:
             continue
         if key in KEYWORDS:
             if key not in _NOTES and not (key == "id" and not isinstance(schema[key], str)):
-                yield _without_effect(key, at / key, dialect)
+                yield _report_ineffective(key, at / key, dialect)
             continue
         near = find_misspelt(key, sorted(dialect.keywords))
         help_: str | None = None if near is None else suggest(key, near)
-        if schema[key] is None and " " in key:  # YAML parses `{description: First, and then more}` like this
-            help_ = "a comma in braces ends a string: quote the string before it"
+        if schema[key] is None and " " in key:  # YAML parses `{description: First, and then more}` as two keys
+            help_ = "a comma in braces ends a string: quote the string"
         if help_ is not None:
             code = "SW303" if imported else "SW205"
-            help_ = str(help_) if imported else help_  # an imported schema may mean what it says
+            help_ = str(help_) if imported else help_  # not corrected automatically, since it may be intended
             yield Diagnostic(
                 code, f"`{shorten(key, 80)}` is not a keyword of JSON Schema", (at / key).point_at_key(), help_
             )
 
 
-def _without_effect(keyword: str, at: Place, dialect: Dialect) -> Diagnostic:
+def _report_ineffective(keyword: str, at: Place, dialect: Dialect) -> Diagnostic:
     newest = next(each for each in DIALECTS if keyword in each.keywords)
     fix = f"it is a keyword of {newest.name}: declare `$schema: {newest.uri}`, or write it as {dialect.name} does"
     return Diagnostic("SW302", f"`{keyword}` has no effect in {dialect.name}", at.point_at_key(), fix)

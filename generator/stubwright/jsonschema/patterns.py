@@ -1,7 +1,6 @@
-"""Makes texts that match a regular expression.
+"""Generates texts for regular expressions with characters, classes, groups, alternatives, repetitions and anchors.
 
-It supports characters, classes, groups, alternatives, repetitions and anchors, and raises an error for other syntax; a
-validator decides whether a text really matches.
+Anchors in the middle are ignored, so callers must validate the texts.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 _Make: TypeAlias = Callable[["Random"], str]
 _Sized: TypeAlias = tuple[_Make, int]
-"""A maker of texts, and the maximum number of parts in a text."""
+"""A generator of texts, and the maximum number of parts in a text."""
 
 _MORE: Final = 4
 """The maximum number of optional repetitions of an unbounded part."""
@@ -25,7 +24,7 @@ _MOST: Final = 1000
 """The maximum number of repetitions in a text."""
 
 _LARGEST: Final = 20_000
-"""The maximum number of parts in a text: characters, and empty texts between them."""
+"""The maximum number of parts in a text: characters, and empty texts."""
 
 _WIDEST: Final = 200_000
 """The maximum number of characters in all classes of a pattern."""
@@ -39,11 +38,11 @@ _HEX: Final = {"x": 2, "u": 4}
 
 
 class UnreadableError(Exception):
-    """The pattern has unsupported syntax, such as a look-ahead or a back-reference, or is too large."""
+    """The pattern has unsupported syntax, such as a lookahead or a back-reference, or is too large."""
 
 
 def make_text(pattern: str, chance: Random) -> str:
-    """Return a text that most likely matches the pattern.
+    """Return a text that probably matches the pattern.
 
     Raises:
         UnreadableError: The pattern has unsupported syntax.
@@ -56,17 +55,17 @@ def make_text(pattern: str, chance: Random) -> str:
 
 @lru_cache(64)
 def _read(pattern: str) -> _Make | None:
-    """Return a maker of texts for a pattern; None, also cached, if its syntax is not supported."""
+    """Return a generator of texts for a pattern, or None if its syntax is not supported."""
     reader = _Reader(pattern)
     try:
         make, size = reader.read_alternatives()
     except UnreadableError:
         return None
-    return make if reader.ended and size <= _LARGEST else None
+    return make if reader.is_at_end and size <= _LARGEST else None
 
 
 class _Reader:
-    """Parses a pattern, and turns each part into a maker of its text."""
+    """Compiles a pattern to a generator."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -74,11 +73,11 @@ class _Reader:
         self._class_size = 0
 
     @property
-    def ended(self) -> bool:
+    def is_at_end(self) -> bool:
         return self._at == len(self._pattern)
 
     def _next(self) -> str:
-        if self.ended:
+        if self.is_at_end:
             raise UnreadableError(self._pattern)
         self._at += 1
         return self._pattern[self._at - 1]
@@ -98,7 +97,7 @@ class _Reader:
 
     def _read_sequence(self) -> _Sized:
         sized_parts: list[_Sized] = []
-        while not self.ended and self._pattern[self._at] not in "|)":
+        while not self.is_at_end and self._pattern[self._at] not in "|)":
             sized_parts.append(self._repeat(*self._read_atom()))
         makers = [make for make, _ in sized_parts]
         return lambda chance: "".join(part(chance) for part in makers), 1 + sum(size for _, size in sized_parts)
@@ -116,7 +115,7 @@ class _Reader:
             if self._accept(sign):
                 return least, most
         end = self._pattern.find("}", self._at)
-        if self.ended or self._pattern[self._at] != "{" or end < 0:
+        if self.is_at_end or self._pattern[self._at] != "{" or end < 0:
             return 1, 1
         low, comma, high = self._pattern[self._at + 1 : end].partition(",")
         if not low.isdecimal() or not (high.isdecimal() or high == ""):
@@ -158,7 +157,7 @@ class _Reader:
         return inner
 
     def _read_escape(self) -> str:
-        """Return the characters that an escape represents; none for a word boundary."""
+        """Return the characters of an escape; none for a word boundary."""
         char = self._next()
         if char.lower() in _CLASSES:
             inside = _CLASSES[char.lower()]
@@ -210,5 +209,5 @@ def _make_constant(text: str) -> _Make:
 
 
 def _exclude(chars: str) -> str:
-    """Return letters, digits and other visible characters except `chars`."""
+    """Return the printable characters except `chars`."""
     return "".join(char for char in _WORD + _PRINTABLE if char not in chars)

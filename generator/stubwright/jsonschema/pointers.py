@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901) in references: formatting as a URI fragment, and resolving local ones."""
+"""JSON Pointers (RFC 6901) in URI fragments."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1 << 16)
 def format_pointer(pointer: Pointer) -> str:
-    """Return a pointer as the fragment of a URI: `("$defs", "a b")` gives `#/$defs/a%20b`."""
-    return "#" + "".join(f"/{_fragment(str(step))}" for step in pointer)
+    """Format a pointer as a URI fragment: `#/$defs/a%20b` for `("$defs", "a b")`."""
+    return "#" + "".join(f"/{_escape_step(str(step))}" for step in pointer)
 
 
-def _fragment(step: str) -> str:
+def _escape_step(step: str) -> str:
     plain = step.replace("~", "~0").replace("/", "~1")
     return re.sub(r"[^\w.~!$&'()*+,;=:@-]", lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), plain)
 
 
 def resolve_local(root: Json, reference: str) -> Json:
-    """Return the target of a reference such as `#/$defs/Place` in `root`.
+    """Return the target of a reference such as `#/$defs/Place`.
 
     Raises:
-        LookupError: It is not a pointer, or does not resolve.
+        LookupError: It is not a local pointer, or does not resolve.
     """
     if reference != "#" and not reference.startswith("#/"):
         raise LookupError(reference)

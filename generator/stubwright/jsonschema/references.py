@@ -1,7 +1,4 @@
-"""Finds the references of a schema, every `$ref`, `$dynamicRef` and `$recursiveRef`, with their targets.
-
-A reference without a target is a `BrokenReference`; none is raised, read or fetched.
-"""
+"""Finds the references of a schema (`$ref`, `$dynamicRef` and `$recursiveRef`) and their targets, without any I/O."""
 
 from __future__ import annotations
 
@@ -29,17 +26,17 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
-"""The keywords for references."""
+"""The reference keywords."""
 
 HANDLE = "x-handle"
-"""stubwright's only keyword in a schema; it marks a state handle."""
+"""stubwright's only schema keyword, which marks ids of state handles."""
 
-_LINKING = tuple(f'"{keyword}"'.encode() for keyword in (*KEYWORDS, HANDLE))
-_NAMING = frozenset({*KEYWORDS, "$id", "id", "$anchor", "$dynamicAnchor"})
+_SEARCHED_KEYWORDS = tuple(f'"{keyword}"'.encode() for keyword in (*KEYWORDS, HANDLE))
+_IDENTIFYING = frozenset({*KEYWORDS, "$id", "id", "$anchor", "$dynamicAnchor"})
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _SHARED = re.compile(r"(?P<file>[^#]*)#/schemas/(?P<steps>[^/].*)", re.DOTALL)
-_HOMES = frozenset({"/components/schemas", "/definitions", "/$defs", "/components", "/schema"})
-_FOLDED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
+_COMMON_PLACES = frozenset({"/components/schemas", "/definitions", "/$defs", "/components", "/schema"})
+_IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
 
 
 class Key(NamedTuple):
@@ -51,7 +48,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A place in the same root. `rooted` is true if the reference is relative to the root, which bundling moves."""
+    """A target in the same root; `rooted` is true if the reference is relative to the root, which bundling moves."""
 
     pointer: Pointer
     rooted: bool
@@ -59,21 +56,21 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class SharedSchema:
-    """A shared schema."""
+    """A target under `schemas`."""
 
     key: Key
 
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """A meta-schema of JSON Schema itself, which every validator has."""
+    """A meta-schema as a target, which every validator has."""
 
     uri: str
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenReference:
-    """A reference without a target: the diagnostic's code, message and help."""
+    """A missing target, as the code, message and help of a diagnostic."""
 
     code: str
     message: str
@@ -87,7 +84,7 @@ Target: TypeAlias = Local | SharedSchema | Meta | BrokenReference
 class Reference:
     """A reference: the value `text` of `keyword` in the schema at `pointer`.
 
-    `enclosed` is true if the nearest `$id` above it is not the root's.
+    `enclosed` is true if the nearest enclosing `$id` is not the root's.
     """
 
     keyword: str
@@ -99,11 +96,16 @@ class Reference:
 
 @dataclass(frozen=True)
 class Outline:
-    """A root schema, which is at `place`; its contents are computed on demand.
+    """A root schema, whose subschemas and references are computed on demand.
 
-    `plain` is true if it is known to have neither references nor handles, so the search is skipped. `apart` returns
-    whether a pointer is inside a bundled schema, and `own` is the schema without bundled ones: they are only read by
-    `enter`.
+    Attributes:
+        place: Its place.
+        schema: The schema.
+        dialect: Its dialect.
+        folder: The context of references to other files.
+        plain: True if it is known to have no references or handles, to skip the search.
+        own: The schema without bundled schemas, which are only searched by `enter`.
+        apart: Returns whether a pointer is inside a bundled schema.
     """
 
     place: Place
@@ -116,42 +118,42 @@ class Outline:
 
     @property
     def schemas(self) -> Mapping[Pointer, Json]:
-        """The places of schemas, in the order of the source, then places that are only targets of references."""
-        return self._walked.schemas
+        """The subschemas by pointer, in source order, then other targets of references."""
+        return self._search_result.schemas
 
     @property
     def keys(self) -> Container[str]:
-        """All keys that `schemas` have."""
-        return self._walked.keys
+        """All keys of `schemas`."""
+        return self._search_result.keys
 
     @property
     def references(self) -> Sequence[Reference]:
         """The references, in the order of `schemas`."""
-        return () if self.plain else self._walked.references
+        return () if self.plain else self._search_result.references
 
     @property
     def anchors(self) -> Mapping[tuple[str, str], Pointer]:
-        """The pointer of each plain name, by its base URI and the name."""
-        return self._walked.anchors
+        """The pointers of anchors, by base URI and name."""
+        return self._search_result.anchors
 
     @property
     def repeated(self) -> Sequence[Pointer]:
-        """The places of duplicate anchors or identifiers."""
-        return self._walked.repeated
+        """The pointers of duplicate anchors and identifiers."""
+        return self._search_result.repeated
 
     @cached_property
     def _shared(self) -> tuple[Key, ...]:
         return tuple(dict.fromkeys(ref.target.key for ref in self.references if isinstance(ref.target, SharedSchema)))
 
     @cached_property
-    def _walked(self) -> _Walk:
+    def _search_result(self) -> _Walk:
         walk = _Walk(self.place, self.schema, self.dialect, self.folder, self.apart)
         walk.enter((), self.schema if self.own is None else self.own)
         return walk
 
     def enter(self, place: Pointer) -> bool:
-        """Read the bundled schema at a place, and return whether it is one, and new."""
-        walk = self._walked
+        """Search the bundled schema at a pointer; return False if it is not one, or was searched before."""
+        walk = self._search_result
         if not walk.is_apart(place):
             return False
         walk.enter(place, get_at(self.schema, place))
@@ -159,8 +161,8 @@ class Outline:
 
     @property
     def identified(self) -> bool:
-        """True if the root has its own identifier, so its references do not depend on where it is bundled."""
-        return _identifier(self.schema, self.dialect) is not None
+        """True if the root has an identifier, so bundling does not affect its references."""
+        return _get_identifier(self.schema, self.dialect) is not None
 
     def find_having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
         """Return the schemas that have a key."""
@@ -175,32 +177,32 @@ class Outline:
         return Place(self.place.file, (*self.place.pointer, *pointer))
 
     def list_shared(self) -> Iterable[Key]:
-        """Return the shared schemas that it references, each once, in order."""
+        """Return the referenced shared schemas, each once, in order."""
         return self._shared
 
     def find_folded(self, pointer: Pointer) -> Iterable[Pointer]:
-        """Yield the schema at `pointer`, and the schemas above it that apply it to their own instance."""
+        """Yield the schema at `pointer`, and the enclosing schemas that apply it to the same instance."""
         while True:
             yield pointer
             above = pointer[:-1]
             while above and above not in self.schemas:
                 above = above[:-1]
-            if not pointer or pointer[len(above)] not in _FOLDED:
+            if not pointer or pointer[len(above)] not in _IN_PLACE:
                 return
             pointer = above
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The context of references between files: the manifest's folder, and the names of all shared schemas."""
+    """The context of references between files: the manifest's folder, and the names of shared schemas by file."""
 
     path: str
     schemas: Mapping[str, Iterable[str]]
 
 
 def is_plain(text: bytes) -> bool:
-    """Return whether schemas in this JSON cannot have references or handles."""
-    return not any(keyword in text for keyword in _LINKING)
+    """Return whether a JSON text contains no references or handles."""
+    return not any(keyword in text for keyword in _SEARCHED_KEYWORDS)
 
 
 @dataclass(slots=True)
@@ -229,8 +231,8 @@ class _Walk:
         self._enter(place, schema, waiting)
         for target in self.targets.pop(place, ()):
             self._enter(target, get_at(self.schema, target), waiting)
-        for pointer, keyword, text in waiting:  # grows during the loop: targets outside the places of schemas
-            reference = self._reference(pointer, keyword, text)
+        for pointer, keyword, text in waiting:  # grows during the loop, by targets outside the places of schemas
+            reference = self._make_reference(pointer, keyword, text)
             self.references.append(reference)
             if not isinstance(reference.target, Local) or reference.target.pointer in self.schemas:
                 continue
@@ -241,7 +243,7 @@ class _Walk:
                 self._enter(target, get_at(self.schema, target), waiting)
 
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
-        """Record the schemas at and below `start`, and their references."""
+        """Add the schemas at and below `start`, and their references."""
         keywords = [keyword for keyword in KEYWORDS if keyword in self.dialect.plain]
         malformed: set[Pointer] = set()
         for below, subschema in dialects.iterate_subschemas(schema, self.dialect):
@@ -250,15 +252,15 @@ class _Walk:
                 malformed and any(pointer[:end] in malformed for end in range(len(pointer)))
             ):
                 continue
-            # In practice, references use `$defs` even before 2019-09, where it is not a keyword.
+            # References use `$defs` even in dialects without this keyword.
             if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
-                malformed.add(pointer)  # the meta-schema does not check this place, so any value is possible
+                malformed.add(pointer)  # the meta-schema ignores this place, so it may have any value
                 continue
             self.schemas[pointer] = subschema
             if not isinstance(subschema, dict):
                 continue
             self.keys.update(subschema)
-            if pointer and _NAMING.isdisjoint(subschema):
+            if pointer and _IDENTIFYING.isdisjoint(subschema):
                 continue
             self._identify(pointer, subschema)
             waiting += [
@@ -268,42 +270,42 @@ class _Walk:
             ]
 
     def _identify(self, pointer: Pointer, schema: Mapping[str, Json]) -> None:
-        base = self._base(pointer)
-        identifier = _identifier(schema, self.dialect)
+        base = self._find_base(pointer)
+        identifier = _get_identifier(schema, self.dialect)
         if identifier is not None:
-            base, _ = _resolved(base, identifier)
+            base, _ = _resolve(base, identifier)
             if self.resources.setdefault(base, pointer) != pointer:
                 self.repeated.append((*pointer, name_id_keyword(self.dialect)))
             self.bases[pointer] = base
         elif not pointer:
             self.resources[base], self.bases[pointer] = pointer, base
-        for keyword, anchor in _anchors(schema, self.dialect):
+        for keyword, anchor in _list_anchors(schema, self.dialect):
             first = self.anchors.setdefault((base, anchor), (*pointer, keyword))
             if first[:-1] != pointer:
                 self.repeated.append((*pointer, keyword))
 
-    def _base(self, pointer: Pointer) -> str:
+    def _find_base(self, pointer: Pointer) -> str:
         while pointer and pointer not in self.bases:
             pointer = pointer[:-1]
         return self.bases.get(pointer, "")
 
-    def _reference(self, pointer: Pointer, keyword: str, text: str) -> Reference:
-        base = self._base(pointer)
+    def _make_reference(self, pointer: Pointer, keyword: str, text: str) -> Reference:
+        base = self._find_base(pointer)
         enclosed = self.resources[base] != ()
-        return Reference(keyword, pointer, text, self._target(text, base), enclosed)
+        return Reference(keyword, pointer, text, self._resolve_target(text, base), enclosed)
 
-    def _target(self, text: str, base: str) -> Target:
-        uri, fragment = _resolved(base, text)
+    def _resolve_target(self, text: str, base: str) -> Target:
+        uri, fragment = _resolve(base, text)
         if uri in self.resources and not (text.startswith("#/schemas/") and self.place.file in self.folder.schemas):
-            return self._local(text, uri, unquote(fragment))
+            return self._resolve_local(text, uri, unquote(fragment))
         shared = _SHARED.fullmatch(text)
         if shared is not None and not _SCHEME.match(text) and self.place.file in self.folder.schemas:
-            return self._shared(text, unquote(shared["file"]), split_pointer(unquote(f"/{shared['steps']}")))
+            return self._resolve_shared(text, unquote(shared["file"]), split_pointer(unquote(f"/{shared['steps']}")))
         if uri.startswith(("http://json-schema.org/", "https://json-schema.org/")):
-            return self._meta(text, uri, fragment)
-        return self._outside(text, uri)
+            return self._resolve_metaschema(text, uri, fragment)
+        return self._report_unsupported(text, uri)
 
-    def _local(self, text: str, uri: str, fragment: str) -> Target:
+    def _resolve_local(self, text: str, uri: str, fragment: str) -> Target:
         start = self.resources[uri]
         if fragment and not fragment.startswith("/"):
             anchored = self.anchors.get((uri, fragment))
@@ -320,49 +322,53 @@ class _Walk:
             elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
                 value, pointer = value[int(step)], (*pointer, int(step))
             else:
-                fix = self._meant(text, fragment) or _near(step, value)
-                return BrokenReference("SW220", f"`{text}` does not exist: {_missing(pointer, start, step)}", fix)
+                fix = self._suggest_shared(text, fragment) or _advise_on_step(step, value)
+                return BrokenReference(
+                    "SW220", f"`{text}` does not exist: {_describe_missing(pointer, start, step)}", fix
+                )
         if not isinstance(value, dict | bool):
             return BrokenReference(
-                "SW220", f"`{text}` refers to {_kind(value)}, which is not a schema", "refer to a schema"
+                "SW220", f"`{text}` refers to {_describe_value(value)}, which is not a schema", "refer to a schema"
             )
         if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
             fix = f"refer to a schema, or fix this one: it must be valid in {self.dialect.name}"
-            return BrokenReference("SW220", f"`{text}` refers to something that is not a valid schema", fix)
+            return BrokenReference("SW220", f"`{text}` does not refer to a valid schema", fix)
         return Local(pointer, rooted=not uri)
 
-    def _meant(self, text: str, fragment: str) -> str | None:
-        """Return advice for a pointer to a usual place of shared schemas; None if no name is similar."""
+    def _suggest_shared(self, text: str, fragment: str) -> str | None:
+        """Suggest a shared schema for a pointer to a common place such as `#/definitions/`."""
         known = [*self.folder.schemas.get(self.place.file, ())]
         place, _, name = fragment.rpartition("/")
-        if not text.startswith("#") or place not in _HOMES or not known:
+        if not text.startswith("#") or place not in _COMMON_PLACES or not known:
             return None
         near = name if name in known else find_nearest(name, known)
         return f'shared schemas are at "#/schemas/…": write `$ref: "#/schemas/{near}"`' if near else None
 
-    def _shared(self, text: str, file: str, steps: list[str]) -> Target:
+    def _resolve_shared(self, text: str, file: str, steps: list[str]) -> Target:
         path = paths.resolve(self.folder.path, self.place.file, file) if file else self.place.file
         if path is None:
-            return _escape(text)
+            return _report_outside_folder(text)
         names = self.folder.schemas.get(path)
         if names is None:
-            fix = self._elsewhere(steps[0], path) or "name a manifest or fragment that has the schema"
+            fix = self._suggest_other_file(steps[0], path) or "name a manifest or fragment that has the schema"
             return BrokenReference("SW220", f"`{path}` has no `schemas`", fix)
         name, *rest = steps
         if name not in names:
             near = find_nearest(name, names)
-            fix = (None if near else self._elsewhere(name, path)) or did_you_mean(name, names, f"`schemas` in {path}")
+            fix = (None if near else self._suggest_other_file(name, path)) or did_you_mean(
+                name, names, f"`schemas` in {path}"
+            )
             return BrokenReference("SW220", f"`schemas` in {path} has no `{name}`", fix)
         if rest:
             return BrokenReference(
                 "SW220",
-                f"`{text}` refers to part of a shared schema; only whole ones can be referred to",
+                f"`{text}` refers to part of a shared schema, but only complete schemas can be shared",
                 "move that part to its own name under `schemas`",
             )
         return SharedSchema(Key(path, name))
 
-    def _elsewhere(self, name: str, path: str) -> str | None:
-        """Return the reference to a shared schema in another file than `path`; None if no other file has it."""
+    def _suggest_other_file(self, name: str, path: str) -> str | None:
+        """Suggest a shared schema in another file than `path`, if any has it."""
         others = {other: names for other, names in self.folder.schemas.items() if other != path}
         exact = [(other, name) for other, names in others.items() if name in names]
         near = [
@@ -377,8 +383,8 @@ class _Walk:
         file = "" if other == self.place.file else posixpath.relpath(other, here)
         return f'`{suggestion}` is in {other}: write `$ref: "{file}#/schemas/{suggestion}"`'
 
-    def _meta(self, text: str, uri: str, fragment: str) -> Target:
-        """Return a meta-schema, or a place in it; validators only have the meta-schemas of a schema's own dialect."""
+    def _resolve_metaschema(self, text: str, uri: str, fragment: str) -> Target:
+        """Resolve a reference to a meta-schema; validators only have meta-schemas of the schema's dialect."""
         from jsonschema_rs import ValidationError, validator_for
 
         try:
@@ -391,10 +397,10 @@ class _Walk:
             )
         return Meta(uri)
 
-    def _outside(self, text: str, uri: str) -> BrokenReference:
+    def _report_unsupported(self, text: str, uri: str) -> BrokenReference:
         scheme = match[0].lower() if (match := _SCHEME.match(uri)) else ""
         if scheme == "file" or len(scheme) == 1 or "\\" in text or (text.startswith("/") and not text.startswith("//")):
-            return _escape(text)  # one letter is a Windows drive
+            return _report_outside_folder(text)  # one letter is a Windows drive
         if scheme or text.startswith("//"):
             return BrokenReference(
                 "SW222",
@@ -402,30 +408,30 @@ class _Walk:
                 'copy the schema to `schemas:` and refer to it with "#/schemas/NAME"',
             )
         if paths.resolve(self.folder.path, self.place.file, unquote(uri)) is None:
-            return _escape(text)
+            return _report_outside_folder(text)
         return BrokenReference(
             "SW220",
-            f"a manifest cannot have the reference `{text}`",
-            'write "#/$defs/NAME" for a schema in this one, "#/schemas/NAME" for a shared one, '
+            f"`{text}` is not a supported reference",
+            'write "#/$defs/NAME" for a nested schema, "#/schemas/NAME" for a shared one, '
             'and "FILE.yaml#/schemas/NAME" for one in another file',
         )
 
 
 def name_id_keyword(dialect: Dialect) -> str:
-    """Return the keyword for a schema's identifier: `$id`, and `id` in draft-04."""
+    """Return the keyword for identifiers: `$id`, or `id` in draft-04."""
     return "id" if "id" in dialect.plain else "$id"
 
 
-def _identifier(schema: Json, dialect: Dialect) -> str | None:
-    """Return the `$id` (`id` in draft-04) by which a schema opens its own scope for references."""
+def _get_identifier(schema: Json, dialect: Dialect) -> str | None:
+    """Return the identifier of a schema, the base of its references, or None."""
     if not isinstance(schema, dict) or ("$ref" in schema and dialect.reference_hides_siblings):
         return None
     text = schema.get(name_id_keyword(dialect))
     return text.rstrip("#") if isinstance(text, str) and not text.startswith("#") else None
 
 
-def _anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str, str]]:
-    """Return the plain names of a schema, by keyword; before 2019-09 they were identifiers that start with `#`."""
+def _list_anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str, str]]:
+    """Return the keywords and names of anchors; before 2019-09, anchors are identifiers that start with `#`."""
     if dialect.reference_hides_siblings:
         keyword = name_id_keyword(dialect)
         text = schema.get(keyword)
@@ -434,8 +440,8 @@ def _anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str
     return [(keyword, text) for keyword in keywords if isinstance(text := schema.get(keyword), str)]
 
 
-def _resolved(base: str, text: str) -> tuple[str, str]:
-    """Resolve the reference `text` against `base` (RFC 3986, section 5), into URI and fragment."""
+def _resolve(base: str, text: str) -> tuple[str, str]:
+    """Resolve a reference against a base URI, and return the URI and the fragment (RFC 3986, section 5)."""
     uri, _, fragment = text.partition("#")
     try:
         return (urljoin(base, uri) if uri else base), fragment
@@ -444,13 +450,13 @@ def _resolved(base: str, text: str) -> tuple[str, str]:
 
 
 def get_at(value: Json, pointer: Pointer) -> Json:
-    """Return the value at `pointer` in `value`."""
+    """Return the part of a value at `pointer`."""
     for step in pointer:
         value = value[step]
     return value
 
 
-def _escape(text: str) -> BrokenReference:
+def _report_outside_folder(text: str) -> BrokenReference:
     return BrokenReference(
         "SW221",
         f"`{text}` is outside the manifest's folder",
@@ -458,16 +464,16 @@ def _escape(text: str) -> BrokenReference:
     )
 
 
-def _missing(pointer: Pointer, start: Pointer, step: str) -> str:
+def _describe_missing(pointer: Pointer, start: Pointer, step: str) -> str:
     above = pointer[len(start) :]
     return f"`{format_pointer(above)}` has no `{step}`" if above else f"the schema has no `{step}`"
 
 
-def _near(step: str, value: Json) -> str:
+def _advise_on_step(step: str, value: Json) -> str:
     if isinstance(value, list):
         return f"the list there has {len(value)} item{'' if len(value) == 1 else 's'}, counted from 0"
     return did_you_mean(step, value if isinstance(value, dict) else (), "keys there")
 
 
-def _kind(value: Json) -> str:
+def _describe_value(value: Json) -> str:
     return "a list" if isinstance(value, list) else "null" if value is None else f"the value {str(value)[:40]!r}"

@@ -1,7 +1,4 @@
-"""Estimates the size of values from their schema, with typical values.
-
-The estimate distinguishes a list of thirty nested records from a short answer, but is not a bound.
-"""
+"""Estimates the size of typical values from their schema."""
 
 from __future__ import annotations
 
@@ -18,21 +15,21 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 ITEMS: Final = 30
-"""Assumed items of a list that is the whole answer, about a page of most APIs."""
+"""The assumed length of a list that is the whole answer, about a page of most APIs."""
 
 _INNER_ITEMS: Final = 3
-"""Assumed items of a nested list."""
+"""The assumed length of a nested list."""
 
 _NULL: Final = {"type": "null"}
 _ENTRIES: Final = 3
 _DEEPEST: Final = 8
 _TEXT: Final = 24
 _PROSE: Final = 400
-_PROSAIC: Final = frozenset(
+_PROSE_NAMES: Final = frozenset(
     {"body", "bodyhtml", "bodytext", "content", "description", "diff", "html", "markdown", "message", "notes", "patch"}
     | {"text"}
 )
-"""Names of long texts."""
+"""Names of properties with long texts."""
 
 _FORMATS: Final[Mapping[str, int]] = {
     "date": 12,
@@ -49,7 +46,7 @@ _PLAIN: Final[Mapping[str, int]] = {"boolean": 5, "integer": 6, "null": 4, "numb
 
 
 Known = dict[tuple[int, int], float]
-"""The known estimates of shared schemas, by identity and depth."""
+"""A cache of estimates, by the id and depth of schemas."""
 
 
 def estimate_characters(schema: Json, known: Known | None = None) -> int:
@@ -57,7 +54,7 @@ def estimate_characters(schema: Json, known: Known | None = None) -> int:
 
     Args:
         schema: The schema.
-        known: A cache for schemas with the same definitions.
+        known: A cache that schemas with the same definitions can share.
     """
     return round(_Estimate(schema, {} if known is None else known).measure(schema, "", ()))
 
@@ -68,14 +65,14 @@ class _Estimate:
     known: Known
 
     def measure(self, schema: Json, name: str, above: tuple[str, ...], depth: int = 0) -> float:
-        """Return the characters of the value of `name`; `above` are the references followed so far."""
+        """Return the characters of the property `name`; `above` has the references followed so far."""
         if not isinstance(schema, dict):
             return _TEXT
         if depth > _DEEPEST:
             return 2
         key = (id(schema), depth)
         if key not in self.known:
-            self.known[key] = 2  # of a cycle
+            self.known[key] = 2  # for cycles
             self.known[key] = self._measure(schema, name, above, depth)
         return self.known[key]
 
@@ -85,10 +82,10 @@ class _Estimate:
         if isinstance(schema.get("enum"), list) and schema["enum"]:
             return sum(map(_length, schema["enum"])) / len(schema["enum"])
         parts = [self._follow(schema["$ref"], name, above, depth)] if isinstance(schema.get("$ref"), str) else []
-        parts += [self.measure(part, name, above, depth) for part in _listed(schema, "allOf")]
+        parts += [self.measure(part, name, above, depth) for part in _get_list(schema, "allOf")]
         for keyword in ("anyOf", "oneOf"):
-            options = [self.measure(part, name, above, depth) for part in _listed(schema, keyword) if part != _NULL]
-            parts += [min(options)] if options else []  # if an id is allowed instead of a record, it is more common
+            options = [self.measure(part, name, above, depth) for part in _get_list(schema, keyword) if part != _NULL]
+            parts += [min(options)] if options else []  # if an id is allowed instead of a record, it is more likely
         kinds = schema.get("type")
         kind = next((str(each) for each in kinds if each != "null"), "null") if isinstance(kinds, list) else kinds
         if kind == "object" or "properties" in schema or isinstance(schema.get("additionalProperties"), dict):
@@ -129,7 +126,7 @@ class _Estimate:
 
 def _measure_text(schema: Mapping[str, Any], name: str) -> int:
     usual = _FORMATS.get(str(schema.get("format")), _TEXT)
-    if "format" not in schema and "".join(filter(str.isalnum, name)).lower() in _PROSAIC:
+    if "format" not in schema and "".join(filter(str.isalnum, name)).lower() in _PROSE_NAMES:
         usual = _PROSE
     most = schema.get("maxLength")
     return min(usual, most + 2) if isinstance(most, int) else usual
@@ -139,6 +136,6 @@ def _length(value: Json) -> int:
     return len(json.dumps(value, ensure_ascii=False))
 
 
-def _listed(schema: Mapping[str, Any], keyword: str) -> Sequence[Json]:
+def _get_list(schema: Mapping[str, Any], keyword: str) -> Sequence[Json]:
     parts = schema.get(keyword)
     return parts if isinstance(parts, list) else ()

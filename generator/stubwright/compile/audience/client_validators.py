@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from stubwright.compile.syntax.yamlwriter import is_imported
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.jsonschema.dialects import DRAFT_4
-from stubwright.jsonschema.ecma262 import find_unread_part
+from stubwright.jsonschema.ecma262 import find_invalid_part
 from stubwright.jsonschema.expressions import find_patterns, is_expression
 from stubwright_runtime.values.json import is_object
 
@@ -50,7 +50,7 @@ def check_javascript(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         checks_results = outline.place in results
         is_error = checks_results and not is_imported(resolved.bundle.documents[outline.place.file].text)
         for place, pattern in find_patterns(outline):
-            part = find_unread_part(pattern) if is_expression(pattern) else None
+            part = find_invalid_part(pattern) if is_expression(pattern) else None
             if part is not None:
                 consequence = "cannot list the server's tools" if checks_results else "may not check arguments"
                 yield Diagnostic(

@@ -8,7 +8,7 @@ from stubwright.compile.rules.http import find_argument_names, list_calls
 from stubwright.diagnostics import Diagnostic
 from stubwright.diagnostics.suggestions import find_nearest, quote, suggest
 from stubwright.http import TOKEN
-from stubwright.jsonschema.selecting import SchemaSelector
+from stubwright.jsonschema.selection import SchemaSelector
 from stubwright_runtime.http.selections import make_tree, parse_steps
 from stubwright_runtime.http.selections import select_below as kept_below
 from stubwright_runtime.mcp import vocabulary

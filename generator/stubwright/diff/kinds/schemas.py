@@ -92,7 +92,7 @@ class SchemaComparison:
         for edit in steps:
             judged -= edit.edited is not None
             # Edits that come later keep an equal share of the steps, however hard this one is.
-            self._budget.keep_for(judged)
+            self._budget.reserve_for(judged)
             without = undone.get((edit.old, edit.new))
             others = None if without is None else Judge(without, self.new_formats)
             change = self._classify_edit(edit, old, Judge(base, self.old_formats), new, others, fits=fits)

@@ -1,8 +1,4 @@
-"""Makes values that a schema accepts, from a seed.
-
-`search` makes them, as it makes the instances for `diff`; `likely` asks for realistic ones. The server's validator
-checks each value before it is returned. The same seed results in the same value, under any hash seed.
-"""
+"""Generates values that a schema accepts, reproducibly from a seed; the server's validator checks each value."""
 
 from __future__ import annotations
 
@@ -21,31 +17,27 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MOST: Final = 20_000
-"""The maximum number of steps of a search: a value, a property, or some characters each.
-
-All searches together have half as many again.
+"""The maximum number of steps of a search: a value, a property, or some characters. All searches share 1.5 as many.
 """
 
 _BARE: Final = (False, True, MOST // 40, 20)
-_KINDS: Final = ((True, False, MOST, 20), (False, False, MOST, 20), _BARE)
-"""Searches, from cautious to bold.
-
-Each has whether it prefers examples and whole objects, whether it omits optional parts, its steps, and its number.
+_SEARCHES: Final = ((True, False, MOST, 20), (False, False, MOST, 20), _BARE)
+"""Searches, in order: whether to prefer examples and complete objects, whether to omit optional parts, steps, attempts.
 """
 
-_TRIES: Final = 10
+_MAX_CANDIDATES: Final = 10
 """The maximum number of values to try in each search."""
 
 _LEVELS: Final = 40
-_LEVELS_WITHOUT_LIKENESS: Final = (2, 6)
+_LEVELS_WITHOUT_HEURISTICS: Final = (2, 6)
 
 
 class UnsatisfiableError(Exception):
-    """The search found no value that the schema accepts; the text explains why."""
+    """No value was found that the schema accepts; the message explains why."""
 
 
 class TooLargeError(UnsatisfiableError):
-    """All tried values are too large."""
+    """All candidates are too large."""
 
 
 def make(
@@ -55,40 +47,40 @@ def make(
 
     Args:
         schema: The schema, with all its references.
-        seed: The seed of the value, in addition to the schema.
+        seed: The seed.
         formats: Whether `format` is asserted.
-        exact: Whether formats with Python types only accept values that these represent exactly.
-        likely: Whether the value must be realistic; otherwise any valid one will do.
+        exact: Whether formats with Python types only accept values that these types represent exactly.
+        likely: Whether the value must be realistic.
         bare: Whether to omit all optional parts, which is faster.
 
     Raises:
-        UnsatisfiableError: There is none.
-        ValueError: It is not a schema.
+        UnsatisfiableError: No value was found.
+        ValueError: The schema is invalid.
     """
     validator = Validator(schema, formats=formats, exact=exact)
     whole = Subschema(schema, Judge(schema, choose_meaning(formats=formats, exact=exact)))
     is_large = False
     for search in _list_searches(seed, likely=likely, bare=bare):
-        for value in islice(_list_values(whole, search), _TRIES):
+        for value in islice(_list_values(whole, search), _MAX_CANDIDATES):
             if validator.accepts(value):
                 return value
         is_large = is_large or search.is_large
     if is_large:
-        raise TooLargeError(f"it asks for more than {MOST:,} values, or for a text of more than {LONGEST:,} characters")
-    raise UnsatisfiableError("none of the tried values is valid")
+        raise TooLargeError(f"it requires more than {MOST:,} values, or a text of more than {LONGEST:,} characters")
+    raise UnsatisfiableError("no candidate is valid")
 
 
 def _list_searches(seed: str, *, likely: bool, bare: bool) -> Iterator[Search]:
     budget = Budget(MOST + MOST // 2)
-    kinds = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in ((_BARE, *_KINDS) if bare else _KINDS))
-    for number, (is_exemplary, is_bare, steps) in enumerate(kinds):
-        likeness = ExampleValues(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
+    attempts = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in ((_BARE, *_SEARCHES) if bare else _SEARCHES))
+    for number, (is_exemplary, is_bare, steps) in enumerate(attempts):
+        heuristics = ExampleValues(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
         # Earlier searches may have used up the shared steps.
         taken = Budget(steps) if is_bare else budget
-        # Values that deliberately break an alternative of `oneOf` are valid, but unrealistic.
-        yield Search(steps, _LEVELS, taken, likeness=likeness, excludes=not likely, is_weighed=True)
-    for levels in () if likely else _LEVELS_WITHOUT_LIKENESS:
-        yield Search(MOST // 10, levels, Budget(MOST // 10), is_weighed=True)
+        # Values that deliberately violate an alternative of `oneOf` are valid, but unrealistic.
+        yield Search(steps, _LEVELS, taken, heuristics=heuristics, excludes=not likely, counts_parts=True)
+    for levels in () if likely else _LEVELS_WITHOUT_HEURISTICS:
+        yield Search(MOST // 10, levels, Budget(MOST // 10), counts_parts=True)
 
 
 def _list_values(whole: Subschema, search: Search) -> Iterator[Json]:

@@ -1,7 +1,4 @@
-"""Makes realistic values: words, numbers between their bounds, and optional properties.
-
-Equal sources of randomness result in equal candidates.
-"""
+"""Heuristics for realistic values: words, numbers between their bounds, and optional properties."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from stubwright.jsonschema.formats import FORMATS, WORDS
-from stubwright.jsonschema.instances.scalars import find_common_multiple, list_made
+from stubwright.jsonschema.instances.scalars import find_common_multiple, list_matching
 from stubwright.jsonschema.references import KEYWORDS
 
 if TYPE_CHECKING:
@@ -26,16 +23,16 @@ LONGEST: Final = 1_000_000
 """The maximum length of a text."""
 
 _DEEP: Final = 5
-"""The depth from which optional parts are omitted, so that recursion ends."""
+"""The depth from which optional parts are omitted, to end recursion."""
 
 _SAMPLES: Final = 1_000
 """The number of candidates for a text or number."""
 
 _MORE: Final = 2
-"""The maximum number of optional items of a list."""
+"""The maximum number of optional items in a list."""
 
 _SPAN: Final = 100
-"""Steps between the smallest and the largest number without bounds."""
+"""The range of unbounded numbers, in steps."""
 
 _OPEN: Final = frozenset({*KEYWORDS, "properties", "items", "allOf", "anyOf", "oneOf", "prefixItems"})
 """Keywords with subschemas, which may recurse."""
@@ -43,17 +40,19 @@ _OPEN: Final = frozenset({*KEYWORDS, "properties", "items", "allOf", "anyOf", "o
 
 @dataclass(frozen=True)
 class ExampleValues:
-    """The preferences of a search where it has a choice.
+    """Random choices of a search.
 
-    With `is_exemplary`, examples, defaults and optional parts are preferred; otherwise the choice is random. With
-    `is_bare`, all optional parts are omitted.
+    Attributes:
+        chance: The source of randomness.
+        is_exemplary: Whether to prefer examples, defaults and optional parts.
+        is_bare: Whether to omit all optional parts.
     """
 
     chance: Random
     is_exemplary: bool = False
     is_bare: bool = False
 
-    def wants(self, depth: int) -> bool:
+    def includes_optional(self, depth: int) -> bool:
         """Return whether to include an optional part."""
         return not self.is_bare and depth <= _DEEP and (self.is_exemplary or self.chance.random() < 0.5)
 
@@ -62,19 +61,19 @@ class ExampleValues:
         return self.chance.sample(items, len(items))
 
     def order_types(self, names: Sequence[str], depth: int) -> list[str]:
-        """Return types in the order of trying: `null` last, or first if it ends a recursion."""
+        """Return types in the order to try: `null` last, or first if it ends a recursion."""
         shuffled = self.shuffle(names)
         if depth > _DEEP:
             return sorted(shuffled, key=lambda name: name != "null")
         return sorted(shuffled, key=lambda name: name == "null") if self.is_exemplary else shuffled
 
     def order_options(self, options: Sequence[Sequence[Any]], depth: int) -> list[Any]:
-        """Return alternatives in the order of trying: at great depth, terminating ones first."""
+        """Return alternatives in the order to try: at great depth, terminating ones first."""
         shuffled = self.shuffle(options)
         return sorted(shuffled, key=lambda parts: any(map(_is_open, parts))) if depth > _DEEP else shuffled
 
     def list_suggested(self, schemas: Sequence[Mapping[str, Any]]) -> Iterator[Json]:
-        """Yield examples in random order, or defaults."""
+        """Yield the examples of schemas in random order, and their defaults."""
         for schema in schemas if self.is_exemplary else ():
             examples = schema.get("examples")
             yield from self.shuffle(examples) if isinstance(examples, list) else ()
@@ -82,24 +81,24 @@ class ExampleValues:
                 yield schema["default"]
 
     def choose_size(self, least: int, most: int, placed: int, depth: int) -> int:
-        """Return a size for a list whose first items have separate schemas."""
+        """Return the size of a list; the first `placed` items have separate schemas."""
         if depth > _DEEP or self.is_bare or not (self.is_exemplary or self.chance.random() < 0.7):
             return least
         wanted = max(least, 1, placed if self.is_exemplary else 0)
         return min(wanted if placed else self.chance.randint(wanted, max(wanted, least + _MORE)), most)
 
     def list_texts(self, keywords: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield texts for patterns or formats; otherwise words, up to the maximum length."""
-        least = max(
-            (int(keyword["minLength"]) for keyword in keywords if is_number(keyword.get("minLength"))), default=0
-        )
-        most = min((int(one["maxLength"]) for one in keywords if is_number(one.get("maxLength"))), default=LONGEST)
-        for one in keywords:
-            if isinstance(one.get("pattern"), str) or one.get("format") in FORMATS:
-                yield from (text for text in list_made(one, self.chance, _SAMPLES // 10) if least <= len(text) <= most)
+        """Yield texts for a pattern or format, otherwise words."""
+        least = max(map(int, _get_numbers(keywords, "minLength")), default=0)
+        most = min(map(int, _get_numbers(keywords, "maxLength")), default=LONGEST)
+        for keyword in keywords:
+            if isinstance(keyword.get("pattern"), str) or keyword.get("format") in FORMATS:
+                yield from (
+                    text for text in list_matching(keyword, self.chance, _SAMPLES // 10) if least <= len(text) <= most
+                )
                 return
         for number in range(_SAMPLES):
-            if any(one.get("contentEncoding") == "base64" for one in keywords):
+            if any(keyword.get("contentEncoding") == "base64" for keyword in keywords):
                 length = min(max(least + 2, 8), max(most, 0)) // 4 * 4
                 yield b64encode(self.chance.randbytes(length // 4 * 3)).decode()
                 continue
@@ -111,7 +110,7 @@ class ExampleValues:
             yield " ".join(words)[:most]
 
     def list_numbers(self, keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Iterator[float]:
-        """Yield numbers between the bounds; without one, from a hundred steps."""
+        """Yield random numbers between the bounds."""
         step = _find_step(keywords, is_integer=is_integer)
         low, high = _find_limits(keywords, step)
         first, last = math.ceil(low / step), math.floor(high / step)
@@ -127,9 +126,13 @@ def _is_open(part: Any) -> bool:
     return isinstance(part.schema, dict) and not _OPEN.isdisjoint(part.schema)
 
 
+def _get_numbers(keywords: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    return [keyword[name] for keyword in keywords if is_number(keyword.get(name))]
+
+
 def _find_step(keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Fraction:
-    """Return a step between numbers that is fine enough for several values between the bounds."""
-    named = [to_fraction(keyword["multipleOf"]) for keyword in keywords if is_number(keyword.get("multipleOf"))]
+    """Return a step that is small enough for several values between the bounds."""
+    named = map(to_fraction, _get_numbers(keywords, "multipleOf"))
     steps = [*(step for step in named if step > 0), *([Fraction(1)] if is_integer else [])]
     if steps:
         return find_common_multiple(steps)
@@ -162,7 +165,7 @@ def _list_bounds(
 
 
 def to_fraction(value: float) -> Fraction:
-    """Return the number as written."""
+    """Return the exact value of a number as written in decimal."""
     return Fraction(value) if isinstance(value, int) else Fraction(str(value))
 
 

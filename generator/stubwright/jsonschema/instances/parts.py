@@ -1,7 +1,6 @@
-"""A schema for the search of instances, with the targets of its references and its simple checks.
+"""Schemas for the search of instances, with compiled checks and reference targets.
 
-`AT` and `EACH` are keywords for the search alone, which no user's schema can contain, since they are not strings: the
-item at a position, or each item, must also match.
+The internal keywords `AT` and `EACH` add schemas for the item at a position, or for each item.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ EACH: Final = "\0each"
 TEXT_KEYWORDS: Final = frozenset({"minLength", "maxLength", "pattern", "format"})
 NUMBER_KEYWORDS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _SIMPLE: Final = TEXT_KEYWORDS | NUMBER_KEYWORDS | {"type", "enum", "const"}
-_KEPT: Final = 4096
+_MAX_CACHED: Final = 4096
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A schema as the generated server reads it: its dialect from `$schema`, and the meaning of `format`."""
+    """A root schema, with the dialect and the meaning of `format` that the generated server uses."""
 
     schema: Json
     formats: Formats = "annotate"
 
     @cached_property
     def dialect(self) -> dialects.Dialect:
-        """The dialect, which a checked schema always has."""
+        """The dialect; checked schemas always have a supported one."""
         return dialects.find_dialect(self.schema) or dialects.DRAFT_2020_12
 
     def accepts(self, instance: Json) -> bool:
@@ -51,7 +50,7 @@ class Judge:
 
     @cached_property
     def targets(self) -> Mapping[str, Json]:
-        """The target of each reference in the schema, by the reference's text."""
+        """The targets of local references, by the text of the reference."""
         return {
             reference.text: get_at(self.schema, reference.target.pointer)
             for reference in self._references
@@ -60,7 +59,7 @@ class Judge:
 
     @cached_property
     def is_broken(self) -> bool:
-        """Return whether a reference in the schema does not resolve, so no validator accepts it."""
+        """True if a reference does not resolve, so no validator accepts the schema."""
         return any(isinstance(reference.target, BrokenReference) for reference in self._references)
 
     @cached_property
@@ -74,24 +73,24 @@ class Judge:
         return compile_schema(self.schema, **formats.get_settings(self.formats))
 
     def compile_simple(self, schema: dict[str, Json], *, is_settled: bool) -> CompiledSchema | None:
-        """Compile and cache a subschema's keywords for values without parts; None if there are none.
+        """Compile and cache the keywords of a subschema for scalars; return None if there are none.
 
         Raises:
-            ValueError: No validator accepts them.
+            ValueError: A keyword is invalid.
         """
         key = (id(schema), is_settled)
         if key not in self._simple:
-            if len(self._simple) >= _KEPT:
+            if len(self._simple) >= _MAX_CACHED:
                 self._simple.clear()
             simple = {word: inner for word, inner in schema.items() if word in _SIMPLE or is_settled}
             self._simple[key] = (schema, _compile(self._write(simple), self.formats) if simple else None)
         return self._simple[key][1]
 
     def compile(self, schema: dict[str, Json]) -> CompiledSchema:
-        """Compile a schema without references in its dialect.
+        """Compile a schema without references.
 
         Raises:
-            ValueError: No validator accepts it.
+            ValueError: The schema is invalid.
         """
         return _compile(self._write(schema), self.formats)
 
@@ -100,38 +99,38 @@ class Judge:
 
     @cached_property
     def _simple(self) -> dict[tuple[int, bool], tuple[Json, CompiledSchema | None]]:
-        """The result of `compile_simple` by the identity of a schema, which is stored to keep its id unique."""
+        """The results of `compile_simple` by the id of a schema; storing the schema keeps the id unique."""
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Subschema:
-    """A schema inside a judge's; `is_settled` is true if its `not` only has keywords for values without parts."""
+    """A subschema of a root schema; `is_settled` is true if its `not` only has keywords for scalars."""
 
     schema: Json
     judge: Judge
     is_settled: bool = False
 
     def get(self, keyword: str, default: Any = None) -> Any:
-        """Return the value of a keyword; the default if the schema is a boolean."""
+        """Return the value of a keyword, or the default."""
         return self.schema.get(keyword, default) if isinstance(self.schema, dict) else default
 
     def take(self, schema: Json) -> Subschema:
-        """Return another schema of the same judge."""
+        """Return another subschema of the same root."""
         return Subschema(schema, self.judge)  # `replace` is four times slower
 
     def settle(self, schema: Json) -> Subschema:
-        """Return another schema, whose `not` is a test for one value."""
+        """Return another subschema whose `not` only has keywords for scalars."""
         return Subschema(schema, self.judge, is_settled=True)
 
     def negate(self, schema: Json) -> Subschema:
-        """Return a part for the values that another schema of the same judge rejects."""
+        """Return a subschema for the values that another schema rejects."""
         if isinstance(schema, bool):
             return self.take(not schema)
         return self.take(schema["not"] if isinstance(schema, dict) and schema.keys() == {"not"} else {"not": schema})
 
     def follow(self, reference: Json) -> Subschema | None:
-        """Return the target of a reference; None if it is not found."""
+        """Return the target of a reference, or None if it does not resolve."""
         if not isinstance(reference, str):
             return None
         try:
@@ -141,7 +140,7 @@ class Subschema:
         return self.take(targets[reference]) if reference in targets else None
 
     def fits(self, value: Json) -> bool:
-        """Return whether a value is valid under the keywords for values without parts."""
+        """Return whether a value is valid under the keywords for scalars."""
         if not isinstance(self.schema, dict):
             return self.schema is not False
         try:
@@ -152,7 +151,7 @@ class Subschema:
 
 
 def is_valid(part: Subschema, schema: Json, value: Json) -> bool:
-    """Return whether a value is valid under a schema without references, in the dialect of a part."""
+    """Return whether a value is valid under a schema without references, in the dialect of a subschema."""
     if schema in (True, {}):
         return True
     if not isinstance(schema, dict):
@@ -163,6 +162,6 @@ def is_valid(part: Subschema, schema: Json, value: Json) -> bool:
         return False
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MAX_CACHED)
 def _compile(text: str, meaning: Formats) -> CompiledSchema:
     return compile_schema(json.loads(text), **formats.get_settings(meaning))

@@ -1,7 +1,4 @@
-"""Makes strings and numbers near the limits of some keywords, valid or just invalid.
-
-Values that a keyword forbids are as useful as values that it requires.
-"""
+"""Generates strings and numbers near the limits of keywords, on both sides."""
 
 from __future__ import annotations
 
@@ -24,19 +21,19 @@ _TEXTS: Final = (
 _NUMBERS: Final = (0, 1, -1, 0.5, 2, 3, 10, 100, 0.1, -0.5, 7, 0.05, 0.001, 1e10, -1e10)
 _LONGEST: Final = 20_000
 _TAIL: Final = 100
-"""Distinct values, for lists with unique items."""
+"""The number of additional distinct values, for lists with unique items."""
 
 _SAMPLES: Final = 8
 """The number of texts for one pattern."""
 
 _MORE: Final = (1, 2, 10, 100)
-"""The number of characters by which a text for a pattern grows."""
+"""The numbers of characters to add to a text for a pattern."""
 
 _CHARACTERS: Final = "aA0-_./ +@:é\n"
-"""A character of each kind that patterns may distinguish."""
+"""Characters of each class that patterns may distinguish."""
 
 _MULTIPLES: Final = 4
-"""Multiples on each side of a bound."""
+"""The number of multiples on each side of a bound."""
 
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]((?:[^()\\]|\\.|\([^()]*\))*)\)")
 _LOWER: Final = ("minimum", "exclusiveMinimum")
@@ -44,10 +41,10 @@ _UPPER: Final = ("maximum", "exclusiveMaximum")
 
 
 def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield candidate texts for these keywords, possibly with duplicates."""
+    """Yield candidate texts for some keywords, possibly with duplicates."""
     stated = list(keywords)
     sizes = sorted({size for each in stated for size in _list_sizes(each)})
-    texts = [text for each in stated for text in list_made(each, Random(0))]  # noqa: S311
+    texts = [text for each in stated for text in list_matching(each, Random(0))]  # noqa: S311
     yield from texts
     yield from _TEXTS
     for size in sizes:
@@ -57,31 +54,31 @@ def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield from _resize(text, size)
         yield from (f"{text}!", f"!{text}", text[:-1], text.upper(), text.lower(), f"{text}{text}", f"a{text}")
     for text in dict.fromkeys(texts):
-        yield from (text[:at] + char + text[at + 1 :] for at in _list_spots(text) for char in _CHARACTERS)
+        yield from (text[:at] + char + text[at + 1 :] for at in _list_positions(text) for char in _CHARACTERS)
     yield from (f"a{number}" for number in range(_TAIL))
 
 
 def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
-    """Yield lengths around each given one."""
+    """Yield lengths around the bounds."""
     for keyword in ("minLength", "maxLength"):
         size = keywords.get(keyword)
         if _is_number(size) and size < _LONGEST:
             yield from (each for each in (int(size) - 1, int(size), int(size) + 1) if each >= 0)
 
 
-def list_made(keywords: Mapping[str, Any], chance: Random, rounds: int = 1) -> Iterator[str]:
-    """Yield texts that match a pattern, the shortest of each round first, and texts of a format."""
+def list_matching(keywords: Mapping[str, Any], chance: Random, rounds: int = 1) -> Iterator[str]:
+    """Yield texts for a pattern, the shortest of each round first, and texts for a format."""
     pattern, form = keywords.get("pattern"), keywords.get("format")
     for _ in range(rounds):
         if isinstance(pattern, str):
             yield from sorted((_make_text(pattern, chance) for _ in range(_SAMPLES)), key=len)
-            yield from _list_seen(pattern, chance)
+            yield from _list_for_lookarounds(pattern, chance)
         if isinstance(form, str) and form in FORMATS:
             yield FORMATS[form](chance)
 
 
-def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
-    """Yield texts for the lookaheads and lookbehinds of a pattern, alone and at both ends of a match."""
+def _list_for_lookarounds(pattern: str, chance: Random) -> Iterator[str]:
+    """Yield texts for the lookarounds of a pattern, alone and at both ends of a match."""
     rest = _make_text(pattern, chance)
     for look in _LOOK_AROUND.finditer(pattern):
         seen = _make_text(look[1].removeprefix("^").removesuffix("$"), chance)
@@ -89,7 +86,7 @@ def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
 
 
 def _make_text(pattern: str, chance: Random) -> str:
-    """Return a text for a pattern, without its lookarounds if these are not supported; empty if the pattern is not."""
+    """Return a text for a pattern, ignoring lookarounds if needed; empty for unsupported patterns."""
     for text in (pattern, _LOOK_AROUND.sub("", pattern)):
         try:
             return patterns.make_text(text, chance)
@@ -99,25 +96,25 @@ def _make_text(pattern: str, chance: Random) -> str:
 
 
 def _resize(text: str, size: int) -> Iterator[str]:
-    """Yield a text of another length: truncated, or with a character repeated."""
+    """Yield variants of a text with another length: truncated, or with a repeated character."""
     if size <= len(text):
         yield text[:size]
         yield text[len(text) - size :]
         return
-    for at in _list_spots(text):
+    for at in _list_positions(text):
         yield text[:at] + text[at] * (size - len(text)) + text[at:]
 
 
-def _list_spots(text: str) -> list[int]:
-    """Return the places in a text where characters are repeated or replaced."""
+def _list_positions(text: str) -> list[int]:
+    """Return positions at which to repeat or replace characters."""
     return sorted({0, len(text) // 2, len(text) - 2, len(text) - 1} & {*range(len(text))})
 
 
 def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
-    """Yield candidate numbers for these keywords: near each bound, and multiples of each step."""
+    """Yield candidate numbers for some keywords: near each bound, and multiples of each step."""
     stated = list(keywords)
     bounds = sorted({each[word] for each in stated for word in (*_LOWER, *_UPPER) if _is_number(each.get(word))})
-    named = {Fraction(str(one["multipleOf"])) for one in stated if _is_number(one.get("multipleOf"))}
+    named = {Fraction(str(each["multipleOf"])) for each in stated if _is_number(each.get("multipleOf"))}
     steps = sorted(step for step in named if step > 0)
     if len(steps) > 1:
         steps.append(find_common_multiple(steps))

@@ -1,8 +1,7 @@
-"""Searches for instances of several schemas together, each of which may exclude values.
+"""Searches for instances that match several schemas, by expanding these to groups without alternatives.
 
-Alternatives, conditions and negations become groups of plain schemas, and each group gets a value. The search is finite
-and deterministic; judges decide whether a value is valid. By default, the plainest values and edge cases come first;
-with a likeness, realistic ones.
+The search is finite and deterministic. Simple values and edge cases come first, or realistic values with heuristics.
+Callers validate the results.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 _FOLLOWED: Final = 12
-"""The maximum number of references to follow for a value."""
+"""The maximum number of followed references for a value."""
 
 _SOME: Final = 10
 """The number of values to try for a property or item."""
 
 _MANY: Final = 300
-"""The maximum number of items and properties of an instance; only the steps limit realistic ones."""
+"""The maximum number of items and properties; realistic instances are only limited by steps."""
 
 _COMPARED: Final = 20
-"""Comparisons of realistic items that count as a step."""
+"""Comparisons of items per step."""
 
 _CHARACTERS: Final = 100
-"""Characters of a realistic text that count as a step."""
+"""Characters of a text per step."""
 
-_REFUSED: Final = 10
-"""Invalid texts or numbers that count as a step."""
+_INVALID: Final = 10
+"""Invalid texts or numbers per step."""
 
 _EXCLUSIVE: Final = 6
-"""The maximum number of alternatives of `oneOf` that exclude each other here; otherwise the judges decide."""
+"""The maximum number of `oneOf` alternatives that are made exclusive; longer lists rely on validation."""
 
 _IN_PLACE: Final = frozenset({*"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 _OBJECT: Final = frozenset(
@@ -64,7 +63,7 @@ _TYPES: Final[Mapping[str, frozenset[str]]] = {
 """The types, each with its keywords."""
 
 _ALTERNATIVES: Final = 8
-"""Alternatives that count as a step."""
+"""Alternatives per step."""
 
 _EXTRA: Final = ("extra", "a", "b", "x-a", "1", "key", "A", "")
 
@@ -75,46 +74,45 @@ class ExhaustedError(Exception):
 
 @dataclass
 class Budget:
-    """The maximum number of steps of all searches of a comparison; a slow machine takes some 15,000 per second.
+    """The remaining steps of several searches; a slow machine takes about 15,000 steps per second.
 
-    Counting steps instead of time makes a comparison's result the same on each machine. Some steps may be reserved for
-    later searches.
+    Unlike time limits, step limits make results the same on every machine.
     """
 
     steps: int
-    kept: int = 0
+    reserved: int = 0
 
-    def keep_for(self, later: int) -> None:
-        """Reserve the remaining steps for a number of later searches, except for an equal share."""
-        self.kept = self.steps * later // (later + 1)
+    def reserve_for(self, later: int) -> None:
+        """Reserve an equal share of the remaining steps for each of `later` searches."""
+        self.reserved = self.steps * later // (later + 1)
 
     def take(self, count: int = 1) -> None:
         """Use steps.
 
         Raises:
-            ExhaustedError: There are none left, or they are reserved.
+            ExhaustedError: No unreserved steps are left.
         """
-        if self.steps <= self.kept:
+        if self.steps <= self.reserved:
             raise ExhaustedError
-        self.steps = max(self.steps - count, self.kept)
+        self.steps = max(self.steps - count, self.reserved)
 
 
 @dataclass
 class Search:
-    """A search with a maximum number of steps, for instances with a maximum number of levels."""
+    """A search with limits on its steps, and on the depth of instances."""
 
     steps: int
     levels: int
     budget: Budget
     is_cut: bool = False
-    """True if a search with more levels may find more."""
+    """True if a search with more levels could find more instances."""
 
-    likeness: ExampleValues | None = None
+    heuristics: ExampleValues | None = None
     excludes: bool = True
-    """True if a value for one alternative of `oneOf` breaks the others on purpose."""
+    """True if a value for one alternative of `oneOf` must violate the others."""
 
-    is_weighed: bool = False
-    """True if each part of a value takes a step, so that the steps limit its size."""
+    counts_parts: bool = False
+    """True if each part of a value takes a step, to limit its size."""
 
     is_large: bool = False
     """True if a realistic value was too large."""
@@ -128,9 +126,9 @@ class Search:
         self.budget.take()
         self.steps -= 1
 
-    def _weigh(self, value: Json) -> None:
-        """Take a step for each part of a value, and more for a long text."""
-        waiting = [value] if self.is_weighed else []
+    def _count_parts(self, value: Json) -> None:
+        """Take a step for each part of a value, and more for long texts."""
+        waiting = [value] if self.counts_parts else []
         while waiting:
             self._take()
             part = waiting.pop()
@@ -141,31 +139,31 @@ class Search:
                     self._take()
 
     def _is_too_many(self, count: int) -> bool:
-        most = _MANY if self.likeness is None else self.steps
+        most = _MANY if self.heuristics is None else self.steps
         self.is_large = self.is_large or count > most
         return count > most
 
     def find_values(self, group: Group, depth: int = 0) -> Iterator[Json]:
-        """Yield values that are likely to match all parts.
+        """Yield values that probably match all schemas of a group.
 
         Raises:
-            ExhaustedError: There are no steps left.
+            ExhaustedError: No steps are left.
         """
         if depth > self.levels:
             self.is_cut = True
             return
         names = (*dict.fromkeys(name for part in group for name in _find_names(part, 0)), *_EXTRA)
-        ways = self._expand(group, _Way(names, self.excludes), depth)
-        yield from _interleave(self._make(way, depth, names) for way in ways)
+        paths = self._expand(group, _Path(names, self.excludes), depth)
+        yield from _interleave(self._make(path, depth, names) for path in paths)
 
-    def _some(self, group: Group, depth: int, most: int = _SOME) -> Choices:
+    def _choose(self, group: Group, depth: int, most: int = _SOME) -> Choices:
         values = islice(self.find_values(group, depth), most)
-        return Choices(values) if self.likeness is not None else Choices(iter(()), list(values))
+        return Choices(values) if self.heuristics is not None else Choices(iter(()), list(values))
 
     # Schemas for the same value
 
-    def _expand(self, waiting: Iterable[Subschema], way: _Way, depth: int) -> Iterator[Group]:
-        """Yield the groups of plain schemas; a value must match any of them."""
+    def _expand(self, waiting: Iterable[Subschema], path: _Path, depth: int) -> Iterator[Group]:
+        """Yield groups of schemas without alternatives; a value must match one group."""
         self._take()
         pending = [*waiting]
         while pending:
@@ -173,11 +171,11 @@ class Search:
             if part.schema is False:
                 return
             if part.is_settled:
-                way = replace(way, plain=(*way.plain, part))
+                path = replace(path, plain=(*path.plain, part))
                 continue
             if not isinstance(part.schema, dict) or not part.schema:
                 continue
-            if any(part.schema is seen.schema and part.judge is seen.judge for seen in way.seen):
+            if any(part.schema is seen.schema and part.judge is seen.judge for seen in path.seen):
                 continue  # a reference cycle, or two paths to the same schema
             alternatives = [
                 part.follow(part.schema[keyword])
@@ -185,33 +183,33 @@ class Search:
                 if keyword in part.schema.keys() & part.judge.dialect.keywords
             ]
             pending += [target for target in alternatives if target is not None]
-            way = replace(way, followed=way.followed + len(alternatives))
-            if way.followed > _FOLLOWED * (1 if self.likeness is None else _FOLLOWED):
+            path = replace(path, followed=path.followed + len(alternatives))
+            if path.followed > _FOLLOWED * (1 if self.heuristics is None else _FOLLOWED):
                 return
             if part.judge.dialect.reference_hides_siblings and "$ref" in part.schema:
-                way = replace(way, seen=(*way.seen, part))
+                path = replace(path, seen=(*path.seen, part))
                 continue
             pending += [part.take(inner) for inner in part.get("allOf", ())]
-            count = len(way.choices)
-            way = way.add(part)
-            # A `not` of a large schema becomes a slow choice of many alternatives.
-            self.budget.take(sum(map(len, way.choices[count:])) // _ALTERNATIVES)
-            if self._contradicts(way):
+            count = len(path.choices)
+            path = path.add(part)
+            # The `not` of a large schema becomes a slow choice between many alternatives.
+            self.budget.take(sum(map(len, path.choices[count:])) // _ALTERNATIVES)
+            if self._contradicts(path):
                 return
-        if not _find_types(way.plain):
+        if not _find_types(path.plain):
             return
-        if not way.choices:
-            yield way.plain
+        if not path.choices:
+            yield path.plain
             return
-        # The shortest choice first: a contradiction in it prunes the longer ones.
-        first, *rest = sorted(way.choices, key=len)
-        left = replace(way, choices=tuple(rest))
-        options = first if self.likeness is None else self.likeness.order_options(first, depth)
-        yield from _interleave(self._expand(option, left, depth) for option in options)
+        # Start with the shortest choice: its contradictions prune the longer ones.
+        first, *rest = sorted(path.choices, key=len)
+        remaining = replace(path, choices=tuple(rest))
+        options = first if self.heuristics is None else self.heuristics.order_options(first, depth)
+        yield from _interleave(self._expand(option, remaining, depth) for option in options)
 
-    def _contradicts(self, way: _Way) -> bool:
-        """Return whether the schema that was added last is the negation of another one, or the other way around."""
-        *others, last = way.seen
+    def _contradicts(self, path: _Path) -> bool:
+        """Return whether the last schema and another one negate each other."""
+        *others, last = path.seen
         negated = _get_negated(last)
         if negated is not None:
             return any(self._is_same(negated, other) for other in others)
@@ -221,10 +219,14 @@ class Search:
         # Compare JSON texts, since `1`, `1.0` and `True` are equal in Python.
         if left.schema != right.schema or _write(left.schema) != _write(right.schema):  # the first test is faster
             return False
-        return left.judge is right.judge or not [*_list_references(left.schema)] or self._share(left, right)
+        return (
+            left.judge is right.judge
+            or not [*_list_references(left.schema)]
+            or self._have_same_definitions(left, right)
+        )
 
-    def _share(self, left: Subschema, right: Subschema) -> bool:
-        """Return whether references into definitions have the same targets in both."""
+    def _have_same_definitions(self, left: Subschema, right: Subschema) -> bool:
+        """Return whether references to definitions have the same targets in both schemas."""
         key = (id(left.judge), id(right.judge))
         if key not in self._alike:
             roots = [
@@ -245,16 +247,16 @@ class Search:
 
     def _make(self, plain: Group, depth: int, names: Sequence[str]) -> Iterator[Json]:
         self._take()
-        likeness = self.likeness
+        heuristics = self.heuristics
         asserted = [part.schema for part in plain]
-        if likeness is not None:
-            yield from (value for value in likeness.list_suggested(asserted) if _fit(plain, value))
+        if heuristics is not None:
+            yield from (value for value in heuristics.list_suggested(asserted) if _match(plain, value))
         fixed = next(
             (part for part in plain if not part.is_settled and ("const" in part.schema or "enum" in part.schema)), None
         )
         if fixed is not None:
             listed = [fixed.schema["const"]] if "const" in fixed.schema else fixed.schema["enum"]
-            yield from (value for value in self._order(listed) if _fit(plain, value))
+            yield from (value for value in self._order(listed) if _match(plain, value))
             return
         makers: Mapping[str, Callable[[], Iterator[Json]]] = {
             "object": lambda: self._make_objects(plain, depth, names),
@@ -265,28 +267,28 @@ class Search:
                 plain, (int(value) for value in self._list_numbers(plain, is_integer=True) if value == int(value))
             ),
             "boolean": lambda: self._make_scalars(
-                plain, likeness.shuffle((True, False)) if likeness else (True, False)
+                plain, heuristics.shuffle((True, False)) if heuristics else (True, False)
             ),
             "null": lambda: self._make_scalars(plain, (None,)),
         }
         types = _find_types(plain)
-        if likeness is not None and any("type" in schema for schema in asserted):
-            types = likeness.order_types(types, depth)
+        if heuristics is not None and any("type" in schema for schema in asserted):
+            types = heuristics.order_types(types, depth)
         yield from _interleave(makers[name]() for name in types)
 
     def _order(self, values: Sequence[Json]) -> Sequence[Json]:
-        return values if self.likeness is None else self.likeness.shuffle(values)
+        return values if self.heuristics is None else self.heuristics.shuffle(values)
 
     def _list_texts(self, plain: Group) -> Iterator[str]:
-        if self.likeness is not None:
+        if self.heuristics is not None:
             if self._is_too_long(plain):
                 return
-            yield from self.likeness.list_texts([part.schema for part in plain])
+            yield from self.heuristics.list_texts([part.schema for part in plain])
         yield from list_texts(_list_keywords(plain))
 
     def _list_numbers(self, plain: Group, *, is_integer: bool) -> Iterator[float]:
-        if self.likeness is not None:
-            yield from self.likeness.list_numbers([part.schema for part in plain], is_integer=is_integer)
+        if self.heuristics is not None:
+            yield from self.heuristics.list_numbers([part.schema for part in plain], is_integer=is_integer)
         yield from list_numbers(_list_keywords(plain))
 
     def _is_too_long(self, plain: Group) -> bool:
@@ -295,79 +297,83 @@ class Search:
         return least > LONGEST
 
     def _make_scalars(self, plain: Group, candidates: Iterable[Json]) -> Iterator[Json]:
-        given: set[tuple[type, Json]] = set()  # with types, since `1`, `1.0` and `True` are equal
+        tried: set[tuple[type, Json]] = set()  # with types, since `1`, `1.0` and `True` are equal
         for number, value in enumerate(candidates, 1):
             key = (type(value), value)
-            fits = key not in given and _fit(plain, value)
-            if fits or number % _REFUSED == 0:
+            fits = key not in tried and _match(plain, value)
+            if fits or number % _INVALID == 0:
                 self._take()
             if fits:
-                given.add(key)
+                tried.add(key)
                 if isinstance(value, str):
-                    self._weigh(value)
+                    self._count_parts(value)
                 yield value
 
     def _make_objects(self, plain: Group, depth: int, names: Sequence[str]) -> Iterator[dict[str, Json]]:
         least, most = _find_limits(plain, "minProperties", "maxProperties")
-        needed = _close(plain, [name for part in plain for name in _to_names(part.get("required"))])
+        needed = _add_required(plain, [name for part in plain for name in _to_names(part.get("required"))])
         if len(needed) > most or self._is_too_many(max(least, len(needed))):
             return
         known: dict[str, Choices] = {}
 
-        def give(name: str) -> Choices:
+        def choose(name: str) -> Choices:
             if name not in known:
                 group = _find_property(plain, name)
-                known[name] = self._some(group, depth + 1) if group is not None else Choices(iter(()))
+                known[name] = self._choose(group, depth + 1) if group is not None else Choices(iter(()))
             return known[name]
 
         optional = [name for name in names if name not in needed]
 
         def fill(value: dict[str, Json]) -> dict[str, Json] | None:
-            """Add the other required properties; return None if that is impossible."""
+            """Add all required properties; return None if that is impossible."""
             filled = dict(value)
-            for name in _close(plain, [*filled]):
+            for name in _add_required(plain, [*filled]):
                 if name not in filled:
-                    if not give(name):
+                    if not choose(name):
                         return None
-                    filled[name] = give(name)[0]
+                    filled[name] = choose(name)[0]
             numbered = (f"key{number}" for number in range(least))
             for name in (*optional, *numbered, *_make_more_names(plain, least)):
                 if len(filled) >= least:
                     break
-                if name not in filled and all(other in filled for other in _close(plain, [name])[1:]) and give(name):
-                    filled[name] = give(name)[0]
+                if (
+                    name not in filled
+                    and all(other in filled for other in _add_required(plain, [name])[1:])
+                    and choose(name)
+                ):
+                    filled[name] = choose(name)[0]
             return filled if least <= len(filled) <= most else None
 
         base: dict[str, Json] = {}
         for name in needed:
-            if not give(name):
+            if not choose(name):
                 return
-            base[name] = give(name)[0]
-        varied = _vary(base, needed, optional, give)
-        if self.likeness is not None:
-            varied = chain(self._list_likely(plain, needed, most, depth, give), varied)
+            base[name] = choose(name)[0]
+        varied = _list_variants(base, needed, optional, choose)
+        if self.heuristics is not None:
+            varied = chain(self._list_realistic(plain, needed, most, depth, choose), varied)
         for value in map(fill, varied):
             self._take()
-            self._weigh(value)
-            if value is not None and _fit(plain, value):
+            self._count_parts(value)
+            if value is not None and _match(plain, value):
                 yield value
 
-    def _list_likely(
-        self, plain: Group, needed: Sequence[str], most: int, depth: int, give: Callable[[str], Choices]
+    def _list_realistic(
+        self, plain: Group, needed: Sequence[str], most: int, depth: int, choose: Callable[[str], Choices]
     ) -> Iterator[dict[str, Json]]:
-        """Yield objects with the required properties, and a chosen number of others, in the schema's order."""
-        if self.likeness is None:
+        """Yield objects with the required and some optional properties, in the order of the schema."""
+        if self.heuristics is None:
             return
         declared = dict.fromkeys(name for part in plain for name in part.get("properties") or ())
         room = most - len(needed)
         chosen: list[str] = []
         for name in dict.fromkeys((*declared, *needed)):
             is_needed = name in needed
-            if is_needed or (room > 0 and self.likeness.wants(depth) and give(name)):
+            if is_needed or (room > 0 and self.heuristics.includes_optional(depth) and choose(name)):
                 chosen.append(name)
                 room -= not is_needed
         for turn in range(_SOME):
-            yield {name: give(name)[turn] for name in chosen}
+            yield {name: choose(name)[turn] for name in chosen}
 
     def _make_arrays(self, plain: Group, depth: int) -> Iterator[list[Json]]:
         least, most = _find_limits(plain, "minItems", "maxItems")
@@ -382,37 +388,38 @@ class Search:
         unique = any(part.get("uniqueItems") is True for part in plain)
         if self._is_too_many(least):
             return
-        given: dict[tuple[int, int], Choices] = {}
+        tried: dict[tuple[int, int], Choices] = {}
         last = max([len(_split_items(part)[0]) for part in plain] + [index + 1 for index in wanted], default=0)
         sizes = [least, least + 1, least + 2, most, len(contained) + len(wanted), last]
-        if self.likeness is not None:
-            sizes.insert(0, self.likeness.choose_size(least, most, last, depth))
-        largest = min(most, _MANY if self.likeness is None else _MANY + least)
+        if self.heuristics is not None:
+            sizes.insert(0, self.heuristics.choose_size(least, most, last, depth))
+        largest = min(most, _MANY if self.heuristics is None else _MANY + least)
         for size in dict.fromkeys(size for size in sizes if least <= size <= largest):
-            if unique and self.likeness is not None and self._is_too_many(size * size // _COMPARED):
+            if unique and self.heuristics is not None and self._is_too_many(size * size // _COMPARED):
                 return
             for offset in dict.fromkeys((0, size - len(contained))):
                 choices: list[Choices] = []
                 for index in range(size):
                     inside = index - offset if 0 <= index - offset < len(contained) else -1
-                    # Behind the last place that has its own schema, all items have the same, and share their
-                    # values.
+                    # Items after the last separate schema share their values.
                     key = (min(index, last), inside)
-                    if key not in given:
+                    if key not in tried:
                         group = _find_item(plain, index)
                         group = (*group, contained[inside]) if inside >= 0 else group
-                        given[key] = self._some(group, depth + 1, max(_SOME, size if unique or self.likeness else 0))
-                    choices.append(given[key])
-                    if not given[key]:
+                        tried[key] = self._choose(
+                            group, depth + 1, max(_SOME, size if unique or self.heuristics else 0)
+                        )
+                    choices.append(tried[key])
+                    if not tried[key]:
                         break
                 else:
-                    for value in _vary_items(choices, unique=unique, is_likely=self.likeness is not None):
-                        self._weigh(value)
+                    for value in _list_item_variants(choices, unique=unique, is_realistic=self.heuristics is not None):
+                        self._count_parts(value)
                         yield value
 
 
 class Choices:
-    """Lazily made values for one place."""
+    """Lazily generated values for a property or item."""
 
     def __init__(self, waiting: Iterator[Json], values: Sequence[Json] = ()) -> None:
         self._waiting = waiting
@@ -426,19 +433,19 @@ class Choices:
         return self._has(1)
 
     def __getitem__(self, index: int) -> Json:
-        """Return a value; an index beyond the end starts again."""
+        """Return a value; indexes wrap around."""
         return self._made[index if self._has(index + 1) else index % len(self._made)]
 
     def take_slice(self, start: int = 0, end: int = 10**9) -> Iterator[Json]:
-        """Yield the values between two places."""
+        """Yield the values between two indexes."""
         while start < end and self._has(start + 1):
             yield self._made[start]
             start += 1
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """A path through alternatives: the schemas seen, the plain ones so far, and the remaining choices."""
+class _Path:
+    """A path through alternatives: visited schemas, their parts without alternatives, and remaining choices."""
 
     names: Sequence[str]
     excludes: bool
@@ -447,8 +454,8 @@ class _Way:
     seen: Group = ()
     followed: int = 0
 
-    def add(self, part: Subschema) -> _Way:
-        """Return the path with another schema that applies."""
+    def add(self, part: Subschema) -> _Path:
+        """Return the path with another schema."""
         schema, keywords = part.schema, part.judge.dialect.keywords | {AT, EACH}
         own = {key: value for key, value in schema.items() if key in keywords and key not in _IN_PLACE}
         return replace(
@@ -490,7 +497,7 @@ def _get_negated(part: Subschema) -> Subschema | None:
 
 
 def _interleave(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
-    """Yield an item of each source in turn; each round adds a source."""
+    """Yield an item from each source in turn, and add a source in each round."""
     remaining, active = iter(sources), deque[Iterator[_Item]]()
     while True:
         more = next(remaining, None)
@@ -505,12 +512,12 @@ def _interleave(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
                 active.append(source)
 
 
-def _fit(plain: Group, value: Json) -> bool:
+def _match(plain: Group, value: Json) -> bool:
     return all(part.fits(value) for part in plain)
 
 
 def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
-    """Return the keywords for a value without parts, including negated ones."""
+    """Return the keywords for scalars, including negated ones."""
     return [
         keywords
         for part in plain
@@ -520,7 +527,7 @@ def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
 
 
 def _find_types(plain: Group) -> list[str]:
-    """Return the types that all parts allow, the likeliest first."""
+    """Return the types that all schemas allow, likely ones first."""
     allowed = {*_TYPES}
     for part in plain:
         types = part.get("type")
@@ -539,7 +546,7 @@ def _find_limits(plain: Group, low: str, high: str) -> tuple[int, int]:
 
 
 def _find_names(part: Subschema, depth: int) -> Iterator[str]:
-    """Yield names of properties in a schema, including references and negations."""
+    """Yield the names of properties in a schema, including its references and negations."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
     schema = {key: value for key, value in part.schema.items() if key in part.judge.dialect.keywords}
@@ -561,7 +568,7 @@ def _find_names(part: Subschema, depth: int) -> Iterator[str]:
 
 
 def _make_more_names(plain: Group, count: int) -> Iterator[str]:
-    """Yield names for an object with a minimum number of properties."""
+    """Yield further names for an object with a minimum number of properties."""
     for part in plain:
         rule = part.get("propertyNames")
         if isinstance(rule, dict):
@@ -570,8 +577,8 @@ def _make_more_names(plain: Group, count: int) -> Iterator[str]:
             yield from (f"{name}{number}" for name in make_names(pattern, part, ())[:1] for number in range(count))
 
 
-def _close(plain: Group, names: Sequence[str]) -> list[str]:
-    """Add the properties that others require."""
+def _add_required(plain: Group, names: Sequence[str]) -> list[str]:
+    """Add properties that others require."""
     closed = [*dict.fromkeys(names)]
     for name in closed:  # grows during the loop
         for part in plain:
@@ -582,7 +589,7 @@ def _close(plain: Group, names: Sequence[str]) -> list[str]:
 
 
 def _find_property(plain: Group, name: str) -> Group | None:
-    """Return the schemas for the value of a property; None if the property is forbidden."""
+    """Return the schemas of a property, or None if it is forbidden."""
     group: list[Subschema] = []
     for part in plain:
         schema = part.schema
@@ -600,21 +607,21 @@ def _find_property(plain: Group, name: str) -> Group | None:
     return None if any(part.schema is False for part in group) else tuple(group)
 
 
-def _vary(
-    base: dict[str, Json], needed: Sequence[str], optional: Sequence[str], give: Callable[[str], Choices]
+def _list_variants(
+    base: dict[str, Json], needed: Sequence[str], optional: Sequence[str], choose: Callable[[str], Choices]
 ) -> Iterator[dict[str, Json]]:
-    """Yield the object, variants with one property changed or added, and one with all."""
+    """Yield the object, and variants with changed or added properties."""
     yield base
     for name in needed:
-        yield from ({**base, name: value} for value in give(name).take_slice(1))
+        yield from ({**base, name: value} for value in choose(name).take_slice(1))
     for name in optional:
-        yield from ({**base, name: value} for value in give(name).take_slice(0, 4))
-    full = {**base, **{name: give(name)[0] for name in optional if give(name)}}
+        yield from ({**base, name: value} for value in choose(name).take_slice(0, 4))
+    full = {**base, **{name: choose(name)[0] for name in optional if choose(name)}}
     yield full
     for name in full:
         yield {key: value for key, value in full.items() if key != name}
     for turn in range(1, _SOME):
-        yield {name: give(name)[turn] for name in full}
+        yield {name: choose(name)[turn] for name in full}
 
 
 def _split_items(part: Subschema) -> tuple[Sequence[Json], Json]:
@@ -626,7 +633,6 @@ def _split_items(part: Subschema) -> tuple[Sequence[Json], Json]:
 
 
 def _find_item(plain: Group, index: int) -> Group:
-    """Return the schemas for an item."""
     group: list[Subschema] = []
     for part in plain:
         first, rest = _split_items(part)
@@ -640,22 +646,22 @@ def _find_item(plain: Group, index: int) -> Group:
     return tuple(group)
 
 
-def _vary_items(choices: Sequence[Choices], *, unique: bool, is_likely: bool) -> Iterator[list[Json]]:
-    """Yield the list of first choices, and variants with one item changed; a realistic list has different items."""
+def _list_item_variants(choices: Sequence[Choices], *, unique: bool, is_realistic: bool) -> Iterator[list[Json]]:
+    """Yield the list of first choices, and variants with one changed item; items of realistic lists differ."""
     diagonal = (choice[index] for index, choice in enumerate(choices))
-    if is_likely and not unique:
+    if is_realistic and not unique:
         yield [*diagonal]
     base: list[Json] = []
     for index, choice in enumerate(choices):
         value = choice[0]
         if unique:
             ordered = chain(
-                choice.take_slice(index if is_likely else 0), choice.take_slice(0, index if is_likely else 0)
+                choice.take_slice(index if is_realistic else 0), choice.take_slice(0, index if is_realistic else 0)
             )
             value = next((each for each in ordered if not any(are_equal(each, other) for other in base)), value)
         base.append(value)
     yield base
-    if not is_likely and not unique:
+    if not is_realistic and not unique:
         yield [*diagonal]
     for index, choice in enumerate(choices[:3]):
         for value in choice.take_slice(1):

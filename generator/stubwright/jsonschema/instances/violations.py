@@ -1,7 +1,6 @@
-"""Finds ways to violate a schema, each as schemas that a violating instance matches.
+"""Negates schemas: each violation is a group of schemas that an invalid instance matches.
 
-Every assertion keyword of JSON Schema has some (JSON Schema 2020-12, Core 10 and 11, Validation 6); they need not be
-complete.
+The violations of a keyword need not be complete (JSON Schema 2020-12, Core 10 and 11, Validation 6).
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 Group: TypeAlias = tuple["Subschema", ...]
 
 _NAMES: Final = 8
-"""The number of names to try for a rule about names."""
+"""The maximum number of names per rule."""
 
 _PAIRS: Final = 10
-"""The number of pairs of `oneOf` to try."""
+"""The maximum number of pairs of `oneOf` alternatives."""
 
 
 def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
-    """Yield the ways to violate a part; `names` are possible names of properties."""
+    """Yield the violations of a schema; `names` are possible names of properties."""
     schema = part.schema
     if schema is False:
         yield ()
@@ -43,13 +42,13 @@ def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
     if dialect.reference_hides_siblings and "$ref" in schema:
         schema = {"$ref": schema["$ref"]}
     for keyword, value in schema.items():
-        if keyword in dialect.keywords and keyword in _WAYS:
-            yield from _WAYS[keyword](_Rule(part, keyword, value, names))
+        if keyword in dialect.keywords and keyword in _VIOLATIONS:
+            yield from _VIOLATIONS[keyword](_Rule(part, keyword, value, names))
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A keyword of a part, its value, and possible names of properties."""
+    """A keyword of a schema, its value, and possible names of properties."""
 
     part: Subschema
     keyword: str
@@ -88,12 +87,12 @@ def _fail_number(rule: _Rule) -> Iterator[Group]:
     yield (rule.part.settle({"type": "number", "not": bound}),)
 
 
-def _fail_least(rule: _Rule) -> Iterator[Group]:
+def _fail_minimum_size(rule: _Rule) -> Iterator[Group]:
     if rule.value > 0:
         yield (rule.part.settle({"type": _COUNTED[rule.keyword], rule.keyword.replace("min", "max"): rule.value - 1}),)
 
 
-def _fail_most(rule: _Rule) -> Iterator[Group]:
+def _fail_maximum_size(rule: _Rule) -> Iterator[Group]:
     yield (rule.part.settle({"type": _COUNTED[rule.keyword], rule.keyword.replace("max", "min"): rule.value + 1}),)
 
 
@@ -109,19 +108,19 @@ def _fail_required(rule: _Rule) -> Iterator[Group]:
 
 def _fail_properties(rule: _Rule) -> Iterator[Group]:
     for name, schema in rule.value.items():
-        yield _have_property(rule.part, name, schema)
+        yield _require_invalid_property(rule.part, name, schema)
 
 
 def _fail_patterns(rule: _Rule) -> Iterator[Group]:
     for pattern, schema in rule.value.items():
         for name in make_names(pattern, rule.part, rule.names):
-            yield _have_property(rule.part, name, schema)
+            yield _require_invalid_property(rule.part, name, schema)
 
 
-def _fail_rest(rule: _Rule) -> Iterator[Group]:
+def _fail_additional(rule: _Rule) -> Iterator[Group]:
     for name in rule.names:
         if not is_named(rule.part, name):
-            yield _have_property(rule.part, name, rule.value)
+            yield _require_invalid_property(rule.part, name, rule.value)
 
 
 def _fail_names(rule: _Rule) -> Iterator[Group]:
@@ -135,10 +134,10 @@ def _fail_items(rule: _Rule) -> Iterator[Group]:
     places = rule.value if isinstance(rule.value, list) else rule.part.get("prefixItems")
     if isinstance(rule.value, list):
         for index, schema in enumerate(rule.value):
-            yield _have_item(rule.part, index, schema)
+            yield _require_invalid_item(rule.part, index, schema)
     elif isinstance(rule.value, dict | bool):
         behind = rule.part.get("items") if rule.keyword == "additionalItems" else places
-        yield _have_item(rule.part, len(behind) if isinstance(behind, list) else 0, rule.value)
+        yield _require_invalid_item(rule.part, len(behind) if isinstance(behind, list) else 0, rule.value)
 
 
 def _fail_contains(rule: _Rule) -> Iterator[Group]:
@@ -189,51 +188,51 @@ def _fail_condition(rule: _Rule) -> Iterator[Group]:
     yield rule.part.negate(rule.value), rule.part.negate(rule.part.get("else", True))
 
 
-def _have_property(part: Subschema, name: str, schema: Any) -> Group:
-    """Return an object with a property that a schema rejects."""
+def _require_invalid_property(part: Subschema, name: str, schema: Any) -> Group:
+    """Require a property that `schema` rejects."""
     return (part.take({"type": "object", "required": [name], "properties": {name: part.negate(schema).schema}}),)
 
 
-def _have_item(part: Subschema, index: int, schema: Any) -> Group:
-    """Return a list with an item that a schema rejects."""
+def _require_invalid_item(part: Subschema, index: int, schema: Any) -> Group:
+    """Require an item that `schema` rejects."""
     return (part.take({"type": "array", "minItems": index + 1, AT: {index: part.negate(schema).schema}}),)
 
 
 def is_named(part: Subschema, name: str) -> bool:
-    """Return whether `properties` or `patternProperties` of a schema match a name."""
+    """Return whether a schema has a name in `properties`, or matches it in `patternProperties`."""
     matched: Iterable[str] = part.get("patternProperties") or ()
     return name in (part.get("properties") or ()) or any(matches(part, pattern, name) for pattern in matched)
 
 
 def matches(part: Subschema, pattern: str, name: str) -> bool:
-    """Return whether a pattern of a schema matches a name."""
+    """Return whether a pattern matches a name, in the dialect of a schema."""
     return is_valid(part, {"pattern": pattern}, name)
 
 
 def make_names(pattern: str, part: Subschema, names: Sequence[str]) -> list[str]:
-    """Return names that match a pattern: some of the given ones, and new ones."""
+    """Return names that match a pattern, from `names` and generated ones."""
     chance = Random(0)  # noqa: S311
-    made_names: list[str] = []
+    generated: list[str] = []
     with suppress(UnreadableError):
-        made_names = [patterns.make_text(pattern, chance) for _ in range(2)]
-    made_names += [pattern.strip("^$"), f"{pattern.strip('^$')}a"]
-    return [name for name in dict.fromkeys((*names, *made_names)) if matches(part, pattern, name)][:_NAMES]
+        generated = [patterns.make_text(pattern, chance) for _ in range(2)]
+    generated += [pattern.strip("^$"), f"{pattern.strip('^$')}a"]
+    return [name for name in dict.fromkeys((*names, *generated)) if matches(part, pattern, name)][:_NAMES]
 
 
 _COUNTED: Final = {"minItems": "array", "maxItems": "array", "minProperties": "object", "maxProperties": "object"}
-_WAYS: Final[Mapping[str, Callable[[_Rule], Iterator[Group]]]] = {
+_VIOLATIONS: Final[Mapping[str, Callable[[_Rule], Iterator[Group]]]] = {
     **dict.fromkeys(KEYWORDS, _fail_reference),
     "type": _fail_type,
     **dict.fromkeys(("enum", "const"), _fail_values),
     **dict.fromkeys(sorted(TEXT_KEYWORDS), _fail_text),
     **dict.fromkeys(sorted(NUMBER_KEYWORDS), _fail_number),
-    **dict.fromkeys(("minItems", "minProperties"), _fail_least),
-    **dict.fromkeys(("maxItems", "maxProperties"), _fail_most),
+    **dict.fromkeys(("minItems", "minProperties"), _fail_minimum_size),
+    **dict.fromkeys(("maxItems", "maxProperties"), _fail_maximum_size),
     "uniqueItems": _fail_unique,
     "required": _fail_required,
     "properties": _fail_properties,
     "patternProperties": _fail_patterns,
-    **dict.fromkeys(("additionalProperties", "unevaluatedProperties"), _fail_rest),
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties"), _fail_additional),
     "propertyNames": _fail_names,
     **dict.fromkeys(("prefixItems", "items", "additionalItems", "unevaluatedItems"), _fail_items),
     "contains": _fail_contains,

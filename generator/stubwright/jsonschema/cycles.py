@@ -1,22 +1,33 @@
-"""Finds reference cycles: the strongly connected components of a graph."""
+"""Graph algorithms for references: reachable nodes and cycles."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 T = TypeVar("T", bound=Hashable)
 
 
-def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
+def find_reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -> list[T]:
+    """Return the nodes that are reachable from `starts`, including these, in breadth-first order."""
+    reached = dict.fromkeys(starts)
+    waiting = [*reached]
+    for node in waiting:  # grows during the loop
+        new = [other for other in dict.fromkeys(following(node)) if other not in reached]
+        reached |= dict.fromkeys(new)
+        waiting += new
+    return waiting
+
+
+def find_cycles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
     """Return the strongly connected components, each after the components that it references (Tarjan 1972).
 
-    A node with only a direct reference to itself is a separate component, like a node without any.
+    A node that only references itself is a component of one node, like a node without references.
 
     Args:
-        following: The targets of each node, all of them among the keys.
+        following: The targets of each node, which must be keys, too.
     """
-    circles: list[tuple[T, ...]] = []
+    components: list[tuple[T, ...]] = []
     number: dict[T, int] = {}
     lowest: dict[T, int] = {}
     open_: dict[T, None] = {}
@@ -33,8 +44,7 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
                 path.append((here, iter(following[here])))
             entering = []
             here, rest = path[-1]
-            # `rest` is an iterator that stays on the path, so that the search goes on here when it comes back to this
-            # node.
+            # `rest` is an iterator, so the search continues at the next target when it returns to this node.
             for other in rest:
                 if other not in number:
                     entering = [other]
@@ -51,5 +61,5 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
                 members: list[T] = []
                 while not members or members[-1] != here:
                     members.append(open_.popitem()[0])
-                circles.append(tuple(reversed(members)))
-    return circles
+                components.append(tuple(reversed(members)))
+    return components

@@ -1,7 +1,6 @@
-"""Derives the schema of a selected part of a value from the schema of the whole.
+"""Derives the schema of selected parts of a value from the schema of the whole value.
 
-If an exact schema is impossible, the result is wider, never narrower. References are followed as deeply as the pointers
-of the selection.
+If an exact schema is impossible, the result accepts more values, never fewer.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
     from stubwright_runtime.http.selections import Tree
 
-_HIDING: Final = ("draft-04", "draft-06", "draft-07")
-"""The dialects that ignore keywords next to `$ref`."""
+_HIDING_DIALECTS: Final = ("draft-04", "draft-06", "draft-07")
+"""Dialects that ignore siblings of `$ref`."""
 
-_FLOATING: Final = frozenset({"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
-"""Keywords that depend on the place of a schema, or that no pointer follows."""
+_SCOPE_DEPENDENT: Final = frozenset({"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
+"""Keywords that depend on the place of a schema, or on dynamic scope."""
 
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _BRANCHES: Final = ("then", "else")
@@ -36,63 +35,63 @@ _SCHEMAS: Final = frozenset(
 )
 """Keywords whose values are schemas, or lists of them."""
 
-_HANDLED: Final = frozenset(
+_DERIVED: Final = frozenset(
     {"$ref", "$defs", "definitions", "properties", "patternProperties", "additionalProperties", "required"}
     | {"minProperties", "dependentRequired", "dependentSchemas", "dependencies", "items", "prefixItems"}
     | {"additionalItems", "minItems", "contains", "allOf", "anyOf", "oneOf", "enum", "const", "default", "examples"}
     | {"propertyNames", "contentSchema"}
 )
-"""Keywords that are derived."""
+"""Keywords with a derived value."""
 
 _DROPPED: Final = frozenset(
     {"if", "then", "else", "not", "uniqueItems", "maxContains", "minContains", "unevaluatedItems"}
-    | {"unevaluatedProperties", "$id", "id", *_FLOATING}
+    | {"unevaluatedProperties", "$id", "id", *_SCOPE_DEPENDENT}
 )
-"""Keywords that may be wrong after parts are removed; dropping them widens the schema."""
+"""Keywords that may be wrong after removing parts; dropping them widens the schema."""
 
 
 @dataclass
 class SchemaSelector:
-    """A schema whose parts are selected; `defs` are the schemas that the result references, by name."""
+    """Selects parts of a schema; `defs` has the schemas that the results reference, by name."""
 
     root: Json
     defs: dict[str, Json] = field(default_factory=dict)
-    _homes: dict[str, str] = field(default_factory=dict)
+    _references: dict[str, str] = field(default_factory=dict)
     _made: dict[tuple[str, int], tuple[Tree, Json]] = field(default_factory=dict)
 
     @property
     def keyword(self) -> str:
-        """The keyword that holds bundled schemas."""
+        """The keyword for bundled schemas."""
         return "definitions" if self._hides else "$defs"
 
     @property
     def _hides(self) -> bool:
-        return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING)
+        return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING_DIALECTS)
 
     def finish(self, schema: Json) -> Json:
-        """Return `schema` as a separate schema, in the dialect of the whole and with all schemas that it references."""
+        """Complete a derived schema by the dialect and all schemas that it references."""
         if not isinstance(schema, dict):
             return schema
         own = {key: value for key, value in schema.items() if key not in ("$schema", self.keyword)}
         dialect = {"$schema": self.root["$schema"]} if isinstance(self.root, dict) and "$schema" in self.root else {}
         return {**dialect, **own, **({self.keyword: dict(sorted(self.defs.items()))} if self.defs else {})}
 
-    # --- Unchanged parts ---
+    # Complete schemas
 
     def keep_whole(self, schema: Json) -> Json:
-        """Return an unchanged schema whose references use the new places of their targets."""
+        """Return a complete schema whose references use the new places of their targets."""
         if not isinstance(schema, dict):
             return schema
         is_root = schema is self.root
-        if not _FLOATING.isdisjoint(schema) or (not is_root and _is_identified(schema)):
+        if not _SCOPE_DEPENDENT.isdisjoint(schema) or (not is_root and _is_identified(schema)):
             return True
         selected: dict[str, Json] = {}
         for key, value in schema.items():
             if key == "$ref":
-                home = self._home(value)
-                if home is None:
+                new_reference = self._bundle_target(value)
+                if new_reference is None:
                     return True
-                selected[key] = home
+                selected[key] = new_reference
             elif key in _MAPPINGS and isinstance(value, dict):
                 if key not in ("$defs", "definitions"):
                     selected[key] = {name: self.keep_whole(each) for name, each in value.items()}
@@ -104,22 +103,22 @@ class SchemaSelector:
                 selected[key] = value
         return selected
 
-    def _home(self, reference: Json) -> str | None:
-        """Return the pointer in the result to the target of a reference; None if the target is unknown."""
+    def _bundle_target(self, reference: Json) -> str | None:
+        """Add the target of a reference to `defs`, and return its new reference; None if it does not resolve."""
         if not isinstance(reference, str):
             return None
-        if reference not in self._homes:
+        if reference not in self._references:
             try:
                 target = resolve_local(self.root, reference)
             except LookupError:
                 return None
-            name = self._name(reference)
-            self._homes[reference] = format_pointer((self.keyword, name))
-            self.defs[name] = True  # reserve the name, since the target may reference others, or itself
+            name = self._name_target(reference)
+            self._references[reference] = format_pointer((self.keyword, name))
+            self.defs[name] = True  # reserve the name before following the target's references
             self.defs[name] = self.keep_whole(target)
-        return self._homes[reference]
+        return self._references[reference]
 
-    def _name(self, reference: str) -> str:
+    def _name_target(self, reference: str) -> str:
         parts = reference.lstrip("#").split("/")
         name = parts[2] if len(parts) == 3 and parts[1] in ("$defs", "definitions") else "_".join(["whole", *parts[1:]])
         name = name.replace("~1", "/").replace("~0", "~")
@@ -127,50 +126,50 @@ class SchemaSelector:
             name += "_"
         return name
 
-    # --- What is taken apart ---
+    # Selected parts
 
     def keep(self, schema: Json, tree: Tree) -> Json:
-        """Return the schema of the selected parts, as a tree, of a schema's values."""
+        """Return the schema of the parts of a value that a tree selects."""
         if not tree:
             return self.keep_whole(schema)
         if not isinstance(schema, dict):
             return schema
-        if schema is not self.root and (_is_identified(schema) or not _FLOATING.isdisjoint(schema)):
+        if schema is not self.root and (_is_identified(schema) or not _SCOPE_DEPENDENT.isdisjoint(schema)):
             return True
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            target = self._followed(reference, tree)
+            target = self._keep_target(reference, tree)
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             if self._hides or rest.keys() <= {"$schema", self.keyword}:
                 return target
             beside = self.keep(rest, tree)
             return {"allOf": [target, beside]} if beside not in (True, {}) else target
         selected: dict[str, Json] = {
-            key: value for key, value in schema.items() if key not in _HANDLED and key not in _DROPPED
+            key: value for key, value in schema.items() if key not in _DERIVED and key not in _DROPPED
         }
         selected |= {key: self.keep_whole(schema[key]) for key in ("propertyNames", "contentSchema") if key in schema}
-        selected |= self._of_values(schema, tree)
-        selected |= self._of_objects(schema, tree)
-        selected |= self._of_arrays(schema, tree)
-        selected |= self._of_choices(schema, tree)
+        selected |= self._keep_values(schema, tree)
+        selected |= self._keep_object_keywords(schema, tree)
+        selected |= self._keep_array_keywords(schema, tree)
+        selected |= self._keep_choices(schema, tree)
         return selected
 
-    def _followed(self, reference: str, tree: Tree) -> Json:
-        """Return the selected part of a reference's target; `True` if it does not resolve, or is only a cycle."""
+    def _keep_target(self, reference: str, tree: Tree) -> Json:
+        """Return the selected part of a reference's target; True if it does not resolve, or is a cycle."""
         step = (reference, id(tree))  # storing the tree keeps its id unique
         if step not in self._made:
             try:
                 target = resolve_local(self.root, reference)
             except LookupError:
                 return True
-            # In the result's definitions, the root's identifier would open a new scope.
+            # Within the definitions, the root's identifier would change the base of references.
             if target is self.root:
                 target = {key: value for key, value in target.items() if key not in ("$id", "id")}
             self._made[step] = tree, True  # a cycle adds no constraints
             self._made[step] = tree, self.keep(target, tree)
         return self._made[step][1]
 
-    def _of_values(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+    def _keep_values(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         selected = {key: select(schema[key], tree) for key in ("const", "default") if key in schema}
         for key in ("enum", "examples"):
             if isinstance(schema.get(key), list):
@@ -178,7 +177,7 @@ class SchemaSelector:
                 selected[key] = [*{json.dumps(each, sort_keys=True): each for each in values}.values()]
         return selected
 
-    def _of_objects(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+    def _keep_object_keywords(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         selected: dict[str, Json] = {}
         names: list[str] = [step for step in tree if step is not None]
         properties: Mapping[str, Json] = schema.get("properties") or {}
@@ -209,11 +208,11 @@ class SchemaSelector:
         if starred is not None and "minProperties" in schema:
             selected["minProperties"] = schema["minProperties"]
         for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
-            entries = self._dependent(schema.get(keyword) or {}, tree)
+            entries = self._keep_dependent(schema.get(keyword) or {}, tree)
             selected |= {keyword: entries} if entries else {}
         return selected
 
-    def _dependent(self, entries: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+    def _keep_dependent(self, entries: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         return {
             name: (
                 [each for each in value if select_below(tree, each) is not None]
@@ -224,10 +223,10 @@ class SchemaSelector:
             if select_below(tree, name) is not None
         }
 
-    def _of_arrays(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+    def _keep_array_keywords(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         starred = tree.get(None)
         if starred is None or any(step is not None and step.isdecimal() for step in tree):
-            return {}  # indexes of items change
+            return {}  # the indexes of items change
         selected: dict[str, Json] = {}
         items = schema.get("items")
         if isinstance(items, list):
@@ -244,7 +243,7 @@ class SchemaSelector:
             selected["contains"] = self.keep(schema["contains"], starred)
         return selected
 
-    def _of_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+    def _keep_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         selected: dict[str, Json] = {}
         all_of = [self.keep(each, tree) for each in schema.get("allOf") or ()]
         # Alternatives may overlap without the omitted parts, so `oneOf` becomes `anyOf`.
@@ -258,10 +257,10 @@ class SchemaSelector:
             selected["allOf"] = all_of
         return selected
 
-    # --- What a pointer refers to ---
+    # Targets of pointers
 
     def expand(self, schema: Json) -> list[Mapping[str, Json]]:
-        """Return a schema and all others that describe the same value: references, `allOf`, alternatives."""
+        """Return a schema and all others for the same value: references, `allOf`, alternatives."""
         schemas: list[Mapping[str, Json]] = []
         waiting: list[Json] = [schema]
         seen: set[int] = set()
@@ -284,22 +283,22 @@ class SchemaSelector:
         return schemas
 
     def follow(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
-        """Return the schemas that a step selects from values of schemas; None if they are unknown."""
+        """Return the schemas of the values that a step selects, or None if they are unknown."""
         parts = [part for schema in schemas for part in self.expand(schema)]
-        if not any(_is_said(part) for part in parts):
+        if not any(_describes_parts(part) for part in parts):
             return None
         reached: list[Json] = []
         for part in parts:
-            reached += _led(part, step)
+            reached += _follow_step(part, step)
         return reached
 
     def list_known(self, schemas: Sequence[Json]) -> list[str]:
-        """Return the named properties of values of schemas."""
+        """Return the names of known properties."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         return list(dict.fromkeys(name for part in parts for name in part.get("properties") or ()))
 
     def list_items(self, schema: Json, depth: int = 0) -> list[Json] | None:
-        """Return the possible schemas of an array's items; None if they are unknown."""
+        """Return the possible schemas of items, or None if they are unknown."""
         if not isinstance(schema, dict) or depth > _DEEPEST or "prefixItems" in schema:
             return None
         if isinstance(schema.get("items"), dict):
@@ -334,8 +333,8 @@ def _may_be(schema: Json, kind: str) -> bool:
     return kinds is None or kinds == kind or (isinstance(kinds, list) and kind in kinds)
 
 
-def _is_said(schema: Mapping[str, Json]) -> bool:
-    """Return whether a schema specifies the parts of a value."""
+def _describes_parts(schema: Mapping[str, Json]) -> bool:
+    """Return whether a schema describes the parts of a value, or excludes parts."""
     if not schema.keys().isdisjoint({"properties", "items", "prefixItems", "patternProperties"}):
         return True
     kinds = schema.get("type")
@@ -343,7 +342,7 @@ def _is_said(schema: Mapping[str, Json]) -> bool:
     return (isinstance(kinds, str) and kinds in scalar) or (isinstance(kinds, list) and scalar.issuperset(kinds))
 
 
-def _led(schema: Mapping[str, Json], step: str | None) -> list[Json]:
+def _follow_step(schema: Mapping[str, Json], step: str | None) -> list[Json]:
     properties: Mapping[str, Json] = schema.get("properties") or {}
     rest = schema.get("additionalProperties")
     patterns: Mapping[str, Json] = schema.get("patternProperties") or {}
