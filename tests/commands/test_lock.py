@@ -387,7 +387,7 @@ def test_files_that_are_not_contracts(folder: Path) -> None:
     (folder / "c.yaml").unlink()
     assert stubwright("lock", "specs/weather.yaml", "-o", "c.yaml", cwd=folder).returncode == 0
     (folder / "c.yaml").write_text((folder / "c.yaml").read_text().replace("  file: specs/weather.yaml", "  file: 1"))
-    with pytest.raises(DocumentError, match="has no location of its server") as raised:
+    with pytest.raises(DocumentError, match="has no server location") as raised:
         contract.read_contract(str(folder / "c.yaml"), Disk())
     assert raised.value.diagnostics[0].at is not None
     again = stubwright("lock", "c.yaml", cwd=folder)
@@ -400,7 +400,7 @@ def test_a_contract_without_its_server_is_not_replaced(folder: Path) -> None:
     file.write_text(text := yamlwriter.format_locked({"stubwright": 1, "server": {"name": "weather", "version": "1"}}))
     done = stubwright("lock", "specs/weather.yaml", cwd=folder)
     assert (done.returncode, file.read_text()) == (1, text)
-    assert "this contract has no location of its server" in done.stderr
+    assert "this contract has no server location" in done.stderr
 
 
 def test_an_import_does_not_replace_a_contract(folder: Path) -> None:

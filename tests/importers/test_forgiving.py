@@ -45,7 +45,7 @@ paths:
 """
     made = imported(tmp_path, text)
     assert [tool["name"] for tool in made.manifest["tools"]] == ["a", "b"]
-    told = "`api.yaml` has merge keys (`<<`), which are not part of YAML 1.2, and were merged: line 8, line 9"
+    told = "`api.yaml` has merge keys (`<<`), which are not part of YAML 1.2, and were expanded: line 8, line 9"
     assert made.notes[0] == told
     paths = value(tmp_path, text)["paths"]
     assert paths["/a"]["get"] == {"responses": {}, "summary": "Own.", "x": {"y": 1}, "operationId": "a"}
@@ -71,7 +71,7 @@ def test_the_last_of_equal_keys_counts(name: str, line: int, tmp_path: Path) -> 
         line = 5
     made = imported(tmp_path, text, name)
     assert [tool["name"] for tool in made.manifest["tools"]] == ["two"]
-    assert made.notes[0] == f"`{name}` has keys twice in one mapping, and the last of them counts: `get` on line {line}"
+    assert made.notes[0] == f"`{name}` has duplicate keys, and the last one was used: `get` on line {line}"
 
 
 FLOW = "{openapi: 3.1.0, info: {title: Sample, version: '1'},\n paths: {/x: {}}, x: [a, b,]}\n"
@@ -113,7 +113,7 @@ components:
         "example": {"type": "object", "properties": {"example": {"type": "number"}}},
     }
     assert components["parameters"]["b"]["examples"] == {"two": {"value": 2}}
-    told = "`api.yaml` has examples that are no JSON, which were omitted: line 8, line 8, line 9, line 9, line 11"
+    told = "`api.yaml` has examples that are not JSON, which were omitted: line 8, line 8, line 9, line 9, line 11"
     assert told in imported(tmp_path, text).notes
     json = '{"openapi": "3.1.0", "info": {}, "paths": {}, "x": {"example": NaN, "examples": [-Infinity, 1]}}'
     assert value(tmp_path, json, "api.json")["x"] == {"examples": [1]}
@@ -141,7 +141,7 @@ def test_other_files_of_the_document_are_forgiven_too(tmp_path: Path) -> None:
     (tmp_path / "parts.yaml").write_text("get: {operationId: one}\nget: {operationId: two, responses: {}}\n")
     made = imported(tmp_path, f"{HEAD}paths: {{/x: {{$ref: parts.yaml}}}}\n")
     assert [tool["name"] for tool in made.manifest["tools"]] == ["two"]
-    assert made.notes[0].startswith("`parts.yaml` has keys twice")
+    assert made.notes[0].startswith("`parts.yaml` has duplicate keys")
 
 
 def listed(folder: Path, tools: str, head: str = "") -> ImportResult:
@@ -160,7 +160,7 @@ def test_the_last_of_equal_keys_counts_in_a_saved_list(tmp_path: Path) -> None:
     made = listed(tmp_path, text)
     assert [(tool["name"], tool["description"]) for tool in made.manifest["tools"]] == [("b", "E.")]
     path = tmp_path / "saved.json"
-    told = f"`{path}` has keys twice in one mapping, and the last of them counts: `name` on line 3"
+    told = f"`{path}` has duplicate keys, and the last one was used: `name` on line 3"
     assert made.notes[0] == f"{told}, `description` on line 3"
 
 
@@ -169,7 +169,7 @@ def test_examples_of_a_saved_list_that_are_not_finite_are_left_out(tmp_path: Pat
     (tool,) = made.manifest["tools"]
     assert tool["inputSchema"]["properties"] == {"n": {"type": "number", "examples": [1]}}
     path = tmp_path / "saved.json"
-    assert made.notes[0] == f"`{path}` has examples that are no JSON, which were omitted: line 2, line 2"
+    assert made.notes[0] == f"`{path}` has examples that are not JSON, which were omitted: line 2, line 2"
 
 
 @pytest.mark.parametrize("keyword", ["properties", "$defs", "patternProperties"])

@@ -184,8 +184,8 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
 
 CHOOSY = str(Path(__file__).parents[1] / "support" / "choosy.py")
 ASKED = (
-    "the server asked its client for `elicitation/create`, `roots/list`, `sampling/createMessage`, and was declined; "
-    "sampling, elicitation and roots were declared, so that it offers all that it has"
+    "requests of the server were declined: `elicitation/create`, `roots/list`, `sampling/createMessage`; "
+    "the import declares sampling, elicitation and roots, so that the server lists everything"
 )
 
 
@@ -550,7 +550,7 @@ def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
     done = scripted(tmp_path, {**HELLO, **lists}, "--client", "--name", "liar", "-o", "m.yaml")
     assert done.returncode == 0, done.stderr
     assert (
-        "note: the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked"
+        "note: the hints of its tools are not trusted, because they come from the server: the client asks its `confirm`"
         " before each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust the hints of a tool"
         in done.stderr
     )

@@ -66,5 +66,5 @@ def test_an_import_names_the_tools_whose_results_are_large(tmp_path: Path) -> No
     size = large_results.estimate_tokens({"all": {"type": "array", "items": wide}})["all"]
     assert size > large_results.LARGE
     assert note == (
-        f"results that may be large, in tokens, about: `all` {size:,}; `select` and `page` return parts of them"
+        f"results that may be large, with estimated tokens: `all` {size:,}; `select` and `page` return only parts"
     )

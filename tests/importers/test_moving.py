@@ -470,12 +470,12 @@ def test_what_changes_for_functions_with_a_context_is_said(folder: Path) -> None
     (folder / "old" / "talks.py").write_text(TALKING)
     done = move(folder, "old/talks.py")
     told = [line for line in done.stdout.splitlines() if line.startswith("  - `")]
-    through = "only logs, progress and questions get through to the caller"
+    through = "only logs, progress and questions reach the caller"
     old = "as before, only asks callers up to MCP 2025-11-25, and fails for newer ones"
     assert told == [
         f"  - `book`: `elicit`: {old}; use questions under `ask`",
-        f"  - `ponder`, `browse`: `session`: of the connection between both servers; {through}",
-        f"  - `follow`: passes its Context on, which was not followed: {through}",
+        f"  - `ponder`, `browse`: `session`: belongs to the connection between both servers; {through}",
+        f"  - `follow`: passes its Context on, which was not analyzed: {through}",
         "  - `describe`: `headers`: there is no HTTP request; use `ctx.principal`",
         "  - `there`: a resource or prompt, which logs to the server's own log, and cannot ask",
     ]

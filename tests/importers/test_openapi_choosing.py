@@ -147,12 +147,12 @@ def test_what_a_list_costs_and_what_would_save_most_is_told(tmp_path: Path) -> N
 
     assert bytes_(total) == bytes_(lean.cost[0])
     outputs = sum(_wire(tmp_path, whole)) - bytes_(total)
-    assert total.endswith(f"; output schemas, {outputs:,} more, are listed with `output: strict` alone")
+    assert total.endswith(f"; output schemas, another {outputs:,}, are only listed with `output: strict`")
     assert "output schemas" not in lean.cost[0]
     assert largest.startswith("the largest tools: `bigger` ")
-    assert tags.startswith("the largest tags, which `--exclude` takes: `big` ")
+    assert tags.startswith("the largest tags, which `--exclude` can omit: `big` ")
     cut = bytes_(total) - bytes_(short.cost[0])
-    assert saving.startswith("what would save most: `--trim-descriptions 200` ")
+    assert saving.startswith("options that save the most: `--trim-descriptions 200` ")
     told = int(saving.removesuffix(" bytes").rpartition(" ")[2].replace(",", ""))
     assert abs(told - cut) < cut / 50  # `…` is three bytes and one character
 

@@ -147,7 +147,7 @@ def test_a_tool_that_accepts_nothing_is_told(tmp_path: Path) -> None:
         document["paths"][f"/{name}"] = {"post": {"operationId": name, "requestBody": body}}
     made = imported(tmp_path, document)
     assert (
-        "2 tools may accept no call at all, because parts of the schemas contradict each other: `bad`, `worse`"
+        "2 tools may reject every call, because parts of the schemas contradict each other: `bad`, `worse`"
     ) in made.notes
 
 

@@ -1,1 +1,1 @@
-"""Descriptions from elsewhere as manifests: saved tool lists, in any of their common wrappers."""
+"""Imports manifests from live servers, saved tool lists, OpenAPI documents and Python files."""

@@ -1,7 +1,4 @@
-"""The last step of an import: everything that `check` would refuse is omitted, with a note.
-
-It reads no file, so references to files do not resolve.
-"""
+"""Removes the parts of an imported manifest that `check` rejects, with a note for each."""
 
 from __future__ import annotations
 
@@ -23,23 +20,28 @@ if TYPE_CHECKING:
 
 _FILE: Final = "manifest.json"
 _PLACE: Final = re.compile(rf" \({re.escape(_FILE)}:\d+\)")
-"""A place in a file that does not exist."""
+"""A place in the temporary manifest, which users never see."""
 _SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for section in vocabulary.SECTIONS}
 _NEEDED: Final = frozenset(
     {"name", "inputSchema", "arguments", "stubwright"} | {section.key for section in vocabulary.SECTIONS}
 )
-"""The keys that an entry needs: if a value is wrong there, the whole entry is omitted."""
+"""Required keys: an error in their value removes the whole entry."""
 
 
 class UnfixableError(SourceError):
-    """Leaving out parts does not make it a manifest; the message explains why."""
+    """The manifest is invalid even without the rejected parts; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedManifest:
-    """A manifest that passes `check`, notes on the parts omitted for that, and the number of `check`'s warnings.
+    """A manifest that passes `check`.
 
-    `listed` has its tools as `tools/list` will send them; `unfillable` names those for which no arguments were found.
+    Attributes:
+        manifest: The manifest.
+        notes: Notes on removed parts.
+        warnings: The number of warnings by `check`.
+        listed: The tools as `tools/list` sends them.
+        unfillable: The names of tools for which no arguments were found.
     """
 
     manifest: Mapping[str, Any]
@@ -51,9 +53,15 @@ class CheckedManifest:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result of an import: a manifest, a short summary of it, notes on fixes, and the number of `check`'s warnings.
+    """The result of an import.
 
-    `guesses` lists the assumptions, and `cost` the cost of the list of its tools and the options that would save some.
+    Attributes:
+        manifest: The manifest.
+        summary: A summary in one line.
+        notes: Notes on fixes.
+        warnings: The number of warnings by `check`.
+        cost: Notes on the size of `tools/list`, and on options that reduce it.
+        guesses: Notes on assumptions.
     """
 
     manifest: Mapping[str, Any]
@@ -65,20 +73,19 @@ class ImportResult:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """Everything that the user is told, in this order."""
+        """All notes, in the order to print them."""
         return (*self.notes, *self.guesses, *self.cost)
 
 
 def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
-    """Leave out what `check` refuses.
+    """Remove the parts that `check` rejects.
 
     Raises:
-        UnfixableError: It is not a manifest even without what `check` refuses.
+        UnfixableError: The manifest is invalid even without these parts.
     """
     repaired: dict[str, Any] = {**manifest}
     notes = [*_strip_controls(repaired), *_drop_unwritable(repaired)]
-    # What is omitted may be what another part needs, so that the rest is compiled again. Each round leaves something
-    # out, or raises.
+    # Other parts may depend on a removed one, so the rest is compiled again. Each round removes a part or raises.
     while True:
         checked = pipeline.compile_manifest(
             _FILE, SingleFileReader(_FILE, yamlwriter.format_imported(repaired, _FILE).encode())
@@ -107,17 +114,17 @@ def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnost
 
 
 def report_unfillable(names: Sequence[str]) -> list[str]:
-    """Return a note on the tools that cannot be called."""
+    """Return a note on tools that cannot be called."""
     if not names:
         return []
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     listed = ", ".join(f"`{name}`" for name in names[:_SHOWN]) + more
     count = "1 tool" if len(names) == 1 else f"{len(names)} tools"
-    return [f"{count} may accept no call at all, because parts of the schemas contradict each other: {listed}"]
+    return [f"{count} may reject every call, because parts of the schemas contradict each other: {listed}"]
 
 
 def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
-    """Return the shared schemas that parts of a manifest refer to, in their order."""
+    """Return the shared schemas that parts of a manifest reference, in order."""
     names: set[str] = set()
     waiting: list[Any] = [parts]
     while waiting:
@@ -135,7 +142,7 @@ def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
 
 
 def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
-    """Yield an error about a shared schema once for each tool whose schemas refer to it; any other error unchanged."""
+    """Yield an error in a shared schema for each tool that references it, and other errors unchanged."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error
@@ -159,7 +166,7 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
-    """Leave out values that no file can hold: numbers that JSON does not have, and values nested too deeply."""
+    """Remove values that no file can contain: numbers that are not JSON, and values that are nested too deeply."""
     server = {}
     for key, value in manifest["server"].items():
         if problems := jsontext.parse(json.dumps({"server": {key: value}}))[1]:
@@ -180,12 +187,12 @@ def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator[str]:
-    """Leave out the parts that the errors are about; yield a note for each."""
+    """Remove the parts with errors, and yield a note for each."""
     reasons: dict[Pointer, str] = {}
     for error in errors:
         reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))
     entries = {pointer for pointer in reasons if len(pointer) == 2 and pointer[0] in _SECTIONS}
-    # Start at the end, so that the places of the remaining entries do not change.
+    # Start at the end, so that earlier places do not change.
     for pointer in sorted(reasons, key=lambda pointer: (str(pointer[0]), *_descending(pointer))):
         if pointer[:2] in entries and pointer not in entries:
             continue
@@ -203,7 +210,7 @@ def _descending(pointer: Pointer) -> tuple[int, int]:
 
 
 def _find_faulty_part(error: Diagnostic) -> Pointer:
-    """Return the part of the manifest to omit because of an error."""
+    """Return the pointer of the part to remove because of an error."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if len(pointer) >= 2 and pointer[0] in _SECTIONS:
         return pointer[:3] if len(pointer) > 2 and pointer[2] not in _NEEDED else pointer[:2]

@@ -1,6 +1,6 @@
-"""Python names for imported entries that would have the same one: each gets a `pythonName`, made from its key alone.
+"""Resolves collisions of Python names between imported entries with a `pythonName`.
 
-Names have no numbers, and do not depend on the order of the entries.
+Names only depend on the keys of entries, not on their order.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ class _Primitive:
 
     @property
     def key(self) -> str:
-        """Its name or URI."""
+        """The name or URI."""
         return str(self.entry[self.section.key])
 
     def make_names(self, name: str) -> naming.Names:
-        """Return the Python names that it would have with the name `name`."""
         return naming.name_primitive(self.section.noun, name)
 
     @property
@@ -38,7 +37,7 @@ class _Primitive:
 
 
 def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Give a `pythonName` to each entry that has the same Python name as another; a note for each."""
+    """Add a `pythonName` to entries with the same Python name as another one, and yield a note for each."""
     tools: Sequence[dict[str, Any]] = manifest.get("tools", ())
     taken: set[str] = set()
     renamed = dict(_rename_tools(tools))
@@ -49,10 +48,10 @@ def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
             yield f"tool `{wire}` has the same Python name as another entry; it got `pythonName: {renamed[wire]}`"
         taken.add(naming.name_tool(wire, renamed.get(wire)).stem)
     primitives = list(_list_primitives(manifest))
-    meeting = Counter(primitive.stem for primitive in primitives)
-    taken |= meeting.keys()
+    counts = Counter(primitive.stem for primitive in primitives)
+    taken |= counts.keys()
     for primitive in primitives:
-        if meeting[primitive.stem] == 1 and primitive.stem not in {
+        if counts[primitive.stem] == 1 and primitive.stem not in {
             naming.name_tool(other["name"]).stem for other in tools
         }:
             continue
@@ -66,7 +65,7 @@ def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rename_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield a method for each tool that collides with another, unless the tool's name equals its method's."""
+    """Yield a new method name for each colliding tool, unless its own name already is the method name."""
     groups: dict[str, list[str]] = defaultdict(list)
     for tool in tools:
         groups[naming.name_tool(tool["name"]).stem].append(tool["name"])
@@ -93,9 +92,7 @@ def _list_primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
 
 
 def _find_method(primitive: _Primitive, taken: set[str]) -> str:
-    """Return a method from the key of a primitive, otherwise with a digest of it; of its kind, too, where it shares
-    that.
-    """
+    """Return an unused method name from the key of a primitive, with a digest if necessary."""
     spelled = primitive.make_names(primitive.key).method
     if spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.to_pascal(spelled) not in taken:
         return spelled

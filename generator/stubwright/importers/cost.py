@@ -1,4 +1,4 @@
-"""The cost of the list of an imported server's tools: its bytes, and the options that would save most."""
+"""Measures the `tools/list` of an import in bytes, and suggests options that reduce it."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _LARGE: Final = 50_000
-"""The bytes of a list from which the notes describe how to save some."""
+"""The size in bytes from which notes suggest how to reduce it."""
 
 _LARGEST: Final = 3
 _WORTH_IT: Final = 0.02
-"""The smallest part of the list that an option must save to be named."""
+"""The minimum savings for suggesting an option, as a fraction."""
 
 
 @dataclass(slots=True)
 class ToolSizes:
-    """Measures tools; definitions that several of them share are measured once.
+    """Measures tools; shared definitions are only measured once.
 
     Attributes:
-        tools: The tools, as they go on the wire.
+        tools: The tools as sent.
     """
 
     tools: Sequence[Mapping[str, Any]]
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def measure_tool(self, tool: Mapping[str, Any]) -> int:
-        """Return the bytes of a tool as compact JSON in UTF-8, which is how it goes on the wire."""
+        """Return the bytes of a tool as sent: compact JSON in UTF-8."""
         inner = sum(self._measure_schema(tool[key], key, _measure) - 1 for key in _SCHEMAS if key in tool)
         return _measure({key: 0 if key in _SCHEMAS else value for key, value in tool.items()}) + inner
 
     def measure_outputs(self) -> int:
-        """Return the bytes that are in output schemas, with their keys."""
+        """Return the bytes of all output schemas, including their keys."""
         key = "outputSchema"
         return sum(
             self._measure_schema(tool[key], key, _measure) + len(f',"{key}":') for tool in self.tools if key in tool
         )
 
     def measure_all(self, measure: Callable[[Any], int], key: str) -> int:
-        """Return the sum of `measure` over the tools' descriptions and schemas; `key` is its name in the cache."""
+        """Return the sum of `measure` over the descriptions and schemas of all tools; `key` names it in the cache."""
         total = 0
         for tool in self.tools:
             total += measure({"description": tool.get("description")})
@@ -74,25 +74,25 @@ def report_cost(
 
     Args:
         lists: The tools.
-        saving: The bytes that each option of the command line would save.
-        groups: The names of the tools in each group that could be omitted by its name.
-        unlisted: The bytes of output schemas that are not listed.
+        saving: The bytes that each command-line option would save.
+        groups: The names of the tools with each tag.
+        unlisted: The bytes of output schemas that are not sent.
     """
     sizes = {str(tool["name"]): lists.measure_tool(tool) for tool in lists.tools}
     total = sum(sizes.values())
     if not total:
         return []
-    share = f"; output schemas, {unlisted:,} more, are listed with `output: strict` alone" if unlisted else ""
+    share = f"; output schemas, another {unlisted:,}, are only listed with `output: strict`" if unlisted else ""
     lines = [f"`tools/list` has {total:,} bytes{share}"]
     if total < _LARGE:
         return lines
     lines.append(f"the largest tools: {_rank(sizes)}")
     by_group = {name: sum(sizes.get(tool, 0) for tool in names) for name, names in groups.items()}
     if len(by_group) > 1:
-        lines.append(f"the largest tags, which `--exclude` takes: {_rank(by_group)}")
+        lines.append(f"the largest tags, which `--exclude` can omit: {_rank(by_group)}")
     worthwhile = {option: bytes_ for option, bytes_ in saving.items() if bytes_ > total * _WORTH_IT}
     if worthwhile:
-        lines.append(f"what would save most: {_rank(worthwhile)}")
+        lines.append(f"options that save the most: {_rank(worthwhile)}")
     return lines
 
 

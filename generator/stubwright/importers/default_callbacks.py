@@ -1,7 +1,7 @@
-"""The capabilities that an import declares while a server lists its entries, and the answers to its requests.
+"""Client capabilities of an import, and answers to requests of the server.
 
-Some servers offer tools only to clients that can answer questions, sample a model or list roots. So all of these are
-declared, and no request is granted: there is no user to ask.
+Some servers only offer tools to clients with elicitation, sampling or roots. So all of these are declared, but requests
+are declined, since there is no user to ask.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from stubwright_runtime.client.rpc.mcp_error import MCPError
 CAPABILITIES: Final[Mapping[str, Any]] = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
 
 _REJECTED: Final = -1
-"""The code of a sample that a person did not allow (MCP 2025-11-25, client/sampling, "Error Handling")."""
+"""The code for a rejected sampling request (MCP 2025-11-25, client/sampling, "Error Handling")."""
 
 
 class DefaultCallbacks:
-    """The client's side of a connection. It declines, and remembers the requests."""
+    """Declines the requests of a server, and records their methods."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, None] = {}  # a set in the order of its items
+        self._requested: dict[str, None] = {}  # an ordered set
 
     async def answer(self, _key: object, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Answer a request of the server: a ping succeeds, questions are declined, all else is an unknown method."""
+        """Answer a ping, decline questions, and reject other methods as unknown."""
         if method == "ping":
             return {}
         if method in ("elicitation/create", "roots/list", "sampling/createMessage"):
-            self._asked[method] = None
+            self._requested[method] = None
         if method == "elicitation/create":
             return {"action": "decline"}
         if method == "roots/list":
@@ -41,12 +41,12 @@ class DefaultCallbacks:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The note about the server's requests; empty if it made none."""
-        if not self._asked:
+        """A note on the declined requests, if any."""
+        if not self._requested:
             return ()
-        asked = ", ".join(f"`{method}`" for method in self._asked)
+        methods = ", ".join(f"`{method}`" for method in self._requested)
         note = (
-            f"the server asked its client for {asked}, and was declined; "
-            "sampling, elicitation and roots were declared, so that it offers all that it has"
+            f"requests of the server were declined: {methods}; "
+            "the import declares sampling, elicitation and roots, so that the server lists everything"
         )
         return (note,)

@@ -1,7 +1,6 @@
-"""Documents that are not quite JSON or YAML 1.2, and that their importers cannot edit.
+"""Recovers from errors in documents that users cannot edit.
 
-YAML's merge keys are merged, the last of equal keys counts, and examples with infinities or `.nan` are omitted.
-All other errors remain errors.
+Merge keys are expanded, the last of duplicate keys wins, and examples with infinities or `.nan` are omitted.
 """
 
 from __future__ import annotations
@@ -24,44 +23,44 @@ if TYPE_CHECKING:
 _MERGE: Final = "<<"
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|NaN|-?Infinity")
 _NAMED: Final = frozenset({"schemas"}).union(*(dialect.named for dialect in dialects.DIALECTS))
-"""Keys of mappings whose keys are names: of components of OpenAPI, and the keywords of JSON Schema."""
+"""Keys whose values are mappings of names: keywords of JSON Schema, and `schemas` of OpenAPI."""
 
 _LISTED: Final = 10
-"""The maximum number of places that a note names."""
+"""The maximum number of places in a note."""
 
 
-class _OddError(ValueError):
-    """A fault of the text that cannot be forgiven after all."""
+class _UnrecoverableError(ValueError):
+    """The error cannot be recovered."""
 
 
 def recover_errors(
     text: str, problems: Sequence[Problem], name: str, *, is_json: bool
 ) -> tuple[Json, list[str]] | None:
-    """Return the value of a text despite recoverable problems, and a note on each; None if it has other problems, too.
+    """Return the value of a text despite recoverable problems, with notes; None if there are other problems.
 
     Args:
         text: The text.
         problems: Its problems.
-        name: The file, for people.
-        is_json: True if it is JSON.
+        name: The file, for messages.
+        is_json: Whether it is JSON.
     """
     kinds: dict[str, list[Problem]] = {"twice": [], "merged": [], "odd": []}
     for problem in problems:
-        kind = _kind(text, problem)
+        kind = _find_kind(text, problem)
         if kind is None:
             return None
         kinds[kind].append(problem)
     try:
         value = json.loads(text) if is_json else _merge(yamltext.read_lenient(text, any_keys=True))
         if kinds["odd"]:
-            value = _leave_out(value)
+            value = _drop_examples(value)
             _require_finite(value)
-    except (_OddError, RecursionError):
+    except (_UnrecoverableError, RecursionError):
         return None
-    return value, _notes(text, name, kinds)
+    return value, _describe(text, name, kinds)
 
 
-def _kind(text: str, problem: Problem) -> str | None:
+def _find_kind(text: str, problem: Problem) -> str | None:
     written = text[problem.start : problem.end]
     if problem.code == "SW005":
         return "twice"
@@ -70,7 +69,7 @@ def _kind(text: str, problem: Problem) -> str | None:
     return "odd" if problem.code == "SW007" and _NOT_FINITE.fullmatch(written) else None
 
 
-def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
+def _describe(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
     lines = Lines(text)
 
     def find_places(kind: str) -> str:
@@ -85,15 +84,18 @@ def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
         )
 
     notes: list[tuple[str, Callable[[str], str]]] = [
-        ("twice", lambda at: f"`{name}` has keys twice in one mapping, and the last of them counts: {at}"),
-        ("merged", lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2, and were merged: {at}"),
-        ("odd", lambda at: f"`{name}` has examples that are no JSON, which were omitted: {at}"),
+        ("twice", lambda at: f"`{name}` has duplicate keys, and the last one was used: {at}"),
+        (
+            "merged",
+            lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2, and were expanded: {at}",
+        ),
+        ("odd", lambda at: f"`{name}` has examples that are not JSON, which were omitted: {at}"),
     ]
-    return [say(find_places(kind)) for kind, say in notes if kinds[kind]]
+    return [describe(find_places(kind)) for kind, describe in notes if kinds[kind]]
 
 
 def _merge(value: Json) -> Json:
-    """Return a value with its merge keys expanded; a mapping's own entries take precedence."""
+    """Expand the merge keys in a value; a mapping's own entries take precedence."""
     if isinstance(value, list):
         return [_merge(item) for item in value]
     if not isinstance(value, dict):
@@ -101,21 +103,19 @@ def _merge(value: Json) -> Json:
     entries = {key: _merge(entry) for key, entry in value.items()}
     if _MERGE not in entries:
         return entries
-    brought = entries.pop(_MERGE)
+    sources = entries.pop(_MERGE)
     merged: dict[str, Json] = {}
-    for source in brought if isinstance(brought, list) else [brought]:
+    for source in sources if isinstance(sources, list) else [sources]:
         if not isinstance(source, dict):
-            raise _OddError
-        merged = {**source, **merged}  # the first of several counts (https://yaml.org/type/merge.html)
+            raise _UnrecoverableError
+        merged = {**source, **merged}  # the first of several wins (https://yaml.org/type/merge.html)
     return {**merged, **entries}
 
 
-def _leave_out(value: Json, *, is_named: bool = False) -> Json:
-    """Return a value without the examples that are not finite; `is_named` is true if its keys are names, not
-    keywords.
-    """
+def _drop_examples(value: Json, *, is_named: bool = False) -> Json:
+    """Remove examples with numbers that are not finite; `is_named` is true if the keys are names."""
     if isinstance(value, list):
-        return [_leave_out(item) for item in value]
+        return [_drop_examples(item) for item in value]
     if not isinstance(value, dict):
         return value
     kept: dict[str, Json] = {}
@@ -126,7 +126,7 @@ def _leave_out(value: Json, *, is_named: bool = False) -> Json:
             entry = [item for item in entry if _is_finite(item)]
         elif key == "examples" and not is_named and isinstance(entry, dict):
             entry = {name: item for name, item in entry.items() if _is_finite(item)}
-        kept[key] = _leave_out(entry, is_named=not is_named and key in _NAMED)
+        kept[key] = _drop_examples(entry, is_named=not is_named and key in _NAMED)
     return kept
 
 
@@ -140,4 +140,4 @@ def _is_finite(value: Json) -> bool:
 
 def _require_finite(value: Json) -> None:
     if not _is_finite(value):
-        raise _OddError
+        raise _UnrecoverableError

@@ -1,4 +1,4 @@
-"""Results that would fill a model's context: which they are, about."""
+"""Estimates which tools return results that may fill a model's context."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 LARGE: Final = 10_000
-"""Tokens from which a result is large."""
+"""The number of tokens from which a result is large."""
 
 _SHOWN: Final = 5
 
 
 def estimate_tokens(schemas: Mapping[str, Json]) -> dict[str, int]:
-    """About how many tokens a result takes, by the schema of each."""
+    """Estimate the tokens of a result for each schema."""
     known: Known = {}
     return {name: estimate(estimate_characters(schema, known)) for name, schema in schemas.items()}
 
 
-def note(sizes: Mapping[str, int]) -> list[str]:
-    """Return a note on the tools whose results are large.
+def report(sizes: Mapping[str, int]) -> list[str]:
+    """Return a note on tools with large results.
 
     Args:
-        sizes: About how many tokens a result of each takes.
+        sizes: The estimated tokens of a result, by tool.
     """
     large = sorted((name for name, size in sizes.items() if size >= LARGE), key=lambda name: -sizes[name])
     if not large:
         return []
     more = f" and {len(large) - _SHOWN} more" if len(large) > _SHOWN else ""
     listed = ", ".join(f"`{name}` {sizes[name]:,}" for name in large[:_SHOWN])
-    return [f"results that may be large, in tokens, about: {listed}{more}; `select` and `page` return parts of them"]
+    return [f"results that may be large, with estimated tokens: {listed}{more}; `select` and `page` return only parts"]

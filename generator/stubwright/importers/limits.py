@@ -1,7 +1,4 @@
-"""Limits of an import in time, bytes and pages, and the count of the pages that were read.
-
-A deadline interrupts the main thread, also while it computes; the interrupted code has written nothing yet.
-"""
+"""Limits of an import in time, bytes and pages."""
 
 from __future__ import annotations
 
@@ -22,21 +19,21 @@ if TYPE_CHECKING:
     from types import FrameType
 
 TIMEOUT: Final = 60.0
-"""Seconds for all lists by default: from the server's first answer on, or for a URL from the start."""
+"""The default time limit for all lists in seconds, from the first answer of a command, or the start for a URL."""
 
 STARTING: Final = 600.0
-"""Seconds until the first answer of a command by default: its package manager may have to fetch it first."""
+"""The default time limit for the first answer of a command in seconds, which includes downloads of packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits on reading one server.
+    """The limits for one server.
 
     Attributes:
-        seconds: Seconds for everything.
-        starting: Seconds until the first answer; None if these count as part of `seconds`.
-        size: Bytes that the server may send in all, after decompression.
-        pages: Pages that a list may have.
+        seconds: The time limit.
+        starting: A separate time limit for the first answer in seconds, if any.
+        size: The maximum number of bytes from the server, after decompression.
+        pages: The maximum number of pages per list.
     """
 
     seconds: float = TIMEOUT
@@ -47,12 +44,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Progress:
-    """The pages of lists that were read so far.
-
-    Attributes:
-        pages: Their number.
-        entries: The number of entries on them.
-    """
+    """The number of pages and entries that were read."""
 
     pages: int = 0
     entries: int = 0
@@ -63,7 +55,7 @@ class Progress:
         self.entries += len(entries)
 
     def describe(self) -> str:
-        """Return the count as a clause for the end of a message; empty if no page was read."""
+        """Return the counts for the end of a message; empty if no page was read."""
         if not self.pages:
             return ""
         pages = "1 page" if self.pages == 1 else f"{self.pages:,} pages"
@@ -72,58 +64,57 @@ class Progress:
 
 
 class TooSlowError(SourceError):
-    """The time has ended; the message describes how long it was, for people."""
+    """The time limit was exceeded."""
 
 
 class _DeadlineReachedError(BaseException):
-    """Not an Exception, so that no `except Exception` catches it."""
+    """Not an Exception, to bypass `except Exception`."""
 
 
 class Deadline:
-    """The time from now on.
+    """A time limit.
 
     Attributes:
-        seconds: Its length.
+        seconds: The limit.
     """
 
     def __init__(self, seconds: float) -> None:
-        """Start the clock, which no change of the system's time moves."""
+        """Start the timer."""
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
     @property
     def remaining(self) -> float:
-        """The seconds that are left; negative once the time has ended."""
+        """The remaining seconds; negative after the deadline."""
         return self._end - time.monotonic()
 
     def restart(self) -> None:
-        """Begin again, because the time until now does not count."""
+        """Restart the timer."""
         self._end = time.monotonic() + self.seconds
 
     @contextmanager
     def enforce(self) -> Iterator[None]:
-        """Interrupt the block when the time has ended, if it runs in the main thread; other threads are not
-        interrupted.
+        """Interrupt the block at the deadline if it runs in the main thread.
 
         Raises:
-            TooSlowError: The time has ended.
+            TooSlowError: The deadline has passed.
         """
         previous = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or previous is None:
             yield
             return
-        remaining, is_over, is_done = self.remaining, False, False
+        remaining, has_expired, is_done = self.remaining, False, False
 
         def end() -> None:
-            nonlocal is_over
-            is_over = True
+            nonlocal has_expired
+            has_expired = True
             _thread.interrupt_main()
 
         def interrupt(number: int, frame: FrameType | None) -> None:
-            # A timer that fires when the block has just ended must not interrupt what comes after it.
-            if is_over and not is_done:
+            # A timer that fires just after the block must not interrupt later code.
+            if has_expired and not is_done:
                 raise _DeadlineReachedError
-            if not is_over and callable(previous):
+            if not has_expired and callable(previous):
                 previous(number, frame)
 
         timer = threading.Timer(max(remaining, 0), end)
@@ -136,7 +127,7 @@ class Deadline:
             finally:
                 is_done = True
                 timer.cancel()
-                # A signal that it has just sent is still taken by `interrupt`, and not by the handler of before.
+                # `interrupt` must handle a signal that the timer has just sent.
                 timer.join()
                 signal.signal(signal.SIGINT, previous)
         except _DeadlineReachedError:

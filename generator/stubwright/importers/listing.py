@@ -1,4 +1,4 @@
-"""The lists of a server, independent of the client that asked for them."""
+"""The lists of a server."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """A server's description of itself.
+    """The unvalidated lists of a server.
 
     Attributes:
-        revision: The revision of the protocol that the requests used.
-        info: Its `serverInfo`, with `instructions`; unchecked.
-        capabilities: Its capabilities, unchecked.
-        sections: The entries of each list that it has, unchecked.
-        notes: Descriptions of the requests that it did not answer.
+        revision: The protocol revision of the requests.
+        info: Its `serverInfo`, with `instructions`.
+        capabilities: Its capabilities.
+        sections: The entries of each list.
+        notes: Notes on requests that failed.
     """
 
     revision: str

@@ -1,7 +1,6 @@
-"""The lists of a live server: all their pages, its instructions and its capabilities.
+"""Lists the tools, resources and prompts of a live server.
 
-Entries are raw JSON: a client with models would refuse a whole list for one odd schema. It starts only the command,
-fetches only the URL, does not trust any answer, and ends in time.
+Entries are raw JSON, since a client with models would reject a whole list for one invalid entry.
 """
 
 from __future__ import annotations
@@ -51,25 +50,25 @@ if TYPE_CHECKING:
     from types import FrameType
 
 MAX_ENTRIES: Final = 100_000
-"""The number of entries that a list may have."""
+"""The maximum number of entries per list."""
 
 _DEFAULT_LIMITS: Final = Limits()
-_PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
-_AT_ONCE: Final = 8  # servers that are asked at the same time
+_PROBE: Final = 10.0  # seconds for `server/discover`, since old servers may never answer
+_MAX_CONCURRENT: Final = 8  # concurrent servers
 _POLL: Final = 0.02  # seconds
 _ADVICE: Final = (
     ("the proxy", "; check the proxy"),
     ("SSL_CERT_FILE", ""),
     ("", "; check the URL, and that the server runs"),
 )
-"""Advice about a server that cannot be reached, by the words of the reason."""
+"""Advice for an unreachable server, by a part of the reason."""
 
-_STOPPING: Final = ("SIGTERM", "SIGHUP")
+_TERMINATION_SIGNALS: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "stubwright", "version": __version__}
 
 
 class UnreachableError(SourceError):
-    """The server cannot be queried; the message explains why, for people."""
+    """The server cannot be queried; the message explains why."""
 
     names_source = True
 
@@ -81,27 +80,27 @@ def read(
     started: Callable[[], None] | None = None,
     revision: str | None = None,
 ) -> ServerListing:
-    """List everything that a server has.
+    """Return the lists of a server.
 
     Args:
-        source: The server. A command gets its own variables, and the SDK's selection of harmless variables.
-        limits: What it may take.
-        started: Is called at that answer.
-        revision: The revision of MCP to ask in; by default the newest common revision.
+        source: The server. A command gets its own variables, and the SDK's selection of harmless ones.
+        limits: The limits.
+        started: Called at the first answer.
+        revision: The protocol revision; by default the newest common one.
 
     Raises:
-        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, is too slow or sends too much.
+        UnreachableError: The server cannot be queried, violates the protocol, or exceeds a limit.
     """
     with silence_libraries(), interrupt_on_signals():
         return anyio.run(_read, source, limits, started or (lambda: None), revision)
 
 
 def read_several(sources: Sequence[Source], limits: Limits = _DEFAULT_LIMITS) -> list[ServerListing | UnreachableError]:
-    """Ask servers for all that they have, several at a time; return each listing, or the reason that there is none.
+    """List several servers concurrently, and return each listing, or the reason why it is missing.
 
     Args:
         sources: The servers.
-        limits: What each may take; `starting` is for commands alone.
+        limits: The limits for each; `starting` only applies to commands.
     """
     answers: dict[int, ServerListing | UnreachableError] = {}
 
@@ -113,20 +112,20 @@ def read_several(sources: Sequence[Source], limits: Limits = _DEFAULT_LIMITS) ->
             except UnreachableError as error:
                 answers[number] = error
 
-    async def ask_all() -> None:
-        limiter = anyio.CapacityLimiter(_AT_ONCE)
+    async def list_all() -> None:
+        limiter = anyio.CapacityLimiter(_MAX_CONCURRENT)
         async with anyio.create_task_group() as tasks:
             for number, source in enumerate(sources):
                 tasks.start_soon(ask, number, source, limiter)
 
     with silence_libraries(), interrupt_on_signals():
-        anyio.run(ask_all)
+        anyio.run(list_all)
     return [answers[number] for number in range(len(sources))]
 
 
 @contextmanager
 def silence_libraries() -> Iterator[None]:
-    """Have the libraries that speak with servers log nothing: a failure is reported in one message."""
+    """Silence the loggers of client libraries, since failures are reported in one message."""
     loggers = [logging.getLogger(name) for name in ("mcp", "client", "httpx2", "httpcore2", "stubwright_runtime")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -140,7 +139,7 @@ def silence_libraries() -> Iterator[None]:
 
 @contextmanager
 def interrupt_on_signals() -> Iterator[None]:
-    """Handle all termination signals like Ctrl-C, so that no process outlives this one."""
+    """Handle termination signals like Ctrl-C, so that no child process outlives this one."""
     arrived: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -150,8 +149,8 @@ def interrupt_on_signals() -> Iterator[None]:
             raise KeyboardInterrupt
         handler(number, frame)
 
-    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
-    # `nohup` has SIGHUP ignored, and a program around this one may handle signals on its own: both stay.
+    numbers = [getattr(signal, name) for name in _TERMINATION_SIGNALS if hasattr(signal, name)]
+    # `nohup` ignores SIGHUP, and embedding programs may have their own handlers: keep both.
     numbers = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, interrupt)
@@ -168,7 +167,7 @@ def interrupt_on_signals() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Clock:
-    """The time limits of a server: `starting` until its first answer, if that is limited separately, then `seconds`."""
+    """The time limits of a server: `starting` for the first answer, if set, then `seconds`."""
 
     seconds: float
     starting: float | None
@@ -177,8 +176,8 @@ class _Clock:
     has_answered: bool = False
 
     @contextmanager
-    def bound(self) -> Iterator[Callable[[], None]]:
-        """Bound the block; yield a function to call when the first answer exists."""
+    def limit(self) -> Iterator[Callable[[], None]]:
+        """Limit the time of the block; yield a function to call at the first answer."""
         with anyio.fail_after(self.seconds if self.starting is None else self.starting) as scope:
 
             def on_answer() -> None:
@@ -190,7 +189,7 @@ class _Clock:
             yield on_answer
 
     def describe_overrun(self, progress: Progress) -> str:
-        """Return the deadline that the server missed, as a sentence that continues its name."""
+        """Return the exceeded time limit, as a clause after the server's name."""
         if self.starting is not None and not self.has_answered:
             return f"has not answered {self.starting:g} s after it was started{self.advice}"
         return f"did not answer within {self.seconds:g} s{progress.describe()}{self.advice}"
@@ -200,24 +199,24 @@ class _Clock:
 async def open_connection(
     source: Source, seconds: float = TIMEOUT, max_bytes: int = MAX_RESULT_BYTES, *, starting: float | None = None
 ) -> AsyncIterator[Connection]:
-    """Connect to a server, agree on a revision, and keep the connection open during the block.
+    """Connect to a server, negotiate a revision, and keep the connection open during the block.
 
     Args:
         source: The server.
-        seconds: The time limit for agreeing.
-        max_bytes: Bytes that one answer may have.
-        starting: Seconds until the first answer of a command, if they do not count among the others.
+        seconds: The time limit for the negotiation.
+        max_bytes: The maximum number of bytes per answer.
+        starting: A separate time limit for the first answer of a command in seconds, if any.
 
     Raises:
-        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or is too slow.
+        UnreachableError: The server cannot be reached, violates the protocol, or is too slow.
     """
     server = _Server(source, Bounds(max_bytes))
     clock = _Clock(seconds, starting if isinstance(source, Command) else None, lambda: None, advice="")
     with _explain_failures(source, server, clock):
         await _prepare(source)
         async with _connect(server) as connection:
-            with clock.bound() as answered:
-                connection.info, connection.capabilities = await connection.agree()
+            with clock.limit() as answered:
+                connection.info, connection.capabilities = await connection.negotiate()
                 answered()
             yield connection
 
@@ -227,14 +226,14 @@ async def _read(source: Source, limits: Limits, started: Callable[[], None], rev
     clock = _Clock(limits.seconds, limits.starting, started)
     with _explain_failures(source, server, clock):
         await _prepare(source)
-        with clock.bound() as answered:
+        with clock.limit() as answered:
             async with _connect(server) as connection:
                 return await _list_everything(connection, answered, revision)
     raise AssertionError("the block returns or raises")
 
 
 async def _prepare(source: Source) -> None:
-    """Let a person log in, before the time limits of the server begin. Raises UnreachableError."""
+    """Log in interactively, outside the time limits. Raises UnreachableError."""
     if isinstance(source, Command) or source.auth is None:
         return
     from stubwright.login.errors import LoginError
@@ -247,11 +246,11 @@ async def _prepare(source: Source) -> None:
 
 @contextmanager
 def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterator[None]:
-    """Raise any error that ends a connection as an UnreachableError that explains it."""
+    """Convert errors that end a connection to an UnreachableError."""
     message = ""
     try:
         yield
-    # TimeoutError is an OSError, so that it has to come first.
+    # TimeoutError is an OSError, so it comes first.
     except* TimeoutError:
         message = f"`{source.label}` {clock.describe_overrun(server.progress)}"
     except* UnreachableError as group:
@@ -262,10 +261,12 @@ def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterato
         error = _get_first_error(group)
         message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
     except* ValueError as group:  # a NUL byte in a command, a character that no header may have
-        message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
-    # Behind the blocks, since what is raised in an `except*` block comes out inside a group.
+        message = f"`{source.label}` cannot be queried: {to_one_line(str(_get_first_error(group)))}"
+    # Not in the `except*` blocks, which would wrap the error in a group.
     if message:
-        raise UnreachableError(message + server.describe_strays() + server.quote_log() + server.describe_withheld())
+        raise UnreachableError(
+            message + server.describe_invalid_messages() + server.quote_log() + server.describe_withheld()
+        )
 
 
 def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
@@ -276,7 +277,7 @@ def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
 
 
 class _Server:
-    """The way to a server, with explanations of its failures."""
+    """The connection to a server, with explanations of failures."""
 
     def __init__(self, source: Source, bounds: Bounds, most_pages: int = MOST_PAGES) -> None:
         self._bounds = bounds
@@ -292,10 +293,10 @@ class _Server:
             )
         else:
             transport = HttpTransport(source.url, source.headers, bounds, source.auth)
-        self.connection = RpcConnection(transport, bounds, self.callbacks.answer, _hear)
+        self.connection = RpcConnection(transport, bounds, self.callbacks.answer, _ignore_notification)
 
     def describe(self, error: MCPError) -> str:
-        """Return an error as a sentence that continues the server's name."""
+        """Return an error as a clause after the server's name."""
         if self._bounds.exceeded is not None:
             return (
                 f"sends too much: {self._bounds.exceeded}{self.progress.describe()}; raise the limit with --max-bytes"
@@ -311,8 +312,8 @@ class _Server:
             fix = next(advice for words, advice in _ADVICE if words in error.why)
         return f"{error.why}{' before it had answered' if self._process is not None else ''}{fix}"
 
-    def describe_strays(self) -> str:
-        """Return a hint if standard output had something other than messages."""
+    def describe_invalid_messages(self) -> str:
+        """Return a hint if the server sent invalid messages."""
         count = self.connection.unreadable
         if not count:
             return ""
@@ -320,11 +321,11 @@ class _Server:
         return f"; it sent {lines} not JSON-RPC"
 
     def quote_log(self) -> str:
-        """Return the start and the end of a process's standard error."""
+        """Return the first and last lines of a process's standard error."""
         return "".join(f"\n  | {line}" for line in (self._process.log_lines() if self._process is not None else ()))
 
     def describe_withheld(self) -> str:
-        """Return a hint if the process ended, perhaps for want of a variable that it did not get."""
+        """Return a hint if the process exited, possibly because of a missing variable."""
         failure = self.connection.failure
         error = None if failure is None else failure()
         if not isinstance(error, ServerExited) or not error.withheld:
@@ -333,15 +334,15 @@ class _Server:
 
 
 class Connection:
-    """Requests to one server, each until its raw result, in the revision that was agreed on.
+    """Sends requests in the negotiated revision, and returns raw results.
 
     Attributes:
-        info: The server's `serverInfo`, with `instructions`, once that was agreed on.
-        capabilities: Its capabilities.
+        info: The server's `serverInfo`, with `instructions`, after the negotiation.
+        capabilities: Its capabilities, after the negotiation.
     """
 
     def __init__(self, server: _Server) -> None:
-        """Take the way to a server."""
+        """Use the connection of a server."""
         self._rpc = server.connection
         self._server = server
         self.callbacks = server.callbacks
@@ -351,7 +352,7 @@ class Connection:
 
     @property
     def revision(self) -> str:
-        """The revision that is spoken."""
+        """The protocol revision of requests."""
         return self._rpc.revision
 
     @revision.setter
@@ -360,7 +361,7 @@ class Connection:
 
     @property
     def unreadable(self) -> int:
-        """The number of messages of the server that were not JSON-RPC."""
+        """The number of invalid messages from the server."""
         return self._rpc.unreadable
 
     @property
@@ -369,16 +370,16 @@ class Connection:
         return self._rpc.failure is not None
 
     async def wait_for_end(self) -> None:
-        """Wait until the server closes the connection, which over HTTP may never be known."""
-        while not self.has_ended:  # noqa: ASYNC110 - the transport keeps the reason, and signals nothing
+        """Wait until the server closes the connection; over HTTP, this may never be detected."""
+        while not self.has_ended:  # noqa: ASYNC110 - the transport sends no signal
             await anyio.sleep(_POLL)
 
     def quote_log(self) -> str:
-        """Return the start and the end of a process's standard error, each line after `  | `."""
+        """Return the first and last lines of a process's standard error, each after `  | `."""
         return self._server.quote_log()
 
     async def list_pages(self, section: Section) -> Sequence[Any]:
-        """Return all entries of a list. Raises UnreachableError if it is not one."""
+        """Return all entries of a list. Raises UnreachableError if an answer is invalid."""
         return await _list_pages(self, section, self._server.most_pages, self._server.progress)
 
     async def ask(
@@ -389,11 +390,11 @@ class Connection:
         Args:
             method: The method.
             seconds: The time limit for the answer.
-            headers: HTTP headers in addition to the usual ones.
+            headers: Additional HTTP headers.
             params: Its parameters.
 
         Raises:
-            MCPError: The server answers with an error, or there is no answer.
+            MCPError: The server answers with an error, or not at all.
         """
         if self.revision in MODERN_PROTOCOL_VERSIONS:
             params["_meta"] = {
@@ -404,36 +405,36 @@ class Connection:
             }
         return await self._rpc.request(method, params, seconds=seconds, headers=headers)
 
-    async def agree(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    async def negotiate(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Negotiate a revision, and return the server's information and its capabilities.
 
-        Servers that support `server/discover` need no handshake; all others do (MCP 2026-07-28, basic/lifecycle). If a
-        server refuses the handshake, `server/discover` is tried again: the server may have started slowly.
+        Servers without `server/discover` need a handshake (MCP 2026-07-28, basic/lifecycle). If a server rejects that,
+        `server/discover` is tried again, since the server may have started slowly.
         """
         for last in (False, True):
             if (described := await self._discover(LATEST_MODERN_VERSION)) is not None:
                 return described
             try:
-                return await self._shake_hands()
+                return await self._initialize()
             except MCPError as error:
                 if error.code != mcp_types.UNSUPPORTED_PROTOCOL_VERSION or last:
                     raise
         raise AssertionError("the second try returns or raises")
 
-    async def agree_on(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Use one revision, or the server's counteroffer; as `agree`.
+    async def request_revision(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Request a revision, and accept the server's counteroffer; returns the same as `negotiate`.
 
         Raises:
-            UnreachableError: The server does not know a revision without a handshake.
+            UnreachableError: The server does not support a revision without a handshake.
         """
         if revision not in MODERN_PROTOCOL_VERSIONS:
-            return await self._shake_hands(revision)
+            return await self._initialize(revision)
         if (described := await self._discover(revision)) is None:
-            raise UnreachableError(f"does not speak the revision {revision}")
+            raise UnreachableError(f"does not support the revision {revision}")
         return described
 
     async def _discover(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-        """Return the server's information and its capabilities; None if it does not support the revision."""
+        """Return the server's information and its capabilities, or None if it does not support the revision."""
         self.revision = revision
         try:
             answer = await self.ask("server/discover", _PROBE)
@@ -446,7 +447,7 @@ class Connection:
         stamped = _dict(answer.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
         return _describe_server(answer, stamped or answer.get("serverInfo"))
 
-    async def _shake_hands(self, asked: str = LATEST_HANDSHAKE_VERSION) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    async def _initialize(self, asked: str = LATEST_HANDSHAKE_VERSION) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         self.revision = asked
         answer = await self.ask("initialize", protocolVersion=asked, capabilities=CAPABILITIES, clientInfo=_INFO)
         revision = answer.get("protocolVersion")
@@ -466,17 +467,17 @@ async def _connect(server: _Server) -> AsyncIterator[Connection]:
         await server.connection.close()
 
 
-async def _hear(_method: str, _params: Mapping[str, Any] | None) -> None:
-    """Ignore the server's notifications."""
+async def _ignore_notification(_method: str, _params: Mapping[str, Any] | None) -> None:
+    """Ignore notifications of the server."""
 
 
 async def _list_everything(connection: Connection, answered: Callable[[], None], revision: str | None) -> ServerListing:
-    info, capabilities = await (connection.agree() if revision is None else connection.agree_on(revision))
+    info, capabilities = await (connection.negotiate() if revision is None else connection.request_revision(revision))
     answered()
     sections: dict[str, Sequence[Any]] = {}
     notes: list[str] = []
     for section in SECTIONS:
-        # Some servers have tools without announcing them.
+        # Some servers have tools without the capability.
         if section.capability not in capabilities and section is not TOOLS:
             continue
         try:
@@ -493,7 +494,6 @@ async def _list_everything(connection: Connection, answered: Callable[[], None],
 
 
 async def _list_pages(connection: Connection, section: Section, most_pages: int, progress: Progress) -> Sequence[Any]:
-    """Return all entries of a list."""
     entries: list[Any] = []
     prefix = f"answers `{section.method}`"
 

@@ -1,4 +1,4 @@
-"""Resources, resource templates and prompts as a server lists them, for a manifest."""
+"""Converts the listed entries of a server to entries of a manifest."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
-    """Return the entries of a list as a manifest has them.
+    """Return the entries of a list for a manifest.
 
     Args:
-        section: Which list.
-        listed: Its entries, as listed.
-        notes: Gets a note for each fix.
-        prefix: Put in front of each prompt's name.
+        section: The list.
+        listed: Its entries, as listed by the server.
+        notes: Receives a note for each fix.
+        prefix: A prefix for names of prompts.
     """
     what, key = section.noun, section.key
     entries: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The file that is imported, read and parsed, and the errors of sources."""
+"""Reads imported files, and defines the errors of imports."""
 
 from __future__ import annotations
 
@@ -15,21 +15,18 @@ if TYPE_CHECKING:
 
 
 class SourceError(ValueError):
-    """A source cannot be imported; the message explains why, for people.
-
-    `names_source` specifies whether the message names the source.
-    """
+    """A source cannot be imported; the message explains why, and names the source if `names_source` is true."""
 
     names_source = False
 
 
 class DocumentError(SourceError):
-    """The document cannot be imported; the message explains why, and `diagnostics` show where, if that is known."""
+    """A document cannot be imported; `diagnostics` show the places, if known."""
 
     def __init__(
         self, message: str, diagnostics: Sequence[Diagnostic] = (), documents: Mapping[str, Document] | None = None
     ) -> None:
-        """Say what is wrong."""
+        """Initialize with a message, and the files of diagnostics."""
         super().__init__(message)
         self.diagnostics = diagnostics
         self.documents = documents or {}
@@ -37,13 +34,13 @@ class DocumentError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class SingleFileReader:
-    """A reader of one document without other files."""
+    """A reader for a single file in memory."""
 
     path: str
     data: bytes
 
     def read(self, path: str) -> bytes:
-        """Return the document's bytes. Raises FileNotFoundError for any other path."""
+        """Return the file's bytes. Raises FileNotFoundError for other paths."""
         if path != self.path:
             raise FileNotFoundError(path)
         return self.data
@@ -53,7 +50,7 @@ class SingleFileReader:
         return []
 
     def is_within(self, _path: str, _folder: str) -> bool:
-        """There are no links."""
+        """Return True."""
         return True
 
 
@@ -63,8 +60,8 @@ def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Prob
     Args:
         path: The file.
         reader: The reader of files.
-        parse: Gives the value of its text, or its problems.
-        wanted: The expected kind of file, for people.
+        parse: Returns the value of a text, and problems.
+        wanted: The expected kind of file, for messages.
 
     Raises:
         DocumentError: It cannot be read or parsed.

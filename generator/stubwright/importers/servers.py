@@ -1,4 +1,4 @@
-"""A live server as a manifest."""
+"""Converts the lists of a live server to a manifest."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ KEYS: Final = (
     *("name", "uri", "uriTemplate", "title", "description", "mimeType", "size", "arguments", "inputSchema"),
     *("outputSchema", "annotations", "execution", "icons", "_meta"),
 )
-"""The order of an entry's keys for people, who look for its name first. Other keys follow in their original order."""
+"""The order of an entry's keys; other keys follow in their original order."""
 
 _CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
-"""Capabilities that a manifest can declare; the capability of a list is implied if the list has entries.
-"""
+"""Capabilities that a manifest can declare; lists with entries imply theirs."""
 
 
 UNTRUSTED: Final = (
-    "the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked before "
+    "the hints of its tools are not trusted, because they come from the server: the client asks its `confirm` before "
     "each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust the hints of a tool"
 )
-"""The note on a manifest of a client."""
+"""The note on a manifest for a client."""
 
 
 def make_manifest(
@@ -37,14 +36,14 @@ def make_manifest(
     """Return the manifest of a server.
 
     Args:
-        listed: Its lists.
-        name: Its name; by default the server's own.
-        default_name: Its name if it states none.
-        prefix: Put in front of the names of tools and prompts.
-        client: Write `emit: [client]`, that hints are not trusted, and the revision.
+        listed: The lists.
+        name: The name of the server; by default its own.
+        default_name: The name for a server without a name.
+        prefix: A prefix for names of tools and prompts.
+        client: Whether to write a manifest for a client, with untrusted hints.
 
     Raises:
-        UnfixableError: Leaving out parts does not make it a manifest.
+        UnfixableError: The manifest is invalid even after removing parts.
     """
     notes = list(listed.notes)
     server = _make_server(listed, name, default_name, notes)
@@ -53,7 +52,7 @@ def make_manifest(
         draft |= {"emit": ["client"], "client": {"hints": "untrusted"}}
         if not Revision.from_date(listed.revision).has(
             "stateless"
-        ):  # servers without a handshake are asked first anyway
+        ):  # the client tries revisions without a handshake first anyway
             draft["client"]["revision"] = listed.revision
     draft["tools"] = tools.fix(listed.sections.get("tools", ()), notes, prefix)
     for section in vocabulary.PRIMITIVES:
@@ -94,7 +93,7 @@ def _make_server(listed: ServerListing, name: str | None, default_name: str, not
 
 
 def _order(value: Any) -> Any:
-    """Return a list of entries, each with its keys in the order for people; any other value unchanged."""
+    """Order the keys of each entry of a list; return other values unchanged."""
     if not isinstance(value, list):
         return value
     return [_order_keys(entry) if isinstance(entry, dict) else entry for entry in value]

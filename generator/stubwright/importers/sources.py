@@ -1,4 +1,4 @@
-"""The source of a live server: a command that starts it, or a URL. This module loads no client, and calls no server."""
+"""The address of a live server: a command or a URL."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A server on standard input and output: the command that starts it, and variables next to the few it gets."""
+    """A server on stdio: its command, and environment variables in addition to the default ones."""
 
     words: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def label(self) -> str:
-        """The name of the server for people."""
+        """The name of the server for messages."""
         return to_one_line(self.words[0])
 
 
@@ -37,7 +37,7 @@ class Endpoint:
 
     @property
     def label(self) -> str:
-        """The name of the server for people, without parts that may be secret: user, password, query."""
+        """The name of the server for messages, without user, password and query, which may be secret."""
         parts = urlsplit(self.url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         port = f":{parts.port}" if parts.port else ""

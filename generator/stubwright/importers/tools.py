@@ -1,7 +1,4 @@
-"""A saved `tools/list` result as a manifest.
-
-Parts that a manifest cannot have are fixed, with a note for each fix.
-"""
+"""Converts a saved `tools/list` result to a manifest, with a note for each fix."""
 
 from __future__ import annotations
 
@@ -25,12 +22,12 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.locations import Role
 
 NO_VERSION: Final = "0.0.0"
-"""The version of a server that names none."""
+"""The version of a server without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A manifest, and notes on the fixes that made it one."""
+    """A manifest, and notes on fixes."""
 
     manifest: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -39,13 +36,13 @@ class Draft:
 def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
     """Return the value of a saved list, or its problems.
 
-    Deep nesting, large numbers and lone surrogates are accepted here: they affect single tools, which are fixed or
-    omitted later. `error_recovery` lists the other accepted errors.
+    Deep nesting, large numbers and lone surrogates are accepted here, since the affected tools are fixed or omitted
+    later.
 
     Args:
         text: The list.
-        name: The file, for people.
-        notes: Gets a note for each kind of thing that was forgiven.
+        name: The file, for messages.
+        notes: Receives a note for each kind of recovered error.
     """
     value, problems = jsontext.parse(text)
     if not problems:
@@ -65,7 +62,7 @@ def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
 
 def _concerns_one_tool(text: str, problem: Problem) -> bool:
     written = text[problem.start : problem.end]
-    is_large = written not in jsontext.CONSTANTS and not written.lstrip("-").isdigit()  # Python reads no longer integer
+    is_large = written not in jsontext.CONSTANTS and not written.lstrip("-").isdigit()  # Python rejects longer integers
     return problem.code in ("SW008", "SW010") or (problem.code == "SW007" and is_large)
 
 
@@ -74,8 +71,8 @@ def read(text: str, name: str = "the list", notes: list[str] | None = None) -> t
 
     Args:
         text: The list.
-        name: The file, for people.
-        notes: Gets a note for each kind of thing that was forgiven.
+        name: The file, for messages.
+        notes: Receives a note for each kind of recovered error.
 
     Raises:
         DocumentError: It is not JSON, or does not have a list of tools.
@@ -92,7 +89,7 @@ def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any
     Args:
         path: The file.
         reader: The reader of files.
-        notes: Gets a note for each kind of thing that was forgiven.
+        notes: Receives a note for each kind of recovered error.
 
     Raises:
         DocumentError: It cannot be read, is not JSON, or does not have a list of tools.
@@ -104,7 +101,7 @@ def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any
 def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Return the tools in a value, and its other fields.
 
-    That is the texts of `serverInfo`, and the `instructions`, if they are not empty, and any `nextCursor` but null.
+    These are the non-empty texts of `serverInfo`, `instructions` and `nextCursor`.
 
     Raises:
         DocumentError: It does not have a list of tools.
@@ -117,7 +114,7 @@ def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
         info = value.get("serverInfo")
         texts = dict(info) if isinstance(info, dict) else {}
         texts["instructions"] = value.get("instructions")
-        # Servers send empty names and versions, too, which a manifest cannot have.
+        # Some servers send empty names and versions, which are invalid in a manifest.
         server = {key: text for key, text in texts.items() if isinstance(text, str) and text.strip()}
         server.pop("nextCursor", None)
         cursor = value.get("nextCursor")
@@ -126,28 +123,26 @@ def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 
 def report_pages(info: Mapping[str, Any]) -> list[str]:
-    """Return a note if a list is one page of several.
-
-    Only a `nextCursor` that is missing ends a list: an empty one is a cursor, too (MCP, server/utilities/pagination).
+    """Return a note if a list is one of several pages.
 
     Args:
-        info: The fields that `find_tools` gives next to the tools.
+        info: The fields that `find_tools` returns; an empty `nextCursor` is also a cursor (MCP, pagination).
     """
     if "nextCursor" not in info:
         return []
-    return ["the list is one page of several, as its `nextCursor` says; the tools of the others are missing"]
+    return ["the list has a `nextCursor`, so it is one of several pages; the tools on the other pages are missing"]
 
 
 def make_manifest(
     entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = ""
 ) -> Draft:
-    """Return the manifest of a server that has the tools `entries`.
+    """Return the manifest of a server with these tools.
 
     Args:
         entries: The tools as listed by `tools/list`.
         name: The server's name.
         info: Further fields of the server, as returned by `read`.
-        prefix: Put in front of each tool's name.
+        prefix: A prefix for names of tools.
     """
     info_ = info or {}
     notes = report_pages(info_)
@@ -160,12 +155,12 @@ def make_manifest(
 
 
 def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
-    """Return the tools as a manifest has them.
+    """Return the tools for a manifest.
 
     Args:
         entries: The tools as listed by `tools/list`.
-        notes: Gets a note for each fix.
-        prefix: Put in front of each tool's name.
+        notes: Receives a note for each fix.
+        prefix: A prefix for names of tools.
     """
     tools: list[dict[str, Any]] = []
     names: set[str] = set()
@@ -195,7 +190,7 @@ def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict
 def _fix_input(wire: str, tool: Mapping[str, Any], notes: list[str]) -> Any:
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict):
-        # MCP has no `true` and `false` here, unlike JSON Schema.
+        # Unlike JSON Schema, MCP does not allow booleans here.
         had = f"`{shorten(json.dumps(schema))}` as its" if "inputSchema" in tool else "no"
         notes.append(f"tool `{wire}` had {had} `inputSchema`; it got a schema that accepts any arguments")
         return {"type": "object"}
@@ -206,10 +201,9 @@ def _fix_input(wire: str, tool: Mapping[str, Any], notes: list[str]) -> Any:
 
 
 def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Return the schema in the first dialect that accepts it: its own, the probable meaning of its `$schema`, or the
-    newest.
+    """Return the schema in the first dialect that accepts it: its own, a similar one, or the newest.
 
-    If none does, it stays unchanged, and `acceptance` omits it.
+    Otherwise, it stays unchanged, and `acceptance` removes it.
     """
     problem = _find_problem(role, schema)
     if problem is None:
@@ -219,34 +213,34 @@ def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str
         dialects.DIALECTS, key=lambda dialect: not _is_nearly(uri, dialect.uri)
     )  # stable: the newest first
     for dialect in candidates:
-        # In its place, if it has one: the order of keys is the schema's own.
+        # Keep the position of an existing `$schema`.
         candidate = {**schema, "$schema": dialect.uri} if "$schema" in schema else {"$schema": dialect.uri, **schema}
         if _find_problem(role, candidate) is None:
             notes.append(
-                f"the `{role}` of tool `{wire}` is wrong in its own dialect ({problem}), but right in {dialect.name}; "
-                f"it got `$schema: {dialect.uri}`"
+                f"the `{role}` of tool `{wire}` is invalid in its own dialect ({problem}), but valid in "
+                f"{dialect.name}; it got `$schema: {dialect.uri}`"
             )
             return candidate
     return schema
 
 
 def _find_problem(role: Role, schema: dict[str, Any]) -> str | None:
-    """Return the error for which `check` will refuse a schema on its own; None if it will not."""
+    """Return the first error of `check` in a schema, or None."""
     diagnostics = metaschema.check(role, Place(""), schema, imported=True)
     return next((diagnostic.message for diagnostic in diagnostics if diagnostic.severity == "error"), None)
 
 
 def _is_nearly(written: Any, uri: str) -> bool:
-    """Return whether an unknown `$schema` is this one with another scheme, as in `https://…/draft-07/schema#`."""
+    """Return whether a `$schema` only differs in its scheme, as in `https://…/draft-07/schema#`."""
     return isinstance(written, str) and written.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 
-def fix_text(what: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Return the value with U+FFFD for each half of a surrogate pair, which JSON can have and UTF-8 cannot."""
+def fix_text(subject: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """Replace lone surrogates, which JSON allows but UTF-8 does not, by U+FFFD."""
     written = json.dumps(value, ensure_ascii=False)
     replaced = replace_surrogates(written)
     if replaced == written:
         return value
     replaced_value: dict[str, Any] = json.loads(replaced)
-    notes.append(f"{replace_surrogates(what)} had halves of surrogate pairs in its text; each became U+FFFD")
+    notes.append(f"{replace_surrogates(subject)} had halves of surrogate pairs in its text; each became U+FFFD")
     return replaced_value

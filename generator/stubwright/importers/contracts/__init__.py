@@ -1,4 +1,1 @@
-"""Contracts: the lists of a server, as a file that people review, with the way back to the server.
-
-The file is a manifest. It begins with a digest of itself, and holds no secret.
-"""
+"""Contracts: the lists of a server as a manifest for review, with a digest and a location, but without secrets."""

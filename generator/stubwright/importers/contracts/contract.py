@@ -1,8 +1,4 @@
-"""A contract: the manifest of a server's lists, in one form only, and the contents of its file when it is read back.
-
-The same lists give the same bytes: entries are sorted, and keys have one order. Schemas and words stay as the server
-gave them.
-"""
+"""Creates and reads contracts in a canonical form: the same lists always result in the same bytes."""
 
 from __future__ import annotations
 
@@ -27,13 +23,13 @@ _DIGEST_LINE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A contract as its file has it.
+    """A contract that was read from a file.
 
     Attributes:
         path: The file.
         document: Its text and its value.
         location: The location of the server.
-        edited: The diagnostic if its digest does not hold; None if the file is as locked.
+        edited: A diagnostic if the digest does not match, otherwise None.
     """
 
     path: str
@@ -49,7 +45,7 @@ class Contract:
 
 
 def arrange(manifest: Mapping[str, Any], location: Location) -> dict[str, Any]:
-    """Return the manifest of a contract: sorted, for clients alone, with the way to the server."""
+    """Return the manifest of a contract: sorted, with the location of the server."""
     arranged: dict[str, Any] = {"stubwright": manifest["stubwright"], KEY: location.to_value()}
     arranged |= {key: value for key, value in manifest.items() if key != "stubwright"}
     for section in vocabulary.SECTIONS:
@@ -60,7 +56,7 @@ def arrange(manifest: Mapping[str, Any], location: Location) -> dict[str, Any]:
 
 
 def _order_keys(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with the keys that MCP does not know sorted, behind the others, which have an order."""
+    """Return an entry with its keys in order: MCP's keys, other keys sorted, and `stubwright`."""
     known = [key for key in entry if key in servers.KEYS]
     others = sorted(key for key in entry if key not in servers.KEYS and key != "stubwright")
     own = [key for key in entry if key == "stubwright"]
@@ -75,7 +71,7 @@ def read_contract(path: str, reader: Reader) -> Contract:
         reader: The reader of files.
 
     Raises:
-        DocumentError: It cannot be read, or is not a contract; the diagnostics show where.
+        DocumentError: The file cannot be read, or is not a contract.
     """
     document = read(path, reader, yamltext.parse, "a contract in YAML")
     location = Location.parse(document.value.get(KEY)) if isinstance(document.value, dict) else None
@@ -84,12 +80,12 @@ def read_contract(path: str, reader: Reader) -> Contract:
             "SW405", "this file is not a contract", Span(path, 1, 1, 1, 2), "write it with `stubwright lock`"
         )
         raise DocumentError(problem.message, [problem], {path: document})
-    # Fields of other versions may have another meaning, and their commands may not be safe to run.
+    # Fields may have another meaning in other versions, and it may be unsafe to run their commands.
     fault = structure.check_version(document.value, path) if isinstance(document.value, dict) else None
     if fault is not None:
         raise DocumentError(fault.message, [fault], {path: document})
     if location is None:
-        message = f"this contract has no location of its server: `{KEY}` has one of `url`, `command` and `file`"
+        message = f"this contract has no server location: `{KEY}` needs one of `url`, `command` and `file`"
         problem = Diagnostic("SW405", message, Place(path, (KEY,)), "lock the server again")
         raise DocumentError(problem.message, [problem], {path: document})
     return Contract(path, document, location, _find_edit(path, document))
@@ -101,7 +97,7 @@ def _find_edit(path: str, document: source.Document) -> Diagnostic | None:
     line = document.text.split("\n")[_DIGEST_LINE - 1].rstrip("\r")
     return Diagnostic(
         "SW402",
-        "this contract was edited after it was locked: its digest is another",
+        "this contract was edited after it was locked: its digest does not match",
         Span(path, _DIGEST_LINE, 1, _DIGEST_LINE, max(len(line), 1) + 1),
         "lock the server again, or restore the file",
     )

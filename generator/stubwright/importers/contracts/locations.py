@@ -1,7 +1,6 @@
-"""The location of the server of a contract, without a secret.
+"""The location of a contract's server, without secrets, in the key `x-contract`.
 
-It is in the contract under the key `x-contract`. A key, unlike a comment, is covered by the digest, has a place for
-messages, and may hold any text; the manifest's schema leaves keys that begin with `x-` to others.
+Unlike a comment, a key is covered by the digest, and diagnostics can point at it.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ KEY: Final = "x-contract"
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The way to a server: by its URL, its command, or the file of its lists.
+    """The location of a server: a URL, a command, or a file with its lists.
 
     Attributes:
-        url: Its URL; empty if there is none.
-        headers: The names of the headers that it needs.
+        url: Its URL, or an empty string.
+        headers: The names of required headers.
         command: The words of its command.
-        env: The names of the variables that the command needs; in it, and in a URL, `${NAME}` represents their values.
-        file: A manifest or a saved list, from the folder where it was locked.
+        env: The names of required variables; `${NAME}` in the command or URL represents a value.
+        file: A manifest or a saved list, relative to the folder where it was locked.
     """
 
     url: str = ""
@@ -37,19 +36,19 @@ class Location:
 
     @classmethod
     def from_url(cls, url: str, headers: Mapping[str, str], variables: Mapping[str, str]) -> Location:
-        """Return the location of a server over HTTP, with the variables that its URL was made of."""
+        """Return the location of a server over HTTP; the values of `variables` in the URL are hidden."""
         shown = secrets.hide_in_url(secrets.put_names(url.partition("#")[0], variables))
         env = tuple(sorted(name for name in variables if f"${{{name}}}" in shown))
         return cls(url=shown, headers=tuple(sorted(headers)), env=env)
 
     @classmethod
     def from_command(cls, words: Sequence[str], variables: Mapping[str, str]) -> Location:
-        """Return the location of a server on stdio, with the variables that the user named."""
+        """Return the location of a server on stdio; the values of `variables` in the command are hidden."""
         return cls(command=secrets.hide_in_command(words, variables), env=tuple(sorted(variables)))
 
     @classmethod
     def parse(cls, value: Any) -> Location | None:
-        """Return the location that a contract names; None if it is none."""
+        """Return the location in a contract, or None if it is invalid."""
         if not isinstance(value, dict) or sum(bool(value.get(key)) for key in ("url", "command", "file")) != 1:
             return None
         texts = [value.get(key, "") for key in ("url", "file")]
@@ -68,11 +67,11 @@ class Location:
 
     @property
     def is_complete(self) -> bool:
-        """True if nothing was hidden, so that it refers to the server again."""
+        """True if no secret is hidden, so the server can be reached again."""
         return not any(secrets.HIDDEN in text for text in (self.url, *self.command))
 
     def to_value(self) -> dict[str, Any]:
-        """Return the location's fields in a contract, without empty ones."""
+        """Return the fields for a contract, without empty ones."""
         fields: dict[str, Any] = {
             "url": self.url,
             "headers": list(self.headers),

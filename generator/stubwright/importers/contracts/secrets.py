@@ -1,7 +1,4 @@
-"""Removal of secrets from a command, a URL and a server's lists, so that no contract holds one.
-
-Names describe what is secret: a header `Authorization`, an option `--api-key`.
-"""
+"""Hides secrets in commands and URLs, and detects them in a server's lists."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 HIDDEN: Final = "…"
-"""The text that is in place of a secret."""
+"""The replacement for a secret."""
 
 _USER: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", re.IGNORECASE)
 _QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?#]*)\?[^\s#]*", re.IGNORECASE)
@@ -26,23 +23,23 @@ _KEY_OPTIONS: Final = frozenset({"-k", "-K"})
 _ASSIGNMENT: Final = re.compile(r"(?P<start>(?:--?)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*)\S.*", re.DOTALL)
 _STARTS: Final = r"gh[opsu]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|AKIA"
 _TOKEN: Final = re.compile(rf"\b(?:Bearer\s+|Basic\s+|{_STARTS}|eyJ)[\w.~+/=-]{{10,}}")
-"""The beginnings of the tokens of GitHub, GitLab, Slack and others, and of JWTs."""
+"""Tokens by their prefix: GitHub, GitLab, Slack and others, and JWTs."""
 
 _TOKEN_IN_PROSE: Final = re.compile(rf"\b(?:(?:Bearer|Basic)\s+(?=\S*\d)|{_STARTS})[\w.~+/=-]{{10,}}")
-"""The same without "basic information" and the cursors that begin as JWTs do."""
+"""The same without phrases such as "basic information", and without JWTs, which cursors resemble."""
 
 _NAME: Final = re.compile(r"\$\{([^}]+)\}")
-_SHORTEST: Final = 4  # shorter values are in many words by chance
+_SHORTEST: Final = 4  # shorter values occur in words by chance
 _SHORTEST_LISTED: Final = 8
 
 
 def hide_in_url(text: str) -> str:
-    """Return a text in which no URL has a user, a password or a query."""
+    """Hide the users, passwords and queries of all URLs in a text."""
     return _QUERY.sub(rf"\1?{HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text))
 
 
 def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the words of a command, with `${NAME}` for the value of a variable, and `…` for other secrets.
+    """Replace the values of variables in a command by `${NAME}`, and other secrets by `…`.
 
     Args:
         words: The command.
@@ -62,13 +59,13 @@ def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple
 
 
 def hide_tokens(text: str, mark: str) -> str:
-    """Return a text of any kind with a mark in place of likely tokens; JWTs are left."""
+    """Replace likely tokens in a text by a mark, except JWTs."""
     return _TOKEN_IN_PROSE.sub(mark, text)
 
 
 def put_names(word: str, variables: Mapping[str, str]) -> str:
-    """Return a word with `${NAME}` in place of the values of variables."""
-    # The longest first, since one value may be a part of another.
+    """Replace the values of variables in a word by `${NAME}`."""
+    # The longest first, since a value may contain another one.
     for name, value in sorted(variables.items(), key=lambda item: -len(item[1])):
         if len(value) >= _SHORTEST:
             word = word.replace(value, f"${{{name}}}")
@@ -76,7 +73,7 @@ def put_names(word: str, variables: Mapping[str, str]) -> str:
 
 
 def put_values(text: str, variables: Mapping[str, str]) -> str:
-    """Return a text with the values of variables in place of their `${NAME}`, as `put_names` wrote it."""
+    """Replace `${NAME}` in a text by the values of variables; the inverse of `put_names`."""
     return _NAME.sub(lambda match: variables.get(match[1], match[0]), text)
 
 
@@ -90,20 +87,20 @@ def _hide_in_word(word: str) -> str:
 
 
 def list_values(url: str, headers: Mapping[str, str], variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the secrets that a server gets, each after its name for people."""
+    """Yield the secrets that a server receives, as pairs of a name for messages and the secret."""
     parts = urlsplit(url)
     named = [*headers.items(), *variables.items(), *parse_qsl(parts.query)]
     for name, value in named:
         if is_secret_name(name):
             yield from (
                 (name, secret) for secret in dict.fromkeys((value, value.rpartition(" ")[2]))
-            )  # without `Bearer`
+            )  # also without `Bearer`
     if parts.password:
         yield "the password of the URL", unquote(parts.password)
 
 
 def find_leak(value: Any, secrets: Iterable[tuple[str, str]]) -> str | None:
-    """Return the name of a secret that is in a JSON value; None if there is none."""
+    """Return the name of a secret that a JSON value contains, or None."""
     texts = [*_list_texts(value)]
     for name, secret in secrets:
         if len(secret) >= _SHORTEST_LISTED and any(secret in text for text in texts):

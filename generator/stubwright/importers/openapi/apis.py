@@ -1,8 +1,4 @@
-"""The APIs that the tools call: base URLs and credentials, both from the environment.
-
-Secrets are never in a document, so each scheme becomes the name of a variable, made from the server's name and the
-scheme's.
-"""
+"""Converts servers and security schemes to `apis`, with base URLs and credentials from environment variables."""
 
 from __future__ import annotations
 
@@ -32,12 +28,12 @@ _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")
 """A scope (RFC 6749, section 3.3)."""
 
 _SHOWN: Final = 5
-"""The maximum number of servers that a note names."""
+"""The maximum number of servers in a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of an operation: the name of an API, and the security that it needs; None is the API's own."""
+    """The API of an operation, and its security if that differs from the API's."""
 
     api: str
     security: Sequence[Sequence[str]] | None
@@ -45,27 +41,27 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A key that the server sends: its security scheme, and the place and the name that the key has in a request."""
+    """A key that the server sends: its security scheme, and its place and name in requests."""
 
     scheme: str
     where: str
     name: str
 
     def is_at(self, where: str, name: str) -> bool:
-        """Return whether it goes where a parameter does; names of headers have no case (RFC 9110, 5.1)."""
+        """Return whether a parameter has the same place and name; header names ignore case (RFC 9110, 5.1)."""
         same = self.name.lower() == name.lower() if where == "header" else self.name == name
         return self.where == where and same
 
 
 @dataclass(slots=True)
 class Apis:
-    """The APIs of a document, collected while its operations are converted.
+    """The APIs of a document, added as its operations are converted.
 
     Attributes:
         documents: The document.
         name: The name of the generated server.
-        server: Which of the document's servers is called, if it has several; by default the first.
-        auth: The server's authentication, in place of the document's.
+        server: The selected server of the document; by default the first.
+        auth: Authentication that replaces the document's.
         entries: The entries of `apis`.
     """
 
@@ -77,9 +73,7 @@ class Apis:
     _by_base: dict[str, str] = field(default_factory=dict)
 
     def find_credentials(self, operation: Operation) -> Sequence[Credential]:
-        """Return the keys that calls of an operation send in a place that a parameter could have.
-
-        With an empty `security`, there are no such keys, so all parameters become arguments.
+        """Return the keys that calls of an operation send; none with an empty `security`.
 
         Raises:
             UnsupportedError: As `find_target`.
@@ -94,7 +88,7 @@ class Apis:
         """Return the target of an operation.
 
         Raises:
-            UnsupportedError: It needs a security scheme that is not supported.
+            UnsupportedError: It needs an unsupported security scheme.
         """
         schemes = self._find_schemes(operation)
         server = self._find_server(operation)
@@ -110,7 +104,7 @@ class Apis:
                     variable_name: {"env": make_variable(self.name, *prefix_words, variable_name), **variable_entry}
                     for variable_name, variable_entry in server.variables.items()
                 }
-            base["output"] = "lenient"  # APIs often do not return what their documents say
+            base["output"] = "lenient"  # the responses of APIs often differ from their documents
             self.entries[name] = base
         api = self.entries[self._by_base[url]]
         used = {scheme: auth for alternative in schemes or () for scheme, auth in alternative.items()}
@@ -120,7 +114,7 @@ class Apis:
             )
         requirements = self._find_security(operation.at) or self._find_security(self.documents.root) or ()
         if self.auth is None and self._needs_certificate(requirements):
-            names = {f"{what}Env": make_variable(self.name, "client", what) for what in ("certificate", "key")}
+            names = {f"{part}Env": make_variable(self.name, "client", part) for part in ("certificate", "key")}
             api["clientCertificate"] = names
         for scheme, scopes in self._find_scopes(operation):
             if api.get("auth", {}).get(scheme, {}).get("type") == "oauth2" and scheme in used:
@@ -130,7 +124,7 @@ class Apis:
 
     @property
     def bases(self) -> dict[str, str]:
-        """The base URL of each API, or its path if the document names no host."""
+        """The base URL of each API, or its path if the document has no host."""
         return {name: url for url, name in self._by_base.items()}
 
     def _make_name(self, url: str) -> str:
@@ -147,7 +141,7 @@ class Apis:
         return self._find_server(operation).url
 
     def _find_server(self, operation: Operation | None) -> Server:
-        """Return the server of an operation, or of the document: the selected server, or else the first."""
+        """Return the selected server of an operation or of the document, otherwise the first."""
         own = () if operation is None else (operation.at, operation.item)
         for holder in (*own, self.documents.root):
             bases = self._list_servers(holder)
@@ -174,7 +168,7 @@ class Apis:
         return bool(wanted) and wanted in (str(url).rstrip("/"), str(description).strip())
 
     def report_other_servers(self) -> list[str]:
-        """Return a note on the servers of the document that are not called, if there are any.
+        """Return a note on other servers of the document, if any.
 
         Raises:
             SelectionError: The document does not list the selected server.
@@ -195,12 +189,11 @@ class Apis:
         return [f"{note}; choose one with --server, or set `{setting}` in the environment"]
 
     def _find_schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
-        """Return the alternatives of an operation, each with its schemes; None if the document does not specify any.
+        """Return the alternative security schemes of an operation; None if the document does not specify any.
 
-        If an operation needs no credentials, although others do, it is called without them first, and with the others'
-        credentials if the API refuses the call, because documents often omit the requirement by mistake. On another
-        host, credentials are never sent; nor are they if a parameter already occupies the key's place. If credentials
-        are optional, they are sent.
+        An operation with an empty `security` is called without credentials first, and with the credentials of other
+        operations if the API rejects the call, because documents often contain this mistake. Credentials are never sent
+        to another host, or in the place of a parameter. Optional credentials are sent.
         """
         if self.auth is not None:
             return [_make_credential(self.auth, self.name)]
@@ -213,7 +206,7 @@ class Apis:
         is_certified = self._needs_certificate(requirements)
         for requirement in requirements:
             if not is_certified and self._has_certificate(requirement):
-                continue  # another way does without one
+                continue  # another alternative needs no certificate
             try:
                 names = [name for name in read_mapping(requirement) if not self._is_certificate(name)]
                 alternatives.append({name: self._find_scheme(name) for name in names})
@@ -242,17 +235,17 @@ class Apis:
                 yield name, [scope for scope in listed if isinstance(scope, str) and _SCOPE.fullmatch(scope)]
 
     def _find_security(self, holder: LocatedValue) -> list[Json] | None:
-        """Return the `security` of an operation or of the document; None if there is none."""
+        """Return the `security` of an operation or of the document, or None."""
         at = holder.get("security")
         value = None if at is None else self.documents.follow(at, "`security`").value
         return value if isinstance(value, list) else None
 
     def list_schemes(self) -> list[str]:
-        """Return the names of the security schemes that the document describes and that can be read."""
+        """Return the names of the document's security schemes."""
         try:
             return [*self._describe_schemes()]
         except UnsupportedError:
-            return []  # an operation that needs one is omitted, with the reason
+            return []  # operations that need one are omitted, with a note
 
     def _describe_schemes(self) -> dict[str, LocatedValue]:
         components = self.documents.root.get("components")
@@ -260,7 +253,7 @@ class Apis:
         return {} if holder is None else dict(self.documents.list_entries(holder, "securitySchemes"))
 
     def _is_certificate(self, name: str) -> bool:
-        """Return whether a scheme is a client certificate, which a connection has, and no request."""
+        """Return whether a scheme is a client certificate."""
         at = self._describe_schemes().get(name)
         return at is not None and self.documents.resolve(at).get_field("type") == "mutualTLS"
 
@@ -268,7 +261,7 @@ class Apis:
         return any(map(self._is_certificate, read_mapping(requirement)))
 
     def _needs_certificate(self, requirements: Sequence[object]) -> bool:
-        """Return whether each way to call an operation needs a client certificate, alone or next to other schemes."""
+        """Return whether every alternative needs a client certificate."""
         return bool(requirements) and all(map(self._has_certificate, requirements))
 
     def _find_scheme(self, name: str) -> dict[str, Json]:
@@ -292,10 +285,9 @@ class Apis:
         raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
 
     def _find_grant(self, scheme: LocatedValue, env: str) -> dict[str, Json]:
-        """Return the settings by which the server gets tokens itself; empty if it cannot, and has to be given one."""
+        """Return the settings for fetching tokens; empty if the server cannot fetch them itself."""
         flows = dict(scheme.list_entries("flows"))
-        # `implicit` and `password` are omitted: the first has no token endpoint, and the second wants a person's
-        # password.
+        # `implicit` has no token endpoint, and `password` needs the password of a user.
         for flow in ("clientCredentials", "authorizationCode"):
             url = flows[flow].get_field("tokenUrl") if flow in flows else None
             token_url = urljoin(f"{self._find_url(None)}/", url.strip()) if isinstance(url, str) else ""
@@ -316,7 +308,7 @@ def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credent
 
 
 def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
-    """Return the scheme that the user wants, by its name."""
+    """Return the security scheme for the user's choice, by name."""
     name = {"bearer": "token", "basic": "user", "apiKey": "key", "clientCredentials": "client"}[auth.kind]
     env = make_variable(server, name)
     settings: dict[str, Json] = {"type": auth.kind, "env": env}
@@ -333,10 +325,10 @@ def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
 
 
 def make_variable(*parts: str) -> str:
-    """Return an environment variable: the words of its parts in capitals, each group once: `PETSTORE_API_KEY`."""
+    """Return the name of an environment variable, such as `PETSTORE_API_KEY`, without repeated words."""
     words: list[str] = []
     for part in parts:
-        # `OAuth` is one word, although a capital stands inside.
+        # `OAuth` is one word, despite the capital inside.
         spaced = re.sub(r"(?<=\d)(?=[A-Z])", " ", part.replace("OAuth", "Oauth"))
         new_words = [word.upper() for word in naming.split_words(spaced) if word.isascii()]
         if words and new_words[: len(words)] == words:
@@ -352,9 +344,9 @@ def _make_slug(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server of a document: its URL without a slash at the end, perhaps with variables in braces, and those.
+    """A server of a document: its URL without a trailing slash, its variables, and its name in messages.
 
-    A URL without a host is a path. `label` is how the document calls it.
+    The URL may contain variables in braces, and is only a path if the document has no host.
     """
 
     url: str
@@ -363,11 +355,11 @@ class Server:
 
 
 def _read_server(server: LocatedValue, origin: str | None) -> Server:
-    """Return a server whose variables are replaced by their values, unless the environment can set them.
+    """Return a server; variables that the environment cannot set are replaced by their defaults.
 
     Args:
-        server: Its object in the document.
-        origin: The URL that the document is from, which a URL without a host is relative to.
+        server: The Server Object.
+        origin: The URL of the document, the base of relative URLs.
     """
     url = server.get_field("url")
     description = server.get_field("description")
@@ -394,23 +386,18 @@ def _read_server(server: LocatedValue, origin: str | None) -> Server:
 
 
 def _can_be_set(name: str, variable: LocatedValue, url: str) -> bool:
-    """Return whether the environment can set a variable: the value cannot leave its place, and it is not the only
-    one.
-    """
+    """Return whether the environment can set a variable, because each value is one safe part of the URL."""
     allowed = _read_variable(variable)
     listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):
-        # At the start, a variable may represent the host itself. Only a choice between the two schemes stays in
-        # its place.
+        # A leading variable could change the host, unless it is a choice between the two schemes.
         return isinstance(listed, list) and {*listed} == {"http", "https"}
     values = [allowed["default"], *(listed if isinstance(listed, list) else ())]
     return (listed is None or len(listed) > 1) and all(servers.is_part(str(value)) for value in values)
 
 
 def _read_variable(variable: LocatedValue) -> dict[str, Any]:
-    """Return a variable's default, and the values that it may have; the default is always included (3.1.1, section
-    4.8.6).
-    """
+    """Return a variable's default, and its allowed values, which include the default (3.1.1, section 4.8.6)."""
     default, listed = str(variable.get_field("default") or ""), variable.get_field("enum")
     if not isinstance(listed, list) or not listed:
         return {"default": default}

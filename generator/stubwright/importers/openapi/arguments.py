@@ -1,10 +1,8 @@
-"""The parameters and body of an operation, as a tool's arguments and as places of an HTTP request.
+"""Converts the parameters and body of an operation to a tool's arguments and to `http`.
 
-An argument is called like its parameter, with `_` for each run of characters that clients refuse in names. If
-parameters of one operation would meet, each of them gets its place in front: `path_id`, `query_id`. The properties of
-an object body become separate arguments, unless a parameter has the same name; then, and for any other body, the whole
-body is the argument `body`. A body that is optional but has required properties is always sent, because most documents
-only forgot to specify that it is required.
+Invalid characters in names become `_`, and colliding names get the place as a prefix: `path_id`, `query_id`. The
+properties of an object body become separate arguments, unless a parameter has the same name; any other body is the
+argument `body`. A body with required properties is always sent, because documents often omit that it is required.
 """
 
 from __future__ import annotations
@@ -35,17 +33,17 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 BODY = "body"
-"""The argument that a whole body is."""
+"""The name of the argument for a whole body."""
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST = 64
 _IDEMPOTENCY_HEADERS: Final = frozenset({"idempotency-key", "x-idempotency-key"})
-"""Headers for a key that is the same in all attempts of a call. A model would make up another one for each."""
+"""Headers for a key that repeated calls share; a model would make up a new one for each call."""
 
 _SECTIONS: Final = {"query": "query", "header": "headers", "cookie": "cookies", "path": "path"}
 _DEFAULTS: Final = {"path": ("simple", False), "query": ("form", True), "header": ("simple", False)}
 _BODILESS = frozenset({"get", "head", "options"})
-"""Methods whose body has no meaning (RFC 9110, 9.3) and is ignored (3.0.4, section 4.7.10.1)."""
+"""Methods with an ignored body (RFC 9110, section 9.3; 3.0.4, section 4.7.10.1)."""
 
 _BODIED = frozenset({"post", "put", "patch", "query"})
 
@@ -55,10 +53,15 @@ MULTIPART = "multipart/form-data"
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """An `inputSchema`, where its properties go in the request, and the shared schemas that it refers to.
+    """The arguments of a tool.
 
-    `withheld` has the credentials that the document lists as parameters, too; `examples` are the document's own of the
-    body, as arguments. `notes` report how faults of its path were read.
+    Attributes:
+        schema: The `inputSchema`.
+        http: The `http` of the tool.
+        uses: The referenced shared schemas.
+        withheld: Credentials that the document also lists as parameters.
+        examples: The document's examples of the body, as arguments.
+        notes: Notes on faults of the path.
     """
 
     schema: Mapping[str, Json]
@@ -80,7 +83,7 @@ class _Builder:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """A request body in the media type that was chosen."""
+    """A request body in the chosen media type."""
 
     media: str
     entry: LocatedValue
@@ -94,7 +97,7 @@ class _Body:
         return self.entry.get("schema")
 
     def make_form(self, schemas: Schemas) -> Parts | None:
-        """Return the parts of a form; None for any other body."""
+        """Return the parts of a form, or None for other bodies."""
         if self.kind not in ("form", "multipart"):
             return None
         return Parts(self.entry, schemas, is_multipart=self.kind == "multipart")
@@ -112,7 +115,7 @@ def make_arguments(
         keys: The credentials that the server sends; their parameters do not become arguments.
 
     Raises:
-        UnsupportedError: It needs something that is not supported.
+        UnsupportedError: It needs an unsupported feature.
     """
     path = paths.read(operation, operations.list_parameters(schemas.documents, operation))
     withheld = [key for key in keys if any(key.is_at(parameter.where, parameter.name) for parameter in path.parameters)]
@@ -154,7 +157,7 @@ def make_arguments(
 
 
 def _find_idempotency_header(operation: Operation, parameters: Sequence[Parameter]) -> Parameter | None:
-    """Return the header by which the API recognizes a repeated call, if the operation writes."""
+    """Return the header for idempotency keys, if the operation writes."""
     if operation.method in READING:
         return None
     names = ((parameter, parameter.name.lower()) for parameter in parameters if parameter.where == "header")
@@ -162,7 +165,7 @@ def _find_idempotency_header(operation: Operation, parameters: Sequence[Paramete
 
 
 def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:
-    """Return the examples of a body that is JSON or a form, as arguments."""
+    """Return the examples of a JSON or form body, as arguments."""
     if body.kind not in ("json", "form"):
         return []
     examples = operations.list_examples(schemas.documents, body.entry)
@@ -172,7 +175,7 @@ def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapp
 
 
 def _is_empty_object(body: _Body) -> bool:
-    """Return whether a body is an object without properties, and optional."""
+    """Return whether a body is optional, and an object without properties."""
     if body.required or body.schema is None or not isinstance(body.schema.value, dict):
         return False
     schema = body.schema.value
@@ -182,13 +185,13 @@ def _is_empty_object(body: _Body) -> bool:
 
 
 def name_arguments(parameters: list[Parameter], *, has_body: bool) -> list[str]:
-    """Return the argument of each parameter, all of them different; `has_body` is true if `body` is taken."""
+    """Return unique argument names for parameters; `has_body` reserves the name `body`."""
     plain_names = [to_argument_name(parameter.name) for parameter in parameters]
-    meetings = Counter(plain_names + [BODY] * has_body)
+    counts = Counter(plain_names + [BODY] * has_body)
     taken = set(plain_names) | {BODY}
     names = []
     for parameter, name in zip(parameters, plain_names, strict=True):
-        if meetings[name] > 1:
+        if counts[name] > 1:
             placed = to_argument_name(f"{parameter.where}_{name}")
             if placed in taken:
                 placed = to_argument_name(f"{placed}_{_digest(f'{parameter.where} {parameter.name}')}")
@@ -199,7 +202,7 @@ def name_arguments(parameters: list[Parameter], *, has_body: bool) -> list[str]:
 
 
 def to_argument_name(name: str) -> str:
-    """Return a name that every client accepts for an argument: up to 64 letters, digits, `_`, `.` and `-`."""
+    """Replace characters in a name that some clients reject: up to 64 letters, digits, `_`, `.` and `-`."""
     allowed = _REFUSED.sub("_", name)
     if allowed != name:
         allowed = allowed.strip("_") or "parameter"
@@ -252,9 +255,7 @@ def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> N
 
 
 def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str]) -> _Body | None:
-    """Return the body in the best of its media types: preferred types, then forms with a file, JSON, other forms, text
-    and bytes.
-    """
+    """Return the body in the best media type: preferred types, forms with a file, JSON, other forms, text, bytes."""
     at = operations.find_body(schemas.documents, operation)
     if at is None:
         return None
@@ -292,11 +293,11 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
 
 
 _KINDS: Final = ("json", "form", "multipart", "text", "bytes")
-"""The kinds of bodies, the best first, apart from forms with a file."""
+"""The kinds of bodies, the best first."""
 
 
 def _is_upload(entry: LocatedValue, schemas: Schemas) -> bool:
-    """Return whether a multipart form has a file, and all of its parts can be sent."""
+    """Return whether a multipart form has a file, and all parts can be sent."""
     entry = parts.name_lone_file(entry, schemas)
     form, schema = Parts(entry, schemas, is_multipart=True), entry.get("schema")
     try:
@@ -341,7 +342,7 @@ def _find_kind(media: str, entry: LocatedValue, schemas: Schemas) -> tuple[str, 
 
 
 def _flatten(operation: Operation, body: _Body, parameters: list[Parameter], schemas: Schemas) -> FlatObject | None:
-    """Return the body's properties, if they can be arguments; otherwise None."""
+    """Return the properties of a body if they can be arguments, otherwise None."""
     if body.schema is None or body.kind not in ("json", "form", "multipart") or operation.method not in _BODIED:
         return None
     flat = schemas.flatten(body.schema if body.kind == "json" else schemas.without_null(body.schema))
@@ -390,7 +391,7 @@ def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
     elif body.kind == "text":
         schema = {"type": "string"}
     if body.kind in ("bytes", "text") and isinstance(schema, dict) and parts.is_base64(body.schema, schemas):
-        schema = {**schema, "format": "byte"}  # the API wants base64 itself
+        schema = {**schema, "format": "byte"}  # the API itself expects base64
     if body.description is not None and isinstance(schema, dict):
         schema = {**schema, "description": body.description}
     builder.properties[BODY] = schema
@@ -401,7 +402,7 @@ def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
 
 
 def _add_encoding(form: Parts | None, builder: _Builder) -> None:
-    """Add how the fields and parts of a form are written, where that is not as usual."""
+    """Add the encoding of fields and parts that differs from the default."""
     if form is not None and (styles := form.list_styles()):
         builder.http["fields"] = styles
     if form is not None and (types := form.list_types()):

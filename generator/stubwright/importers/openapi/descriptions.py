@@ -1,7 +1,4 @@
-"""Descriptions of tools and schemas, truncated if they are long.
-
-They end with a sentence if that leaves most of the text, otherwise with a word.
-"""
+"""Truncates descriptions after a sentence, if most of the text remains, otherwise after a word."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ _WORD: Final = re.compile(r"\s+(?=\S*$)")
 
 
 def truncate(text: str, most: int) -> str:
-    """Return the text; if it has more than `most` characters, its beginning with `…`, which has at most that many."""
+    """Truncate a text to at most `most` characters, including `…`."""
     if len(text) <= most:
         return text
     beginning = text[: most - 1]
@@ -34,7 +31,7 @@ def truncate(text: str, most: int) -> str:
 
 
 def truncate_schema(schema: Json, most: int) -> Json:
-    """Return a schema whose descriptions are truncated; names of properties and values are left unchanged."""
+    """Truncate the descriptions in a schema."""
     if not isinstance(schema, dict):
         return schema
     copy: Any = json.loads(json.dumps(schema))
@@ -44,7 +41,7 @@ def truncate_schema(schema: Json, most: int) -> Json:
 
 
 def count_saved(schema: Json, most: int) -> int:
-    """Return the characters that `truncate_schema` would remove."""
+    """Return the number of characters that `truncate_schema` would remove."""
     texts = [described["description"] for described in _find_described(schema)]
     return sum(len(text) - len(truncate(text, most)) for text in texts)
 

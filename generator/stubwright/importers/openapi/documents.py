@@ -1,7 +1,6 @@
-"""The files of an OpenAPI document, and the targets of references in them. Swagger 2.0 is read as OpenAPI 3.0.
+"""Reads the files of an OpenAPI document, and resolves references (OpenAPI 3.1.1, section 4.6).
 
-It gives values with their places. No URL is fetched, and no file outside the folder is read (OpenAPI 3.1.1, section
-4.6: references are relative to the document that they are in).
+Swagger 2.0 is converted to OpenAPI 3.0. No URL is fetched, and no file outside the folder is read.
 """
 
 from __future__ import annotations
@@ -34,23 +33,23 @@ _VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
 _MAX_HOPS = 32
-"""The length that a chain of references to references may have."""
+"""The maximum length of a chain of references."""
 _LONGEST = 500
 """The maximum length of a reference in a message, longer than any written by hand."""
 
 
 class UnsupportedError(ValueError):
-    """A part of the document needs something that is not supported, or that is not there; the message names it."""
+    """A part of the document has an unsupported feature, or a reference that does not resolve."""
 
 
 def explain(error: UnsupportedError | RecursionError) -> str:
-    """Return the reason for leaving a part of the document out, for people."""
+    """Return the reason for omitting a part of the document."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedValue:
-    """A value, the file that it is in (relative to the root document's folder), and its JSON pointer there."""
+    """A value, its file relative to the root document's folder, and its JSON pointer."""
 
     value: Json
     file: str
@@ -90,29 +89,28 @@ class LocatedValue:
 
 
 class Documents:
-    """The root document, and the other files that it is made of, each read once, when it is first asked for."""
+    """The root document and other files, each read once on first use."""
 
     def __init__(self, path: str, reader: Reader, *, is_alone: bool = False, origin: str | None = None) -> None:
         """Read the root document.
 
         Args:
             path: The file.
-            reader: The reader of the file, and of others that it refers to.
-            is_alone: True if there are no others.
-            origin: The URL that it is from, if it is from one.
+            reader: The reader of files.
+            is_alone: Whether the document cannot reference other files.
+            origin: The URL of the document, if any.
 
         Raises:
-            DocumentError: It cannot be read, is not JSON or YAML, or is not an OpenAPI document of a version that is
-                supported.
+            DocumentError: It cannot be read, or is not an OpenAPI document of a supported version.
         """
         self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
-        """The kinds of objects that were read through references the specification does not allow, by place."""
-        self.forgiven: list[str] = []
-        """Notes on parts of the files that are not quite JSON or YAML."""
+        """The kinds of objects behind references that the specification does not allow, by place."""
+        self.recovered: list[str] = []
+        """Notes on recovered errors in the files."""
         self._reader = reader
         self._is_alone = is_alone
         self.origin = origin
-        """The URL that the document is from; servers without a host are relative to it (3.1.1, section 4.8.5)."""
+        """The URL of the document, the base for servers without a host (3.1.1, section 4.8.5)."""
         self._folder, self._name = posixpath.split(path)
         self._values: dict[str, Json] = {}
         self._values[self._name] = self._read(self._name)
@@ -150,12 +148,12 @@ class Documents:
         return LocatedValue(self._values[self._name], self._name, ())
 
     def resolve(self, at: LocatedValue) -> LocatedValue:
-        """Return `at` itself, or if it is a reference, the final target of that.
+        """Return the final target of a reference, or `at` itself if it is not a reference.
 
         A `description` or `summary` next to the reference replaces the target's (3.1.1, section 4.8.23).
 
         Raises:
-            UnsupportedError: The reference does not resolve, in a circle, or to a file that is not read.
+            UnsupportedError: The reference does not resolve, is cyclic, or refers to a file that is not read.
         """
         beside: dict[str, Json] = {}
         reference: Json = None
@@ -170,11 +168,11 @@ class Documents:
             at = self.find_target(reference, at.file, at.pointer)
         raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` goes round in a circle")
 
-    def follow(self, at: LocatedValue, what: str) -> LocatedValue:
-        """Resolve `at` in place of `what`, where the specification allows no references, but bundlers write them.
+    def follow(self, at: LocatedValue, kind: str) -> LocatedValue:
+        """Resolve a reference in a place where the specification does not allow any, but bundlers write them.
 
         Raises:
-            UnsupportedError: As `resolve`; or something else is next to the reference, which then means nothing.
+            UnsupportedError: As `resolve`, or the reference has siblings, which is undefined.
         """
         if not isinstance(at.value, dict) or not isinstance(at.value.get("$ref"), str):
             return at
@@ -182,7 +180,7 @@ class Documents:
         if beside:
             raise UnsupportedError(f"`{beside[0]}` is next to a reference in {at.reference}, which is undefined")
         target = self.resolve(at)
-        self.followed.setdefault((at.file, at.pointer), what)
+        self.followed.setdefault((at.file, at.pointer), kind)
         return target
 
     def list_entries(self, at: LocatedValue, key: str) -> list[tuple[str, LocatedValue]]:
@@ -210,7 +208,7 @@ class Documents:
         return [target / str(index) for index in range(len(target.value))]
 
     def report_followed(self) -> list[str]:
-        """Return a note on the references that `follow` has followed, if there are any."""
+        """Return a note on the references that `follow` resolved, if any."""
         kinds = Counter(self.followed.values())
         places = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
         if not kinds:
@@ -222,11 +220,10 @@ class Documents:
     def find_target(self, reference: str, file: str, pointer: tuple[str, ...] = ()) -> LocatedValue:
         """Return the target of a reference in `file`, below a pointer.
 
-        A reference below an `$id` is relative to it (JSON Schema 2020-12, core, 8.2.1), and to the document if there is
-        no such schema.
+        Below an `$id`, references are relative to it (JSON Schema 2020-12 Core, 8.2.1), otherwise to the document.
 
         Raises:
-            UnsupportedError: It does not resolve, or to a file that is not read.
+            UnsupportedError: It does not resolve, or refers to a file that is not read.
         """
         resource = self._find_resource(reference, file, pointer) if self.minor else None
         if resource is not None:
@@ -247,7 +244,7 @@ class Documents:
         at = LocatedValue(self._load(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")
-        # A fragment in a URI is percent-encoded first, and then a pointer (RFC 6901, 6).
+        # The fragment of a URI is a percent-encoded pointer (RFC 6901, section 6).
         for name in split_pointer(unquote(fragment)):
             if isinstance(at.value, dict) and name not in at.value and isinstance(at.value.get("$ref"), str):
                 at = self.follow(at, f"`{at.pointer[-1]}`") if len(at.pointer) in (1, 2) else self.resolve(at)
@@ -258,7 +255,7 @@ class Documents:
         return at
 
     def _find_resource(self, reference: str, file: str, pointer: tuple[str, ...]) -> LocatedValue | None:
-        """Return the target of a reference by the `$id` and `$anchor` of schemas; None if there is none."""
+        """Return the target of a reference by `$id` and `$anchor`, or None."""
         resources, anchors = self._identified
         where, _, fragment = reference.partition("#")
         base = max(
@@ -282,14 +279,12 @@ class Documents:
 
     @cached_property
     def _identified(self) -> tuple[dict[str, LocatedValue], dict[tuple[str, str], LocatedValue]]:
-        """The schemas of the root document with an `$id`, by their whole URI, and all with an anchor, by the URI
-        of the schema or document around them and the anchor.
-        """
+        """The schemas of the root document with an `$id`, by URI, and with an anchor, by base URI and anchor."""
         resources: dict[str, LocatedValue] = {}
         anchors: dict[tuple[str, str], LocatedValue] = {}
         is_used = any(isinstance(part.get(key), str) for part in walk(self.root.value) for key in ("$id", *_ANCHORS))
         waiting = [(self.root, "")] if is_used else []
-        for at, base in waiting:  # grows while it is read
+        for at, base in waiting:  # grows during the loop
             name = at.get_field("$id")
             uri = urljoin(base, name).partition("#")[0] if isinstance(name, str) else base
             if isinstance(name, str):
@@ -323,28 +318,28 @@ class Documents:
 
         def parse(text: str) -> tuple[Json, list[Problem]]:
             if path.lower().endswith(".json"):
-                return self._forgive(path, text, *jsontext.parse_file(text), is_json=True)
+                return self._recover(path, text, *jsontext.parse_file(text), is_json=True)
             if not text.lstrip().startswith("{"):
-                return self._forgive(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
-            value, problems = self._forgive(path, text, *jsontext.parse(text), is_json=True)
-            if all(problem.code == "SW007" for problem in problems):  # numbers that YAML would take for text
+                return self._recover(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
+            value, problems = self._recover(path, text, *jsontext.parse(text), is_json=True)
+            if all(problem.code == "SW007" for problem in problems):  # numbers that would be strings in YAML
                 return value, problems
-            # a flow mapping of YAML begins like JSON, which is read in a tenth of the time
-            flow, flow_problems = self._forgive(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
+            # a flow mapping of YAML starts like JSON, whose parser is ten times faster
+            flow, flow_problems = self._recover(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
             is_yaml = path.lower().endswith((".yaml", ".yml"))
             return (flow, flow_problems) if is_yaml or not flow_problems else (value, problems)
 
         return reading.read(posixpath.join(self._folder, path), self._reader, parse, wanted).value
 
-    def _forgive(
+    def _recover(
         self, path: str, text: str, value: Json, problems: list[Problem], *, is_json: bool
     ) -> tuple[Json, list[Problem]]:
-        """Return the value of a text whose problems can be forgiven; otherwise, its problems."""
-        meant = error_recovery.recover_errors(text, problems, path, is_json=is_json) if problems else None
-        if meant is None:
+        """Return the value of a text after recovering from its errors if possible, otherwise its problems."""
+        recovered = error_recovery.recover_errors(text, problems, path, is_json=is_json) if problems else None
+        if recovered is None:
             return value, problems
-        self.forgiven += meant[1]
-        return meant[0], []
+        self.recovered += recovered[1]
+        return recovered[0], []
 
 
 def read_mapping(value: Any) -> dict[str, Json]:

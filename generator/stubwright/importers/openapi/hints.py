@@ -1,4 +1,4 @@
-"""The annotations of an imported tool, by the method of its operation."""
+"""Derives annotations from HTTP methods."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 READING: Final = frozenset({"get", "head", "options", "query"})
-"""The methods that change nothing."""
+"""Safe methods."""
 _REPEATABLE: Final = READING | {"put", "delete"}
 
 
 def make_annotations(method: str, title: str) -> dict[str, bool | str]:
-    """Return the annotations of a tool that sends `method`.
-
-    A client takes a tool to be destructive if nothing says otherwise, so every method that writes is: PUT and PATCH
-    replace what exists, and a POST may.
-    """
+    """Return the annotations of a tool that sends `method`; every writing method may be destructive."""
     return {
         "title": title,
         "readOnlyHint": method in READING,
@@ -28,7 +24,7 @@ def make_annotations(method: str, title: str) -> dict[str, bool | str]:
 
 
 def report_guesses(posting: Sequence[str]) -> list[str]:
-    """Return a note on the tools that POST, whose method does not tell their effects.
+    """Return a note on tools that POST, since the method does not determine their effects.
 
     Args:
         posting: The names of these tools.

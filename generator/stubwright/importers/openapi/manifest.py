@@ -1,4 +1,4 @@
-"""An OpenAPI document as a manifest: each operation a tool, each tool an HTTP call."""
+"""Converts an OpenAPI document to a manifest, with a tool for each operation."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def make_manifest(
 
     Args:
         documents: The document.
-        selection: Which operations are wanted, and the names of their tools.
+        selection: The selected operations, and the names of their tools.
         name: The server's name; by default the document's title.
         options: The user's preferences where the document leaves a choice.
 
     Raises:
-        DocumentError: A part of the document that every manifest needs is wrong.
-        SelectionError: The selection does not fit the document.
-        UnfixableError: Leaving out parts does not make it a manifest.
+        DocumentError: A required part of the document is invalid.
+        SelectionError: The selection does not match the document.
+        UnfixableError: The manifest is invalid even after removing parts.
     """
     options = options or Options()
     notes: list[str] = []
@@ -85,35 +85,35 @@ def make_manifest(
     notes += _report_idempotency_headers(converted_tools)
     notes += _report_missing_output_schemas(converted_tools)
     notes += _report_streams(converted_tools)
-    notes += [*documents.forgiven, *dict.fromkeys(schemas.notes), *documents.report_followed()]
+    notes += [*documents.recovered, *dict.fromkeys(schemas.notes), *documents.report_followed()]
     notes += collisions.resolve(draft)
     checked = acceptance.repair(draft)
     if checked.unfillable:
-        checked, eased_notes = _ease(checked)
-        notes += eased_notes
+        checked, relaxed_notes = _relax(checked)
+        notes += relaxed_notes
     draft = {**checked.manifest}
-    notes += _report_misfits(converted_tools, checked.listed)
+    notes += _report_invalid_examples(converted_tools, checked.listed)
     guesses = hints.report_guesses([tool["name"] for tool in draft["tools"] if _get_call(tool)["method"] == "POST"])
-    unsaid = {http["api"] for http in map(_get_call, draft["tools"]) if "security" not in http}
+    unspecified = {http["api"] for http in map(_get_call, draft["tools"]) if "security" not in http}
     _prune(draft)
     count = len(draft["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
-    notes += _report_unsecured(draft.get("apis") or {}, unsaid, api_list)
+    notes += _report_unsecured(draft.get("apis") or {}, unspecified, api_list)
     notes += [*checked.notes, *_report_variables(draft.get("apis") or {}, api_list.bases)]
     unlisted = cost.ToolSizes(checked.listed).measure_outputs()  # no tool of an imported API lists it
     sizes = cost.ToolSizes([{key: tool[key] for key in tool if key != "outputSchema"} for tool in checked.listed])
     results_listed = {tool["name"]: tool["outputSchema"] for tool in checked.listed if "outputSchema" in tool}
-    cost_notes = large_results.note(large_results.estimate_tokens(results_listed))
+    cost_notes = large_results.report(large_results.estimate_tokens(results_listed))
     cost_notes += cost.report_cost(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
     return ImportResult(draft, summary, tuple(notes), checked.warnings, tuple(cost_notes), tuple(guesses))
 
 
-def _ease(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
-    """Give tools that accept nothing `anyOf` for `oneOf`, whose alternatives often fit together; with notes."""
+def _relax(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
+    """Replace `oneOf` by `anyOf` in tools without valid arguments, because their alternatives often overlap."""
     manifest = checked.manifest
     wanted = [tool for tool in manifest["tools"] if tool["name"] in checked.unfillable]
     reached = acceptance.select_used(manifest.get("schemas") or {}, [tool["inputSchema"] for tool in wanted])
-    eased = {
+    relaxed = {
         **manifest,
         "schemas": {
             **(manifest.get("schemas") or {}),
@@ -124,23 +124,23 @@ def _ease(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
             for tool in manifest["tools"]
         ],
     }
-    again = acceptance.repair(eased)
-    helped = [f"`{name}`" for name in checked.unfillable if name not in again.unfillable]
-    notes = acceptance.report_unfillable(again.unfillable)
+    rechecked = acceptance.repair(relaxed)
+    helped = [f"`{name}`" for name in checked.unfillable if name not in rechecked.unfillable]
+    notes = acceptance.report_unfillable(rechecked.unfillable)
     if not helped:
         return checked, notes
     why = "`oneOf` became `anyOf`, because whatever fits one of its alternatives fits another, too"
-    return replace(again, notes=checked.notes), [*notes, f"{_list_names(helped)}: {why}"]
+    return replace(rechecked, notes=checked.notes), [*notes, f"{_list_names(helped)}: {why}"]
 
 
 def _to_any_of(schema: Any) -> Any:
-    """Return a schema whose alternatives may fit together."""
+    """Replace `oneOf` by `anyOf` in a schema."""
     if isinstance(schema, list):
         return [_to_any_of(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    is_eased = isinstance(schema.get("oneOf"), list) and "anyOf" not in schema
-    return {"anyOf" if is_eased and key == "oneOf" else key: _to_any_of(value) for key, value in schema.items()}
+    is_relaxed = isinstance(schema.get("oneOf"), list) and "anyOf" not in schema
+    return {"anyOf" if is_relaxed and key == "oneOf" else key: _to_any_of(value) for key, value in schema.items()}
 
 
 def _get_call(tool: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -148,13 +148,15 @@ def _get_call(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return call
 
 
-def _report_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a note on the examples of requests that the document's own schemas refuse."""
+def _report_invalid_examples(
+    converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return a note on examples of requests that the document's own schemas reject."""
     from stubwright_runtime.schema.validation import Validator
 
     schemas: dict[str, Mapping[str, Any]] = {tool["name"]: tool["inputSchema"] for tool in listed}
     shown = [each for each in converted_tools if each.examples and each.tool["name"] in schemas]
-    count, misfits = 0, dict[str, int]()
+    count, invalid = 0, dict[str, int]()
     for converted in shown:
         name, call = converted.tool["name"], {**_get_call(converted.tool)}
         call.pop("body", None)
@@ -162,17 +164,17 @@ def _report_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[
         validator = Validator({**schemas[name], "required": required})
         count += len(converted.examples)
         if wrong := sum(bool(validator.find_errors(example)) for example in converted.examples):
-            misfits[name] = wrong
-    if not misfits:
+            invalid[name] = wrong
+    if not invalid:
         return []
-    names, total = _list_names([f"`{name}`" for name in misfits]), sum(misfits.values())
+    names, total = _list_names([f"`{name}`" for name in invalid]), sum(invalid.values())
     what = f"{total} of the document's {count} examples of requests do not fit its own schemas: {names}"
     return [f"{what}; such calls are refused, unless `input: lenient` is set for the API or for these tools"]
 
 
-def _report_unsecured(api_entries: Mapping[str, Any], unsaid: set[str], api_list: Apis) -> list[str]:
-    """Return a note on the APIs whose authentication the document does not tell, with the options to write."""
-    names = [name for name, api in api_entries.items() if name in unsaid and "auth" not in api]
+def _report_unsecured(api_entries: Mapping[str, Any], unspecified: set[str], api_list: Apis) -> list[str]:
+    """Return a note on APIs without documented authentication, with the options to set it."""
+    names = [name for name, api in api_entries.items() if name in unspecified and "auth" not in api]
     if not names:
         return []
     described = _list_names([f"`{scheme}`" for scheme in api_list.list_schemes()])
@@ -199,7 +201,7 @@ _SHORT: Final = 200
 
 
 def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
-    """Return the bytes that each option that was not given would save."""
+    """Return the bytes that each unused option would save."""
     savings = {}
     if options.longest is None:
         savings[f"--trim-descriptions {_SHORT}"] = sizes.measure_all(
@@ -291,7 +293,7 @@ def _convert_tool(
 
 
 def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> list[str]:
-    """Give pages to tools whose document shows them, with a note that names them."""
+    """Add `page` to tools whose document describes pagination, with a note."""
     found_pages: list[str] = []
     for converted in tools:
         page = pages.recognize(converted.tool, shared, linked=converted.is_linked)
@@ -347,7 +349,7 @@ def _list_names(names: Sequence[str], most: int = 5) -> str:
 
 
 def _prune(value: dict[str, Any]) -> None:
-    """Remove parts that no remaining tool uses, and move security that all tools of an API share to the API."""
+    """Remove unused parts, and move the most common security of tools to their API."""
     value["schemas"] = acceptance.select_used(value["schemas"], value["tools"])
     bindings = [tool["stubwright"]["http"] for tool in value["tools"]]
     called = {http["api"]: [binding for binding in bindings if binding["api"] == http["api"]] for http in bindings}
@@ -382,7 +384,7 @@ _VALUES: Final = 8
 
 
 def _report_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
-    """Return the variables of the environment that the server reads."""
+    """Return notes on the environment variables that the server reads."""
     notes = []
     for name, api in api_entries.items():
         for variable, entry in (api.get("variables") or {}).items():

@@ -1,8 +1,7 @@
-"""Media types of bodies and responses: which of several types is sent, and which is requested.
+"""Ranks media types of bodies and responses.
 
-The user's preferences come first, then concrete types before ranges such as `*/*`, which are never sent unchanged,
-and JSON before what JSON cannot say. To patch an object, a merge patch (RFC 7396) is preferred to a list of steps (RFC
-6902).
+The user's preferences come first, then concrete types before ranges such as `*/*`, then JSON before other types, with
+merge patches (RFC 7396) before lists of steps (RFC 6902).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def is_json(media: str) -> bool:
 
 
 def is_range(media: str) -> bool:
-    """Return whether it represents several media types, and is not one itself (RFC 9110, section 12.5.1)."""
+    """Return whether it is a range of media types (RFC 9110, section 12.5.1)."""
     return "*" in strip_parameters(media)
 
 
@@ -60,8 +59,8 @@ def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], 
 
     Args:
         names: The media types, in the document's order, which breaks ties.
-        preferred: Those that go before the others, the first of them first.
-        rank: Gives the rank of a media type, the lowest first; one below 0 is omitted.
+        preferred: The user's preferences, the best first.
+        rank: Returns the rank of a media type, the lowest first; below 0, it is omitted.
     """
     wanted = [strip_parameters(media) for media in preferred]
 

@@ -1,7 +1,4 @@
-"""The operations of an OpenAPI document: their requests, parameters, bodies and responses.
-
-Schemas are left unchanged (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections "Path Item Object" and "Operation Object").
-"""
+"""Reads the operations of an OpenAPI document (3.0.4, 3.1.1, 3.2.0, "Path Item Object" and "Operation Object")."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 In: TypeAlias = Literal["path", "query", "header", "cookie"]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "query")
-"""The methods that a tool can call, in the order of the specification; `query` is one from 3.2 on."""
+"""The supported methods, in the order of the specification; `query` exists since 3.2."""
 
 _VERBS: Final = {
     "get": "Read",
@@ -37,27 +34,24 @@ _VERBS: Final = {
     "query": "Search",
 }
 _VERSION: Final = re.compile(r"v?\d+([._]\d+)*|api|rest", re.IGNORECASE)
-"""Steps of a path that do not describe the operation."""
+"""Segments of a path that do not describe the operation."""
 
 _LONGEST_TITLE: Final = 80
-"""Characters of a title; some documents have paragraphs as summaries."""
+"""The maximum length of a title, since some summaries are paragraphs."""
 
 _UNCALLED = ("trace", "additionalOperations")
 _PLACES = ("path", "query", "header", "cookie")
 _OWN_HEADERS = frozenset({"accept", "authorization", "content-type"})
-"""Headers that a document may list and that mean nothing there (3.1.1, section 4.8.12.2)."""
+"""Headers that have no effect as parameters (3.1.1, section 4.8.12.2)."""
 
 
-_UNSAID: Final = frozenset({"cookie"})
+_CREDENTIAL_HEADERS: Final = frozenset({"cookie"})
 """Headers that cannot be arguments: security schemes set them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its name and place, whether it must exist, how it is written, and its schema.
-
-    `content` is the media type if the value is written as that instead of in a `style`.
-    """
+    """A parameter; `content` is the media type of its value, if it has one instead of a `style`."""
 
     name: str
     where: In
@@ -119,14 +113,14 @@ class Operation:
 
 
 def describe(method: str, path: str) -> str:
-    """Describe an operation by its method and its path; models choose tools by such words."""
+    """Describe an operation by its method and its path, for models."""
     steps = [step for step in path.partition("?")[0].split("/") if step]
-    things = [step for step in steps if not http.VARIABLE.search(step) and not _VERSION.fullmatch(step)]
+    nouns = [step for step in steps if not http.VARIABLE.search(step) and not _VERSION.fullmatch(step)]
     names = [name for step in steps for name in http.VARIABLE.findall(step)]
-    words = " of ".join(" ".join(naming.split_words(thing)).lower() or thing for thing in reversed(things))
+    words = " of ".join(" ".join(naming.split_words(noun)).lower() or noun for noun in reversed(nouns))
     by = f", by {' and '.join(names)}" if names else ""
-    things_named = words or ("what is there" if names else "the root")
-    return f"{_VERBS.get(method, method.upper())} {things_named}{by}"
+    subject = words or ("what is there" if names else "the root")
+    return f"{_VERBS.get(method, method.upper())} {subject}{by}"
 
 
 def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operation]:
@@ -167,7 +161,7 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
 
 
 def _resolve_item(documents: Documents, entry: LocatedValue) -> LocatedValue:
-    """Return a path item; it may refer to another one and add to it (3.1.1, section 4.8.9)."""
+    """Return a path item, which may be a reference (3.1.1, section 4.8.9)."""
     if not isinstance(entry.value, dict):
         raise UnsupportedError("it is not a mapping")
     if "$ref" not in entry.value:
@@ -181,7 +175,7 @@ def _resolve_item(documents: Documents, entry: LocatedValue) -> LocatedValue:
 
 
 def list_places(documents: Documents, operation: Operation) -> list[tuple[str, str]]:
-    """Return the place and the name there of each parameter of an operation and of its path item.
+    """Return the places and names of the parameters of an operation and its path item.
 
     Raises:
         UnsupportedError: A reference does not resolve.
@@ -197,7 +191,7 @@ def list_parameters(documents: Documents, operation: Operation) -> list[Paramete
     """Return the parameters of an operation and of its path item; the operation's own replace others in the same place.
 
     Raises:
-        UnsupportedError: One of them has a feature that is not supported.
+        UnsupportedError: A parameter has an unsupported feature.
     """
     by_place: dict[tuple[str, str], Parameter] = {}
     for holder in (operation.item, operation.at):
@@ -210,7 +204,7 @@ def list_parameters(documents: Documents, operation: Operation) -> list[Paramete
                 raise UnsupportedError(f"the parameter `{name}` is in `{where}`")
             if where == "header" and (name.lower() in _OWN_HEADERS or http.is_ours(name) or name.lower() == "host"):
                 continue
-            if where == "header" and name.lower() in _UNSAID:
+            if where == "header" and name.lower() in _CREDENTIAL_HEADERS:
                 continue
             if where == "header" and (http.steers(name) or not http.TOKEN.fullmatch(name)):
                 raise UnsupportedError(f"the parameter `{name}` cannot be a header")
@@ -279,7 +273,7 @@ def find_body(documents: Documents, operation: Operation) -> LocatedValue | None
 
 
 def list_responses(documents: Documents, operation: Operation) -> list[LocatedValue]:
-    """Return the responses that say success (`200`, `2XX`), each perhaps a reference.
+    """Return the successful responses (`200`, `2XX`), which may be references.
 
     Raises:
         UnsupportedError: A reference to all of them does not resolve.
@@ -289,9 +283,7 @@ def list_responses(documents: Documents, operation: Operation) -> list[LocatedVa
 
 
 def list_examples(documents: Documents, at: LocatedValue) -> Iterator[Json]:
-    """Yield the examples of a media type or a parameter (3.0.4, 3.1.1 and 3.2.0, "Media Type Object", "Example
-    Object").
-    """
+    """Yield the examples of a media type or a parameter ("Media Type Object", "Example Object")."""
     if (plain := at.get("example")) is not None:
         yield plain.value
     for _, example in at.list_entries("examples"):

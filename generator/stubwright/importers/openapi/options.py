@@ -1,7 +1,4 @@
-"""The user's preferences for choices that a document leaves, and for parts of it to omit.
-
-They are the same for all operations; `naming` decides which of those become tools.
-"""
+"""The options of an import that apply to all operations."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class Auth:
         """Return the authentication that an option describes.
 
         Raises:
-            SelectionError: It is none of these, or lacks its key or its URL.
+            SelectionError: The syntax is invalid.
         """
         kind, _, detail = text.partition("=")
         where, colon, name = detail.partition(":")
@@ -55,12 +52,12 @@ class Options:
     """The choices of an import.
 
     Attributes:
-        media_types: Media types that are sent and asked for before others, the best first.
-        output_schemas: True if tools have an `outputSchema`, provided that the document promises one.
-        server: Which of the document's servers is called: its number from 1, its URL or its description.
-        longest: The number of characters that a description may have; None for any number.
-        auth: The server's authentication, in place of the document's.
-        pages: True if pages that the document makes plain become pages of the tools.
+        media_types: Preferred media types, the best first.
+        output_schemas: Whether tools have an `outputSchema`.
+        server: The selected server: its number from 1, its URL or its description.
+        longest: The maximum length of descriptions, if any.
+        auth: Authentication that replaces the document's.
+        pages: Whether to detect pagination.
     """
 
     media_types: Sequence[str] = ()

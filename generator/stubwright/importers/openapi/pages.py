@@ -1,8 +1,4 @@
-"""Pages of an API, if its document makes them plain: the names of parameters, and the shape of responses.
-
-Names alone are not enough: there is one list that can be the items, and what leads on is next to it, or in a `Link`
-header that is described.
-"""
+"""Detects the pagination of an API from the names of parameters and the structure of responses."""
 
 from __future__ import annotations
 
@@ -36,7 +32,7 @@ _ITEMS: Final = ("items", "data", "results", "records", "entries", "values", "el
 _TOTALS: Final = ("total", "totalcount", "totalresults", "totalitems", "totalsize", "totalelements")
 _MORE: Final = ("hasmore", "hasnextpage", "hasnext")
 _AROUND: Final = ("meta", "metadata", "pagination", "paging", "pageinfo", "responsemetadata", "page")
-"""The names of objects that hold the rest of a page if it does not are next to the items."""
+"""Names of objects with the metadata of a page."""
 
 _DEEPEST: Final = 20
 
@@ -53,7 +49,7 @@ def is_linked(documents: Documents, operation: Operation) -> bool:
 
 
 def recognize(tool: Mapping[str, Json], shared: Mapping[str, Json], *, linked: bool) -> dict[str, Json] | None:
-    """Return the `http.page` of a tool; None if the document does not make it plain.
+    """Return the `http.page` of a tool, or None if its pagination is unclear.
 
     Args:
         tool: The tool, with its `http`.
@@ -70,7 +66,7 @@ def recognize(tool: Mapping[str, Json], shared: Mapping[str, Json], *, linked: b
     if items is None:
         return None
     page = _find_page(arguments, response, schema, items, linked=linked)
-    # A tool with pages takes `cursor` in place of the API's argument, so that no other argument can have this name.
+    # `cursor` replaces the API's argument, so no other argument may have this name.
     if page is None or ("cursor" in arguments.all_names and page.get("argument") != "cursor"):
         return None
     return page
@@ -127,7 +123,7 @@ def _find_page(
 
 @dataclass(frozen=True, slots=True)
 class _QueryArguments:
-    """The arguments of a tool that are parameters of the query by themselves."""
+    """The arguments of a tool that are whole query parameters."""
 
     properties: Mapping[str, Mapping[str, Json]]
     required: frozenset[str]
@@ -186,7 +182,7 @@ class _Response:
         return merged
 
     def find_items(self, schema: Mapping[str, Json], tool: str) -> str | None:
-        """Return the pointer of the items, if only one list can be them; otherwise None."""
+        """Return the pointer of the items, or None if it is ambiguous."""
         if self._is(schema, "array"):
             return ""
         lists = [name for name, property_ in self._properties(schema) if self._is(self.resolve(property_), "array")]
@@ -195,7 +191,7 @@ class _Response:
         return f"/{_escape(candidates[0])}" if len(candidates) == 1 else None
 
     def find_paths(self, schema: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-        """Yield the properties next to the items and in the objects around them: simplified names, and pointers."""
+        """Yield the simplified names and pointers of properties next to the items and in metadata objects."""
         for name, property_ in self._properties(schema):
             if _simplify(name) in _AROUND:
                 for inner, _ in self._properties(self.resolve(property_)):
@@ -203,7 +199,7 @@ class _Response:
         yield from ((_simplify(name), f"/{_escape(name)}") for name, _ in self._properties(schema))
 
     def is_text(self, schema: Mapping[str, Json], pointer: str) -> bool:
-        """Return whether the value there is a string or a number, and not a URL."""
+        """Return whether the value is a string or a number, but not a URL."""
         target = schema
         for step in pointer.split("/")[1:]:
             # In pointers of `http.select` and `http.page`, `*` means each item, and `~2` the character.

@@ -1,8 +1,4 @@
-"""The path of an operation, and the parameters that it names.
-
-A path template has a parameter for each variable, and each parameter in the path has a variable (OpenAPI 3.1.1, "Path
-Templating"). Where a document breaks this rule, its path is read as other programs read it, with a note.
-"""
+"""Reads the path of an operation, and repairs mismatches with its parameters (OpenAPI 3.1.1, "Path Templating")."""
 
 from __future__ import annotations
 
@@ -56,7 +52,7 @@ def read(operation: Operation, described: Iterable[Parameter]) -> Path:
         UnsupportedError: It is not a path.
     """
     url = operation.path.partition("#")[0]  # a fragment is never sent (RFC 9110, 7.1)
-    template, _, query = url.partition("?")  # some tell operations apart by a fragment, or by a query
+    template, _, query = url.partition("?")  # some documents distinguish operations by a fragment or a query
     if not template.startswith("/") or re.search(r"\s", query):
         raise UnsupportedError(f"`{url}` is not a path")
     by_place: dict[tuple[In, str], Parameter] = {

@@ -1,8 +1,6 @@
-"""The source of a document: a file, a URL or standard input.
+"""Reads a document from a file, a URL or standard input.
 
-A URL is fetched once, within limits on size and time; references to other URLs are never followed.
-Redirects are followed to `http` and `https` alone, and not from `https` back to `http`. URLs are shown without
-credentials: with neither a user nor a query.
+Redirects to other schemes than `https`, and `http` from `http`, are not followed. URLs are shown without credentials.
 """
 
 from __future__ import annotations
@@ -25,10 +23,10 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT: Final = "-"
 MAX_BYTES: Final = 64 << 20
-"""The largest size in bytes of a document that does not come from a file; the largest public ones have 10 MiB."""
+"""The maximum size of a download in bytes; the largest public documents have 10 MiB."""
 
 TIMEOUT: Final = 60.0
-"""Seconds for the whole of a download."""
+"""The time limit for a download in seconds."""
 
 _READING: Final = 15.0
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
@@ -80,7 +78,7 @@ def _fetch(url: str) -> bytes:
     """Return the body of a URL's response.
 
     Raises:
-        DocumentError: It does not answer, or with an error, too much, too late, or from elsewhere.
+        DocumentError: The download fails or exceeds a limit.
     """
     import httpx2
 
@@ -135,7 +133,7 @@ def _read_limited(response: httpx2.Response, end: float) -> bytes:
         data += chunk
         if len(data) > MAX_BYTES:
             raise DocumentError(_too_large())
-        # The client's timeout is for each read, so that a server could send a byte at a time without end.
+        # The client's timeout only applies to each read.
         if time.monotonic() > end:
             raise DocumentError(f"fetching it takes longer than {TIMEOUT:g} s")
     return bytes(data)

@@ -1,1 +1,1 @@
-"""Server objects of FastMCP and of MCP's SDK in Python files."""
+"""Imports server objects of FastMCP and the MCP SDK from Python files."""

@@ -1,7 +1,4 @@
-"""The fate of each member of `Context` that a function uses, when the function moves, and its replacement.
-
-It reads no code.
-"""
+"""Describes how each member of `Context` behaves after the migration of a function, and its replacement."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ALL: Final = "*"
-"""Stands for uses that cannot be read, as `program.py` says."""
+"""A placeholder for unknown uses, as in `program.py`."""
 
 OF_REQUEST: Final = frozenset({"get_state", "set_state", "delete_state"})
-"""The members that FastMCP 2 keeps for one request, so that they move; later they are the connection's."""
+"""Members that FastMCP 2 stores per request, and later versions per connection."""
 
 _LOGS: Final = frozenset({"debug", "info", "warning", "error", "log"})
 
@@ -35,10 +32,10 @@ _KEPT: Final = frozenset(
         "origin_request_id",
     }
 )
-"""The members that the old server provides as before; a request's id is its own, as before."""
+"""Members that still work in the old server."""
 
 _SAME_FOR_ALL: Final = "the same for all callers, since the old server has one client, the new server"
-_NOT_TOLD: Final = "does not reach callers"
+_NOT_SENT: Final = "does not reach callers"
 _NO_HTTP: Final = "there is no HTTP request"
 _OWN: Final = "the new server's, not its caller's"
 
@@ -50,10 +47,10 @@ _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys(("client_capabilities", "client_supports_extension"), (_OWN, "`ctx.can`")),
     **dict.fromkeys(("protocol_version", "transport"), (_OWN, "`ctx.revision`")),
-    **dict.fromkeys(("send_notification", "notify_resource_updated"), (_NOT_TOLD, "`ctx.resources.updated`")),
-    **dict.fromkeys(("notify_tools_changed", "send_tool_list_changed"), (_NOT_TOLD, "`ctx.tools.enable`")),
-    **dict.fromkeys(("notify_prompts_changed", "send_prompt_list_changed"), (_NOT_TOLD, "`ctx.prompts.enable`")),
-    **dict.fromkeys(("notify_resources_changed", "send_resource_list_changed"), (_NOT_TOLD, "`ctx.resources.enable`")),
+    **dict.fromkeys(("send_notification", "notify_resource_updated"), (_NOT_SENT, "`ctx.resources.updated`")),
+    **dict.fromkeys(("notify_tools_changed", "send_tool_list_changed"), (_NOT_SENT, "`ctx.tools.enable`")),
+    **dict.fromkeys(("notify_prompts_changed", "send_prompt_list_changed"), (_NOT_SENT, "`ctx.prompts.enable`")),
+    **dict.fromkeys(("notify_resources_changed", "send_resource_list_changed"), (_NOT_SENT, "`ctx.resources.enable`")),
     **dict.fromkeys(
         ("enable_components", "disable_components", "reset_visibility"), (_SAME_FOR_ALL, "`ctx.tools.enable`")
     ),
@@ -61,22 +58,20 @@ _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), ("does nothing", "`ctx.release_stream`")),
     **dict.fromkeys(("task_id", "is_background_task"), ("never set", "`ctx.task_id`")),
 }
-"""The members that change, and their replacements: by the names of both kinds of `Context`, and FastMCP's functions."""
+"""Members of both `Context` classes, and functions of FastMCP, that change: the effect, and the replacement."""
 
-_RAW: Final = "of the connection between both servers; only logs, progress and questions get through to the caller"
-_UNREAD: Final = (
-    "passes its Context on, which was not followed: only logs, progress and questions get through to the caller"
-)
+_RAW: Final = "belongs to the connection between both servers; only logs, progress and questions reach the caller"
+_UNREAD: Final = "passes its Context on, which was not analyzed: only logs, progress and questions reach the caller"
 _ASKS: Final = "as before, only asks callers up to MCP 2025-11-25, and fails for newer ones; use questions under `ask`"
 
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """The uses that one function makes of its `Context`.
+    """The uses of `Context` in a function.
 
     Attributes:
         logs: True if it may log.
-        asks: True if it may ask its caller something.
+        asks: True if it may ask its caller.
         notes: The changes, each with its replacement.
     """
 
@@ -85,8 +80,8 @@ class Uses:
     notes: tuple[str, ...]
 
 
-def judge(names: Iterable[str]) -> Uses:
-    """Return the consequences for a function that uses these names."""
+def analyze(names: Iterable[str]) -> Uses:
+    """Return the uses of a function, given the names of the used members."""
     used = sorted({*names})
     is_open = any(name == ALL or name not in _KEPT | _LOGS | _QUESTIONS | _CHANGED.keys() for name in used)
     notes: dict[str, list[str]] = {}
@@ -101,7 +96,7 @@ def judge(names: Iterable[str]) -> Uses:
 
 
 def _describe(name: str) -> str | None:
-    """Return the note on one name; None if no note is needed."""
+    """Return a note on a member, or None if it still works."""
     if name in _KEPT or name in _LOGS:
         return None
     if name == ALL:

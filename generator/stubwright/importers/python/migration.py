@@ -1,7 +1,4 @@
-"""Lists the contents of a server object in a Python file.
-
-The file is imported only in a separate process, by `program.py`.
-"""
+"""Lists the contents of a server object in a Python file, which only a separate process imports."""
 
 from __future__ import annotations
 
@@ -29,18 +26,18 @@ if TYPE_CHECKING:
 PROGRAM: Final = Path(__file__).with_name("program.py")
 
 _LINES: Final = 6
-"""The number of lines of a traceback that are shown, the last ones."""
+"""The number of quoted lines from the end of a traceback."""
 
 
 class NotMovedError(SourceError):
-    """The file has no server that can be asked; the message explains why, for people."""
+    """The file has no server that can be queried; the message explains why."""
 
     names_source = True
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A server object: its file, its name there (empty for the first of the usual names), and how Python is started."""
+    """A server object: its file, its name there (empty for the first common name), and the command of Python."""
 
     file: Path
     name: str
@@ -49,16 +46,16 @@ class Source:
 
     @property
     def label(self) -> str:
-        """The name of the server for people."""
+        """The name of the server for messages."""
         return to_one_line(f"{self.file}:{self.name}" if self.name else str(self.file))
 
 
 def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
-    """Run the file, and ask its server for all that it has.
+    """Run the file, and list its server.
 
     Raises:
-        NotMovedError: Importing the file fails, it has no such server, or that does not answer in time.
-        UnreachableError: Python cannot be started, or the server breaks the protocol or sends too much.
+        NotMovedError: The file cannot be imported, has no such server, or the server does not answer in time.
+        UnreachableError: Python cannot be started, or the server violates the protocol or a limit.
     """
     with tempfile.TemporaryDirectory(prefix="stubwright-") as folder:
         report = Path(folder) / "report.json"
@@ -93,7 +90,7 @@ def _read_report(report: Path) -> dict[str, Any] | None:
 
 
 def _describe(source: Source, facts: Mapping[str, Any]) -> str:
-    """Return the reason that there is no server, for people."""
+    """Return the reason why there is no server."""
     if "raised" in facts:
         lines = [to_one_line(line) for line in facts["raised"][-_LINES:]]
         quoted = "".join(f"\n  | {line}" for line in lines)
@@ -116,7 +113,7 @@ def _describe_key(source: Source, key: str | None) -> str:
     return f"\n  help: {describe_withheld([key], '--env NAME')}"
 
 
-_LEFT: Final = (
+_CHANGES: Final = (
     "the text next to a structured result is now its JSON",
     'arguments are no longer converted, such as `"2"` to 2: values that the schema forbids are rejected',
 )
@@ -124,24 +121,24 @@ _LEFT: Final = (
 
 def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) -> Old:
     is_shared = facts["prefix"] == sys.prefix  # what `stubwright dev` runs in
-    left = [*_LEFT]
+    changes = [*_CHANGES]
     is_fastmcp = facts["distribution"] == "fastmcp"
     major, minor, *_ = facts["version"].split(".")
-    same = contexts.OF_REQUEST if is_fastmcp and int(major) == 2 else frozenset[str]()
-    uses = {name: contexts.judge({*names} - same) for name, names in facts["contexts"].items()}
+    unchanged = contexts.OF_REQUEST if is_fastmcp and int(major) == 2 else frozenset[str]()
+    uses = {name: contexts.analyze({*names} - unchanged) for name, names in facts["contexts"].items()}
     tools: dict[str, list[str]] = {}
     for name, each in uses.items():
         for note in each.notes:
             tools.setdefault(note, []).append(name)
-    left += [f"{_quote(names)}: {to_one_line(note)}" for note, names in tools.items()]
+    changes += [f"{_quote(names)}: {to_one_line(note)}" for note, names in tools.items()]
     if facts["elsewhere"]:
-        left.append(
+        changes.append(
             f"{_quote(facts['elsewhere'])}: a resource or prompt, which logs to the server's own log, and cannot ask"
         )
     if facts["protected"]:
-        left.append("its authentication: declare `auth` in the manifest")
+        changes.append("its authentication: declare `auth` in the manifest")
     if listing.capabilities.get("completions") is not None:
-        left.append("its completions: declare `complete` in the manifest")
+        changes.append("its completions: declare `complete` in the manifest")
     needed = ""
     if is_shared and is_fastmcp:
         needed = f"fastmcp>={major}.{minor},<{int(major) + 1}"
@@ -158,7 +155,7 @@ def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) 
         frozenset(name for name, each in uses.items() if each.logs or each.asks),
         any(each.logs for each in uses.values()),
         any(each.asks for each in uses.values()),
-        tuple(left),
+        tuple(changes),
     )
 
 

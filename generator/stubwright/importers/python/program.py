@@ -1,7 +1,6 @@
-"""A program that imports a Python file, reports the server object in it, and serves that on stdio.
+"""A program that imports a Python file, reports its server object, and serves it on stdio.
 
-It runs in the interpreter of the file's project, which may be older and may lack stubwright, so it imports only the
-standard library and that file.
+It runs in the interpreter of the file's project, possibly without stubwright, so it only imports the standard library.
 """
 
 from __future__ import annotations
@@ -26,30 +25,30 @@ _KINDS = {
     ("mcp.server.fastmcp.server", "FastMCP"): "mcp",
     ("mcp.server.mcpserver.server", "MCPServer"): "mcp",
 }
-"""The classes of servers, each with the distribution that it is from."""
+"""The classes of servers, with their distributions."""
 
 _FROM_REQUEST = ("get_context", "get_http_request", "get_http_headers", "get_access_token")
-"""Functions of FastMCP that give parts of the request, without a parameter for it."""
+"""Functions of FastMCP that return parts of the current request."""
 
 _ALL = "*"
-"""Stands for uses of a `Context` that cannot be read: it is passed on, or there is no source."""
+"""A placeholder for unknown uses of a `Context`: it is passed on, or there is no source code."""
 
 _USUAL = ("mcp", "server", "app")
-"""The names that `fastmcp run` and `mcp run` look for."""
+"""Names that `fastmcp run` and `mcp run` search for."""
 
 
 def main(file: str, name: str, report: str) -> None:
-    """Serve the object, after its description was written to `report`."""
+    """Write a description of the server object to `report`, and serve it."""
     path = Path(file).resolve()
     root, dotted = locate(path)
-    sys.path[0] = str(root)  # in place of this program's folder, whose modules could hide others
+    sys.path[0] = str(root)  # instead of this program's folder, whose modules could shadow others
     if root != path.parent:
-        sys.path.append(str(path.parent))  # where modules are that a program in a package imports by their short names
+        sys.path.append(str(path.parent))  # for imports of sibling modules by their short names
     server = None
     with contextlib.redirect_stdout(sys.stderr):
         try:
             module = importlib.import_module(dotted)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is foreign code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code
             failure = {"raised": _format(error, path), "missing_key": _get_key(error)}
         else:
             server, failure = _find(module, path, name)
@@ -60,7 +59,7 @@ def main(file: str, name: str, report: str) -> None:
 
 
 def locate(path: Path) -> tuple[Path, str]:
-    """Return the folder that a file's module is imported from, above its packages, and the module's name."""
+    """Return the import root of a file, and the dotted name of its module."""
     folder, names = path.parent, [path.stem]
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder, names = folder.parent, [folder.name, *names]
@@ -70,7 +69,7 @@ def locate(path: Path) -> tuple[Path, str]:
 
 
 def _format(error: BaseException, path: Path) -> list[str]:
-    """Return the lines of a traceback from the file on: those before are of this program and of Python's imports."""
+    """Return a traceback without the frames of this program and of Python's import system."""
     trace = error.__traceback__
     while trace is not None and Path(trace.tb_frame.f_code.co_filename) != path:
         trace = trace.tb_next
@@ -79,13 +78,13 @@ def _format(error: BaseException, path: Path) -> list[str]:
 
 
 def _get_key(error: BaseException) -> str | None:
-    """Return the key that was missing, which may be a variable's name."""
+    """Return the missing key of a KeyError, which may be the name of a variable."""
     key = error.args[0] if isinstance(error, KeyError) and error.args else None
     return key if isinstance(key, str) else None
 
 
 def _find(module: Any, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
-    """Return the server object, and the report on it or on its absence."""
+    """Return the server object, if it exists, and the report."""
     there = Path(getattr(module, "__file__", None) or "/").resolve()
     if there != path:
         return None, {"shadowed": str(there)}
@@ -121,17 +120,17 @@ def _find_kind(value: object) -> str | None:
 
 
 def _is_protected(server: Any) -> bool:
-    """Return whether callers over HTTP need a token; FastMCP keeps how in the server, the SDK in its settings."""
+    """Return whether callers over HTTP need a token; FastMCP has `auth` on the server, the SDK in its settings."""
     return any(getattr(each, "auth", None) is not None for each in (server, getattr(server, "settings", None)))
 
 
 def _list_uses(holder: Any) -> list[str] | None:
-    """Return the members of `Context` that a tool's function uses, by name; None if it does not use its request."""
+    """Return the names of `Context` members that a function uses, or None if it does not use its request."""
     function = _get_function(holder)
     names = {each.name for each in _list_parameters(function) if _is_context(each)}
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):  # made by a program, a builtin, or an object that is called
+    except (OSError, TypeError, SyntaxError):  # generated code, a builtin, or a callable object
         return [_ALL] if names else None
     uses = set()
     for node in ast.walk(tree):
@@ -148,14 +147,16 @@ def _list_uses(holder: Any) -> list[str] | None:
 
 def _get_function(holder: Any) -> Any:
     function = inspect.unwrap(getattr(holder, "fn", None) or (lambda: None))
-    if getattr(function, "__globals__", {}).get("__name__", "").startswith("fastmcp."):  # which hides its parameters
+    if (
+        getattr(function, "__globals__", {}).get("__name__", "").startswith("fastmcp.")
+    ):  # a wrapper without the parameters
         inner = inspect.getclosurevars(function).nonlocals.get("fn", function)
         return inspect.unwrap(inner) if callable(inner) else function
     return function
 
 
 def _list_elsewhere(server: Any) -> Iterable[str]:
-    """Yield the names of resources, templates and prompts whose functions use something of their request."""
+    """Yield the names of resources, templates and prompts that use their request."""
     for holder in _list_others(server):
         if _list_uses(holder):
             yield str(getattr(holder, "name", None) or holder)
@@ -166,7 +167,7 @@ def _list_parameters(function: Any) -> Iterable[inspect.Parameter]:
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:
-    """Return whether a parameter gets the `Context`: by its type, or as FastMCP's dependency."""
+    """Return whether a parameter receives the `Context`, by its type or as a dependency of FastMCP."""
     return (
         re.search(r"Context\b", _name(parameter.annotation)) is not None
         or "CurrentContext" in type(parameter.default).__name__
@@ -182,7 +183,7 @@ def _name(annotation: object) -> str:
 
 
 def _list_tools(server: Any) -> Iterable[Any]:
-    """Return the tools with their functions, which each kind of server keeps elsewhere."""
+    """Return the tools with their functions, from any version of FastMCP or the SDK."""
     manager = getattr(server, "_tool_manager", None)
     if hasattr(server, "get_tools"):  # FastMCP 2
         tools = asyncio.run(server.get_tools())
