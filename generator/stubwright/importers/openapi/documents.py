@@ -73,19 +73,25 @@ class LocatedValue:
         """Return the value of a key; None if this is not a mapping, or lacks the key."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
+    @property
+    def entries(self) -> list[tuple[str, LocatedValue]]:
+        """The entries of a mapping; empty for other values."""
+        return [(name, self / name) for name in self.value] if isinstance(self.value, dict) else []
+
+    @property
+    def items(self) -> list[LocatedValue]:
+        """The items of a list; empty for other values."""
+        return [self / str(index) for index in range(len(self.value))] if isinstance(self.value, list) else []
+
     def list_entries(self, key: str) -> list[tuple[str, LocatedValue]]:
-        """Return the entries of the mapping below a key; none if there is none."""
+        """Return the entries of the mapping below a key, if any."""
         below = self.get(key)
-        if below is None or not isinstance(below.value, dict):
-            return []
-        return [(name, below / name) for name in below.value]
+        return [] if below is None else below.entries
 
     def list_items(self, key: str) -> list[LocatedValue]:
-        """Return the items of the list below a key; none if there is none."""
+        """Return the items of the list below a key, if any."""
         below = self.get(key)
-        if below is None or not isinstance(below.value, list):
-            return []
-        return [below / str(index) for index in range(len(below.value))]
+        return [] if below is None else below.items
 
 
 class Documents:
@@ -190,10 +196,7 @@ class Documents:
             UnsupportedError: As `follow`.
         """
         below = at.get(key)
-        target = None if below is None else self.follow(below, f"`{key}`")
-        if target is None or not isinstance(target.value, dict):
-            return []
-        return [(name, target / name) for name in target.value]
+        return [] if below is None else self.follow(below, f"`{key}`").entries
 
     def list_items(self, at: LocatedValue, key: str) -> list[LocatedValue]:
         """Return the items of the list below a key, which may be a reference; none if there is none.
@@ -202,10 +205,7 @@ class Documents:
             UnsupportedError: As `follow`.
         """
         below = at.get(key)
-        target = None if below is None else self.follow(below, f"`{key}`")
-        if target is None or not isinstance(target.value, list):
-            return []
-        return [target / str(index) for index in range(len(target.value))]
+        return [] if below is None else self.follow(below, f"`{key}`").items
 
     def report_followed(self) -> list[str]:
         """Return a note on the references that `follow` resolved, if any."""

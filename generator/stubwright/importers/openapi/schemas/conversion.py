@@ -24,6 +24,7 @@ from stubwright import naming
 from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError, walk
 from stubwright.importers.openapi.schemas.discriminators import Discriminators, Names
+from stubwright.jsonschema.cycles import find_reachable
 from stubwright.jsonschema.dialects import DRAFT_2020_12 as DIALECT
 from stubwright_runtime.values.equality import are_equal
 
@@ -119,14 +120,7 @@ class Schemas:
 
     def find_closure(self, names: Iterable[str]) -> list[str]:
         """Return the shared schemas that these refer to, themselves included."""
-        reached = dict.fromkeys(names)
-        waiting = list(reached)
-        for name in waiting:  # grows while it is read
-            for other in sorted(self._uses.get(name, ())):
-                if other not in reached:
-                    reached[other] = None
-                    waiting.append(other)
-        return waiting
+        return find_reachable(names, lambda name: sorted(self._uses.get(name, ())))
 
     def list_shared(self, names: Iterable[str]) -> dict[str, Json]:
         """Return the shared schemas that these refer to, sorted by name."""
