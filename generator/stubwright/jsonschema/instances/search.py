@@ -219,11 +219,9 @@ class Search:
         # Compare JSON texts, since `1`, `1.0` and `True` are equal in Python.
         if left.schema != right.schema or _write(left.schema) != _write(right.schema):  # the first test is faster
             return False
-        return (
-            left.judge is right.judge
-            or not [*_list_references(left.schema)]
-            or self._have_same_definitions(left, right)
-        )
+        if left.judge is right.judge or not [*_list_references(left.schema)]:
+            return True
+        return self._have_same_definitions(left, right)
 
     def _have_same_definitions(self, left: Subschema, right: Subschema) -> bool:
         """Return whether references to definitions have the same targets in both schemas."""
@@ -311,7 +309,7 @@ class Search:
 
     def _make_objects(self, plain: Group, depth: int, names: Sequence[str]) -> Iterator[dict[str, Json]]:
         least, most = _find_limits(plain, "minProperties", "maxProperties")
-        needed = _add_required(plain, [name for part in plain for name in _to_names(part.get("required"))])
+        needed = _close(plain, [name for part in plain for name in _to_names(part.get("required"))])
         if len(needed) > most or self._is_too_many(max(least, len(needed))):
             return
         known: dict[str, Choices] = {}
@@ -327,7 +325,7 @@ class Search:
         def fill(value: dict[str, Json]) -> dict[str, Json] | None:
             """Add all required properties; return None if that is impossible."""
             filled = dict(value)
-            for name in _add_required(plain, [*filled]):
+            for name in _close(plain, [*filled]):
                 if name not in filled:
                     if not choose(name):
                         return None
@@ -336,11 +334,8 @@ class Search:
             for name in (*optional, *numbered, *_make_more_names(plain, least)):
                 if len(filled) >= least:
                     break
-                if (
-                    name not in filled
-                    and all(other in filled for other in _add_required(plain, [name])[1:])
-                    and choose(name)
-                ):
+                others = _close(plain, [name])[1:]
+                if name not in filled and all(other in filled for other in others) and choose(name):
                     filled[name] = choose(name)[0]
             return filled if least <= len(filled) <= most else None
 
@@ -577,7 +572,7 @@ def _make_more_names(plain: Group, count: int) -> Iterator[str]:
             yield from (f"{name}{number}" for name in make_names(pattern, part, ())[:1] for number in range(count))
 
 
-def _add_required(plain: Group, names: Sequence[str]) -> list[str]:
+def _close(plain: Group, names: Sequence[str]) -> list[str]:
     """Add properties that others require."""
     closed = [*dict.fromkeys(names)]
     for name in closed:  # grows during the loop
