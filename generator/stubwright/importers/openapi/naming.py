@@ -1,7 +1,7 @@
-"""The selection of operations that become tools, and the names of the tools.
+"""Selects the operations that become tools, and names the tools.
 
-A name depends on its operation alone, unless two would be the same; a long one also depends on the names of the server
-and the prefix, since clients put the server's in front.
+A name only depends on its operation, unless two collide; the maximum length also depends on the server's name and the
+prefix, since clients prepend the server's name.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _LONGEST: Final = 64
 """The maximum length of a name that every API accepts."""
 
 _SHORTEST: Final = 32
-"""The minimum length to which a name is cut; a server that reaches it should get a shorter name."""
+"""The minimum length to which names are truncated."""
 
 _WORD_END: Final = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class SelectionError(SourceError):
-    """A choice of the user that cannot be followed; the message explains why."""
+    """An option of the user does not match the document; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The user's wishes: patterns of operations to take and to leave, new names, a prefix, and an order.
+    """The selected operations, and the names of their tools.
 
-    A pattern is one of shells (`*` is any text, also with `/`), for an `operationId`, a tag, a path, or a method with a
-    path (`GET /pets/*`, `* /pets`); a method alone is in capitals (`GET`). The keys of `rename` are `operationId`s, or
-    the names that tools would have. `by_tag` puts the tools of a tag together, with the tag in front of their names.
+    Patterns are shell patterns (`*` also matches `/`) for an `operationId`, a tag, a path, or a method with a path:
+    `GET /pets/*`. A method alone is in capitals (`GET`). The keys of `rename` are `operationId`s or default names.
+    `by_tag` groups tools by tag, with the tag as a prefix of their names.
     """
 
     include: Sequence[str] = ()
@@ -56,13 +56,13 @@ class Selection:
 def select(
     operations: Iterable[Operation], selection: Selection, server: str, tags: Sequence[str] = ()
 ) -> list[tuple[str, Operation, bool]]:
-    """Return the operations that are wanted, with the names of their tools, and whether another one has the usual name.
+    """Return the selected operations, with the names of their tools, and whether a collision changed the name.
 
     Args:
         operations: All operations.
-        selection: The user's wishes.
+        selection: The selection.
         server: The server's name.
-        tags: The tags that the document lists, which are ordered so.
+        tags: The tags of the document, in order.
 
     Raises:
         SelectionError: A pattern or a rename does not match any operation, or two tools would have the same name.
@@ -125,7 +125,7 @@ def _list_first_tags(operations: Iterable[Operation]) -> list[str]:
 
 
 def _name_by_tag(operation: Operation) -> str:
-    """Return the usual name, with the operation's first tag in front, unless it begins so."""
+    """Return the default name with the operation's first tag as a prefix."""
     name = _name_by_id(operation)
     tag = [word.lower() for word in naming.split_words(operation.tags[0])] if operation.tags else []
     if not tag or [word.lower() for word in naming.split_words(name)][: len(tag)] == tag:
@@ -149,7 +149,7 @@ def _name_by_path(operation: Operation) -> str:
 
 
 def _find_longest(server: str, prefix: str) -> int:
-    """Return the largest length of a name for clients that put the server's in front, if that leaves enough of it."""
+    """Return the maximum length of a name, given that clients prepend the server's name."""
     rules = [rule.value for rule in targets.TARGETS[targets.PORTABLE].rules if rule.kind == "long name"]
     fitting = [most - len(form.replace("{server}", server).replace("{tool}", "")) for form, most in rules]
     longest = min([_LONGEST, *fitting]) - len(prefix)

@@ -1,7 +1,6 @@
-"""The responses of an operation, as a tool's `outputSchema`.
+"""Converts the responses of an operation to a tool's `outputSchema`.
 
-If any response is not JSON with a schema, or cannot be read, the tool has no `outputSchema`, because no promise would
-hold. A response without a body is `null`.
+There is no `outputSchema` if any response is not JSON with a schema. A response without a body is `null`.
 """
 
 from __future__ import annotations
@@ -31,11 +30,14 @@ _NULL: dict[str, Json] = {"type": "null"}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An `outputSchema`, if there is one, the shared schemas that it refers to, and the `Accept` of clients.
+    """The result of a tool.
 
-    `accept` is the value of the `Accept` header, if it is not JSON. `no_schema_reason` explains why a response cannot
-    be read. `headers` are the headers that a response without a body declares, and none with a body, as
-    `responseHeaders` of the manifest.
+    Attributes:
+        schema: The `outputSchema`, or None.
+        uses: The referenced shared schemas.
+        accept: The `Accept` header, unless it is JSON.
+        no_schema_reason: The reason for a missing `outputSchema`, if a response is invalid.
+        headers: The `responseHeaders` of the manifest, for responses without a body.
     """
 
     schema: Json
@@ -86,12 +88,12 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
         alternatives.append(_NULL)
     converted = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
     if are_objects and not is_empty and isinstance(converted, dict) and converted.get("type") != "object":
-        converted = {"type": "object", **converted}  # what clients before 2026-07-28 need to see
+        converted = {"type": "object", **converted}  # required by clients before 2026-07-28
     return Result(converted, uses, accept, headers=headers)
 
 
 def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[LocatedValue], str | None]:
-    """Return the responses that can be read, and why one cannot."""
+    """Return the valid responses, and the reason why one is invalid."""
     responses: list[LocatedValue] = []
     reason: str | None = None
     try:
@@ -128,7 +130,7 @@ def _list_headers(response: LocatedValue, schemas: Schemas) -> dict[str, Json]:
 
 
 _UNTOLD: Final = frozenset({"content-type", "set-cookie", "set-cookie2"})
-"""Headers that a document may not declare, or that hold credentials."""
+"""Headers that documents must not declare, or that contain credentials."""
 
 
 def _rank(content: Mapping[str, LocatedValue], preferred: Sequence[str], schemas: Schemas) -> list[str]:
@@ -137,7 +139,7 @@ def _rank(content: Mapping[str, LocatedValue], preferred: Sequence[str], schemas
 
 
 def _is_json(media: str, entry: LocatedValue, schemas: Schemas) -> bool:
-    """Return whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
+    """Return whether a response with a media type is JSON, which calls prefer for ranges of types."""
     schema = entry.get("schema")
     if media_types.is_any(media) and (schema is None or schemas.is_string(schema)):
         return False
@@ -151,7 +153,7 @@ def _make_concrete(media: str, entry: LocatedValue, schemas: Schemas) -> str | N
 def _make_accept(
     contents: Sequence[Mapping[str, LocatedValue]], preferred: Sequence[str], schemas: Schemas
 ) -> str | None:
-    """Return the `Accept` of calls: the types that are read, or all of them if none is JSON; None for plain JSON."""
+    """Return the `Accept` header: the supported types, or all if none is JSON; None for plain JSON."""
     best_types = [(_rank(content, preferred, schemas)[0], content) for content in contents]
     requested = [media for media, _ in best_types]
     if not {*map(media_types.strip_parameters, preferred)} & {*map(media_types.strip_parameters, requested)}:

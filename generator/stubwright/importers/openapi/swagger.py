@@ -1,7 +1,6 @@
-"""Swagger 2.0 as OpenAPI 3.0: the places of hosts, bodies, forms, media types, styles and credentials.
+"""Converts Swagger 2.0 to OpenAPI 3.0.
 
-Parts that both versions share stay in place, including `definitions`, so that references and messages match the
-document (OpenAPI Specification 2.0; 3.0.0, "Migrating from 2.0" of the 3.0 announcement).
+`definitions` and other common parts stay in place, so that references and messages match the document.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _VALUES: Final = frozenset({"default", "enum", "example", "examples", "x-example"})
-"""Keys below which values stand and no schemas."""
+"""Keys with values instead of schemas."""
 
 _SCHEMA: Final = (
     *("type", "format", "items", "default", "enum", "pattern", "multipleOf", "uniqueItems", "x-nullable"),
@@ -277,9 +276,7 @@ def _get_media_types(holder: Mapping[str, Json], key: str) -> list[str]:
 
 
 def _convert_keywords(value: Any, *, names: bool = False) -> Any:
-    """Return a value in which schemas say `nullable`, `discriminator` and files as 3.0 does; `names` are keys of
-    anything.
-    """
+    """Convert `nullable`, `discriminator` and files in schemas; `names` is true if the keys are names."""
     if isinstance(value, list):
         return [_convert_keywords(item) for item in value]
     if not isinstance(value, dict):
@@ -299,4 +296,4 @@ def _convert_keywords(value: Any, *, names: bool = False) -> Any:
 
 
 _NAMED: Final = frozenset({"properties", "definitions", "parameters", "responses", "paths", "headers", "encoding"})
-"""Keys below which names of the document's own stand."""
+"""Keys of mappings whose keys are names."""

@@ -1,12 +1,8 @@
-"""Schema Objects of OpenAPI as JSON Schema 2020-12, with shared ones under `schemas`.
+"""Converts Schema Objects of OpenAPI to JSON Schema 2020-12, with shared ones under `schemas`.
 
-Keywords of OpenAPI 3.0 that JSON Schema does not have, or has with another meaning, become what means the same (3.0.4,
-section 4.7.24; "Migrating from OpenAPI 3.0 to 3.1"). Keywords that do not validate are omitted, except
-`discriminator`.
-
-A property that is `readOnly` is not for requests, and a `writeOnly` property need not be in responses, even where it is
-required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes two
-of is called `XRequest` in requests.
+Keywords of OpenAPI 3.0 are replaced by equivalent ones (3.0.4, section 4.7.24; "Migrating from OpenAPI 3.0 to 3.1").
+Unknown keywords are omitted. Requests omit `readOnly` properties, and responses do not require `writeOnly` properties
+(3.0.4, section 4.7.24.2), so a shared schema may have a second version for requests, called `XRequest`.
 """
 
 from __future__ import annotations
@@ -51,9 +47,7 @@ _FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOn
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A shared schema: its place, the side that it is for, if that makes a difference, and the values that its
-    discriminating properties leave to other alternatives of a union.
-    """
+    """A shared schema: its place, its side if the sides differ, and the discriminator values of other alternatives."""
 
     file: str
     pointer: tuple[str, ...]
@@ -72,12 +66,12 @@ class FlatObject:
 
 @dataclass(slots=True)
 class Schemas:
-    """The converter, and the shared schemas that it made.
+    """Converts schemas, and stores the converted shared schemas.
 
     Attributes:
         documents: The documents that references are resolved against.
-        taken: Stems of classes that no shared schema may have; grows with each that is made.
-        notes: The parts that were omitted of the schemas.
+        taken: Stems of classes that are already used.
+        notes: Notes on omitted parts.
     """
 
     documents: Documents
@@ -99,12 +93,11 @@ class Schemas:
         """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
 
         Raises:
-            UnsupportedError: It, or a schema that it refers to, has a feature that is not supported.
+            UnsupportedError: It, or a schema that it references, has an unsupported feature.
         """
         conversion = _Conversion(self, side)
         schema = conversion.convert(at)
-        # Shared schemas refer to each other in circles, so that each is converted from this list and not where it is
-        # met.
+        # Shared schemas may be cyclic, so they are converted from a queue.
         while self._waiting:
             name, target, its_side, excluded = self._waiting.pop()
             inner = _Conversion(self, its_side)
@@ -119,17 +112,15 @@ class Schemas:
         return schema, frozenset(conversion.uses)
 
     def find_closure(self, names: Iterable[str]) -> list[str]:
-        """Return the shared schemas that these refer to, themselves included."""
+        """Return these shared schemas and all that they reference."""
         return find_reachable(names, lambda name: sorted(self._uses.get(name, ())))
 
     def list_shared(self, names: Iterable[str]) -> dict[str, Json]:
-        """Return the shared schemas that these refer to, sorted by name."""
+        """Return these shared schemas and all that they reference, sorted by name."""
         return {name: self._converted[name] for name in sorted(self.find_closure(names))}
 
     def flatten(self, at: LocatedValue) -> FlatObject | None:
-        """Return an object as its properties, through references and `allOf`; None if it has more, or is not an
-        object.
-        """
+        """Flatten the references and `allOf` of an object to its properties; return None if that is impossible."""
         try:
             return self._flatten(at, ())
         except UnsupportedError:
@@ -168,7 +159,7 @@ class Schemas:
         )
 
     def without_null(self, at: LocatedValue, depth: int = 8) -> LocatedValue:
-        """Return a schema without the alternative null, behind references, where only one other is left."""
+        """Remove null from a schema if one alternative or type remains."""
         target = self.documents.resolve(at)
         value = target.value
         if not isinstance(value, dict):
@@ -215,10 +206,8 @@ class Schemas:
         return name
 
     def has_flag(self, at: LocatedValue, flag: str) -> bool:
-        """Return whether a property's schema says `readOnly` or `writeOnly`, itself or in the target of its
-        reference.
-        """
-        # Malformed references may go round in a circle.
+        """Return whether the schema of a property, or its target, has `readOnly` or `writeOnly`."""
+        # Invalid references may be cyclic.
         for _ in range(8):
             if not isinstance(at.value, dict):
                 return False
@@ -336,10 +325,10 @@ class Schemas:
             try:
                 yield self.documents.find_target(reference, at.file, at.pointer)
             except UnsupportedError:
-                continue  # reported when it is converted
+                continue  # reported by the conversion
 
     def _make_name(self, key: Key, suffix: str) -> str:
-        """Return a name for a shared schema: its own, unless a class of the package needs that."""
+        """Return an unused name for a shared schema, its own if possible."""
         steps = [step for step in key.pointer if step not in _PLACES]
         own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
         plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in own)
@@ -401,7 +390,7 @@ class _ObjectPart:
 
 @dataclass(slots=True)
 class _Conversion:
-    """One conversion: `uses` collects the names of the shared schemas that it refers to."""
+    """A single conversion; `uses` collects the names of referenced shared schemas."""
 
     schemas: Schemas
     side: Side
@@ -508,7 +497,7 @@ class _Conversion:
         return {key: entry}
 
     def _find_excluded(self, union: LocatedValue, item: LocatedValue) -> Names:
-        """Return the values that an alternative of a union leaves to the others."""
+        """Return the discriminator values of a union's other alternatives."""
         if not isinstance(item.get_field("$ref"), str):
             return ()
         return self.schemas.discriminators.find_excluded(union, self.schemas.documents.resolve(item))
@@ -598,7 +587,7 @@ class _Conversion:
             try:
                 example = self.schemas.documents.follow(example, "`example`")
             except UnsupportedError:
-                return  # there is no example to show
+                return  # the example is missing
             if isinstance(example.value, dict) and "value" in example.value:  # of `components/examples`
                 example = example / "value"
         if example.value is not None:
@@ -607,7 +596,7 @@ class _Conversion:
 
 @cache
 def _find_problem(pattern: str) -> str | None:
-    """Return the reason that validators refuse a pattern as a regular expression; None if they accept it."""
+    """Return the reason why validators reject a pattern, or None."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
@@ -618,7 +607,7 @@ def _find_problem(pattern: str) -> str | None:
 
 
 def _convert_bytes(schema: dict[str, Any], *, is_old: bool) -> None:
-    """`format: byte` of 3.0 is base64."""
+    """Convert `format: byte` of 3.0 to base64."""
     if is_old and schema.get("format") == "byte":
         del schema["format"]
         schema["contentEncoding"] = "base64"
@@ -645,7 +634,7 @@ def _is_base64(value: Json) -> bool:
 
 
 def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema, which accepts null, too (3.0.4, section 4.7.24, `nullable`)."""
+    """Return a schema that also accepts null (3.0.4, section 4.7.24, `nullable`)."""
     kind = schema.get("type")
     if isinstance(kind, str) and not schema.keys() & {"allOf", "anyOf", "oneOf", "not", "$ref", "const"}:
         schema["type"] = [kind, "null"] if kind != "null" else kind

@@ -1,8 +1,4 @@
-"""Discriminators of OpenAPI, as the values that a property has in each alternative.
-
-JSON Schema has no such keyword, so each alternative gets a `const`, or an `enum` if it has several names (3.0.4,
-section 4.7.25; 3.1.1, section 4.8.25; 3.2.0, "Discriminator Object").
-"""
+"""Converts discriminators of OpenAPI to a `const` or `enum` in each alternative ("Discriminator Object")."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ _ALTERNATIVES = ("oneOf", "anyOf")
 _WORDS = frozenset(
     {"$ref", "allOf", "deprecated", "description", "example", "examples", "summary", "title", "type", "xml"}
 )
-"""Keys of a schema that only adds a description to its reference."""
+"""Keys of a schema that only describes its reference."""
 
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
 _BOOLEANS = {"true": True, "false": False}
@@ -55,7 +51,7 @@ class Discriminators:
     """The discriminators of one document."""
 
     def __init__(self, documents: Documents) -> None:
-        """Take the document; each of its files is searched when one of its schemas is first asked for."""
+        """Store the document, whose files are indexed on first use."""
         self._documents = documents
         self._files: set[str] = set()
         self._index = _Index()
@@ -131,7 +127,7 @@ class Discriminators:
         return [item for item, _ in sorted(keys, key=lambda pair: self._key(default) in pair[1])]
 
     def _find_wrapped(self, alternative: LocatedValue) -> LocatedValue | None:
-        """Return the schema with a discriminator that an alternative wraps in `allOf`, to describe it."""
+        """Return the schema with a discriminator that an alternative only describes with `allOf`, if any."""
         plain = _unwrap(alternative)
         target = None if plain is alternative else self._resolve(plain)
         return target if target is not None and self.find_pins(target) else None
@@ -348,7 +344,7 @@ class Discriminators:
         )
 
     def _list_applied(self, at: LocatedValue, depth: int = 8) -> Iterator[LocatedValue]:
-        """Yield a schema, and those behind its reference and in its `allOf`."""
+        """Yield a schema, the target of its reference, and the parts of its `allOf`."""
         if depth:
             yield at
             if isinstance(at.get_field("$ref"), str) and (target := self._resolve(at)) is not None:
@@ -395,14 +391,14 @@ class Discriminators:
         return next((target for target in listed if default and self._key(target) == self._key(default)), None)
 
     def _find_named_default(self, at: LocatedValue) -> LocatedValue | None:
-        """Return the schema that a `defaultMapping` means; OpenAPI before 3.2 has no such field."""
+        """Return the schema of `defaultMapping`, which exists since OpenAPI 3.2."""
         discriminator = at.get_field("discriminator")
         name = discriminator.get("defaultMapping") if isinstance(discriminator, dict) else None
         is_known = isinstance(name, str) and self._documents.minor >= _DEFAULT_SINCE
         return self._find_named(name, at.file) if is_known and isinstance(name, str) else None
 
     def _find_named(self, name: str, file: str) -> LocatedValue | None:
-        """Return the schema that a name or a reference of a `mapping` means."""
+        """Resolve a name or reference in a `mapping`."""
         is_name = "#" not in name and "/" not in name  # `com.acme.Cat` may be a component or a file
         references = [f"#/components/schemas/{name}", f"#/definitions/{name}"] if is_name else []
         for reference in [*references, name]:
@@ -421,7 +417,7 @@ class Discriminators:
         try:
             target = self._documents.resolve(at)
         except UnsupportedError:
-            return None  # reported when it is converted
+            return None  # reported by the conversion
         return target if isinstance(target.value, dict) else None
 
     @staticmethod

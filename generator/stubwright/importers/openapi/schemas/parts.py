@@ -1,8 +1,4 @@
-"""Files in requests: which schemas mean bytes, and how the parts of a form are written.
-
-A file is base64 in the arguments and bytes in the request (3.0.4, section 4.7.14.2, "Considerations for File Uploads";
-3.1.1, section 4.8.14.3). Its schema may stand behind references, in `allOf`, or as one of several alternatives.
-"""
+"""Converts the parts of forms, with files as base64 arguments (3.0.4, section 4.7.14.2; 3.1.1, section 4.8.14.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
     _Change: TypeAlias = Callable[[Mapping[str, Json], frozenset[str]], Mapping[str, Json]]
-    """Makes another schema of one inside the shared schemas with these names."""
+    """Converts a schema inside the shared schemas with these names."""
 
 _ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf")
 _COMBINED: Final = frozenset({"$ref", *_ALTERNATIVES})
@@ -32,13 +28,13 @@ _PLAIN: Final = frozenset({"string", "integer", "number", "boolean", "null"})
 _BYTES: Final = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
 _BYTE_RANGES: Final = ("image/", "audio/", "video/", "font/")
 _NARROWING: Final = frozenset({"format", "contentEncoding", "enum", "const", "pattern"})
-"""Keywords of strings that are text, or text for bytes."""
+"""Keywords that show that a string is not a file."""
 
 _OF_BYTES: Final = frozenset({"format", "minLength", "maxLength", "pattern"})
-"""Keywords of a file that are not about its base64."""
+"""Keywords of a file that do not apply to its base64."""
 
 _ITEM: Final = "[]"
-"""Stands for a list among the names of the schemas around an item; a list in a list is JSON, without files."""
+"""A marker for lists among the names of enclosing schemas; nested lists are JSON, without files."""
 
 _COMMA: Final = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
 """A comma that is not in a quoted parameter."""
@@ -52,12 +48,12 @@ def is_bytes(media: str) -> bool:
 
 
 def is_binary(at: LocatedValue | None, schemas: Schemas) -> bool:
-    """Return whether a schema is of bytes by its own keywords, behind references and in alternatives."""
+    """Return whether a schema describes bytes, itself, behind references or in alternatives."""
     return at is not None and any(_is_unencoded(part.value) for part in schemas.list_applied(at))
 
 
 def is_base64(at: LocatedValue | None, schemas: Schemas) -> bool:
-    """Return whether the API itself wants base64, and no bytes."""
+    """Return whether the API itself expects base64."""
     return at is not None and any(
         part.get_field("format") == "byte" or part.get_field("contentEncoding") == "base64"
         for part in schemas.list_applied(at)
@@ -86,7 +82,7 @@ class Parts:
     """The parts of one form, or the fields of a URL-encoded one."""
 
     def __init__(self, entry: LocatedValue, schemas: Schemas, *, is_multipart: bool) -> None:
-        """Take the media type object of the form, and the converter of its schemas."""
+        """Store the media type object of the form, and the converter of its schemas."""
         self._entry = entry
         self._schemas = schemas
         self._is_multipart = is_multipart
@@ -116,7 +112,7 @@ class Parts:
         return False
 
     def find_problem(self) -> str | None:
-        """Return the reason that a part cannot be sent, as the end of a sentence on the form; None if all can."""
+        """Return the reason why a part cannot be sent, as a relative clause, or None."""
         schema = self._entry.get("schema")
         applied = [] if schema is None else [*self._schemas.list_applied(schema)]
         if any("type" in part.value for part in applied) and not any(map(_may_be_object, applied)):
@@ -215,7 +211,7 @@ class Parts:
                 keywords = {key: value for key, value in schema.items() if key not in _OF_BYTES}
                 named = {"contentMediaType": media} if media else {}
                 return drop_text({"type": "string", **keywords, "contentEncoding": "base64", **named})
-            if schema.get("contentEncoding") == "base64":  # the API wants base64 itself
+            if schema.get("contentEncoding") == "base64":  # the API itself expects base64
                 return {**schema, "format": "byte"}
             return schema if _ITEM in above else _rewrite_items(schema, shared, change)
 
