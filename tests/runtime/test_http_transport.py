@@ -258,15 +258,29 @@ async def test_a_large_request_gets_the_answer_that_comes_before_its_end() -> No
         assert (await client.post(url, content=b"x" * 50_000_000)).status_code == 413
 
 
-async def test_times_are_limited() -> None:
+@pytest.mark.parametrize(
+    ("kind", "said", "size"),
+    [
+        ("write", b"", 50_000_000),
+        ("read", b"", 1),
+        ("read", _HEAD, 1),
+        ("read", _HEAD + b"Content-Length: 2\r\n\r\no", 1),
+    ],
+)
+async def test_times_are_limited(kind: str, said: bytes, size: int) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await asyncio.Event().wait()
+        if kind == "write":
+            await asyncio.Event().wait()
+        await read_request(reader)
+        writer.write(said)
+        await reader.read()
+        writer.close()
 
-    timeout = httpx2.Timeout(None, write=0.01)
+    timeout = httpx2.Timeout(None, **{kind: 0.05})
     transport = DirectTransport(make_tls_context())
     async with serving(answer) as url, httpx2.AsyncClient(transport=transport, timeout=timeout) as client:
-        with pytest.raises(httpx2.WriteTimeout):
-            await client.post(url, content=b"x" * 50_000_000)
+        with pytest.raises({"write": httpx2.WriteTimeout, "read": httpx2.ReadTimeout}[kind]):
+            await client.post(url, content=b"x" * size)
 
 
 async def test_as_many_connections_are_open_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:

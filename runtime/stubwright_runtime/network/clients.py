@@ -22,7 +22,7 @@ def make_http_client(
     """Return a client that follows no redirects.
 
     Args:
-        timeout: The timeout of each request.
+        timeout: The timeouts of httpx2, each for one step, such as to connect or to read the next bytes.
         context: The TLS context; by default the shared context.
         options: Further arguments of `httpx2.AsyncClient`.
 

@@ -74,7 +74,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         try:
             connection = self._find_idle(request.url) or await self._connect(request.url, timeout.get("connect"))
             self._used.add(connection)
-            await connection.send(request, timeout.get("write"))
+            await connection.send(request, timeout.get("write"), timeout.get("read"))
         except BaseException:
             self.release(connection)
             raise
@@ -189,6 +189,7 @@ class _Connection(asyncio.Protocol):
         self.failure: httpx2.TransportError | None = None
         self._transport: Any = None
         self._is_paused = False
+        self._read_seconds: float | None = None
         self._is_writable = True
         self._waiter: asyncio.Future[None] | None = None
         self._parser = httptools.HttpResponseParser(self)
@@ -237,17 +238,19 @@ class _Connection(asyncio.Protocol):
         poll.register(socket.fileno(), select.POLLIN)
         return bool(poll.poll(0))
 
-    async def send(self, request: httpx2.Request, seconds: float | None) -> None:
+    async def send(self, request: httpx2.Request, seconds: float | None, read_seconds: float | None) -> None:
         """Send a request and wait for the head of its response.
 
         Args:
             request: The request.
             seconds: The time limit to send each piece of its body; `None` for none.
+            read_seconds: The time limit to receive each piece of the response; `None` for none.
 
         Raises:
             httpx2.TransportError: There is no response.
         """
         self._start()
+        self._read_seconds = read_seconds
         self._has_body = request.method != "HEAD"  # whatever the headers of its response say
         head = _write_head(request)
         if isinstance(request.stream, httpx2.ByteStream):
@@ -265,7 +268,7 @@ class _Connection(asyncio.Protocol):
         while not self._has_head:
             if self.failure is not None:
                 raise self.failure
-            await self.wait()
+            await self.receive()
 
     async def _write(self, data: bytes, seconds: float | None) -> None:
         """Write bytes, and wait until more can be written or a response arrives."""
@@ -274,11 +277,22 @@ class _Connection(asyncio.Protocol):
             try:
                 async with asyncio.timeout(seconds):
                     while not (self._is_writable or self._has_head or self.failure):
-                        await self.wait()
+                        await self._wait()
             except TimeoutError as error:
                 raise httpx2.WriteTimeout("the request was not read in time") from error
 
-    async def wait(self) -> None:
+    async def receive(self) -> None:
+        """Wait until more of the response arrives. Raises httpx2.ReadTimeout."""
+        if self._read_seconds is None:
+            await self._wait()
+            return
+        try:
+            async with asyncio.timeout(self._read_seconds):
+                await self._wait()
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout("nothing arrived in time") from error
+
+    async def _wait(self) -> None:
         """Wait until something arrives, or can be sent again."""
         self._waiter = asyncio.get_running_loop().create_future()
         try:
@@ -423,7 +437,7 @@ class _Body(httpx2.AsyncByteStream):
             elif connection.failure is not None:
                 raise connection.failure
             else:
-                await connection.wait()
+                await connection.receive()
 
     async def aclose(self) -> None:
         """End the use of the connection."""
