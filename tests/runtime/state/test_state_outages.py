@@ -96,11 +96,18 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @pytest.fixture
 async def fake(redis_url: str, package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeRedis]:
-    """A Redis that can fail, for which nobody waits long."""
+    """A Redis that can fail, and is not waited for long while it does."""
     own = importlib.import_module("stubwright_runtime.state.outages")
-    monkeypatch.setattr(own, "PATIENCE", 0.3)
-    monkeypatch.setattr(own, "_BRISK", 0.2)
     async with fake_redis.faked(redis_url) as found:
+        become = found.become
+
+        def become_impatiently(state: str) -> None:
+            for name, seconds in (("PATIENCE", 0.3), ("_BRISK", 0.2)) if state != WELL else patience:
+                monkeypatch.setattr(own, name, seconds)
+            become(state)
+
+        patience = [(name, getattr(own, name)) for name in ("PATIENCE", "_BRISK")]
+        monkeypatch.setattr(found, "become", become_impatiently)
         yield found
 
 
