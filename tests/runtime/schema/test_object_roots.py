@@ -201,4 +201,4 @@ def test_only_what_older_revisions_lose_is_a_warning(tmp_path: Path) -> None:
     assert said.code == "SW340"
     assert said.message.startswith("an `outputSchema` that allows values other than objects is new in revision 2026")
     assert said.help is not None
-    assert "only get the result's JSON as text" in said.help
+    assert "only receive the result as JSON text" in said.help
