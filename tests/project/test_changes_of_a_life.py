@@ -228,7 +228,7 @@ CHANGES: Final = {
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
             UNIMPLEMENTED,
             "compatible: SW511 wire tool `find_parcel`: a new tool",
-            "compatible: SW519 wire tool `track_parcel`: it is deprecated now",
+            "compatible: SW519 wire tool `track_parcel`: it is now deprecated",
             "callers are told to use `find_parcel`",
             "compatible: SW590 python client `find_parcel`: a new method",
         ),
@@ -375,15 +375,15 @@ CHANGES: Final = {
         (("[normal, express]", "[normal]"),),
         check=(),
         diff=(
-            'breaking: SW537 wire tool `quote_price`, argument `speed`: of the allowed values, `"express"` gone',
+            'breaking: SW537 wire tool `quote_price`, argument `speed`: no longer allowed: `"express"`',
             'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is now refused',
             (
-                'may break: SW585 python client `quote_price`: `speed` was `Literal["normal", "express"]`, and is '
-                '`Literal["normal"]`'
+                "may break: SW585 python client `quote_price`: `speed` changed from "
+                '`Literal["normal", "express"]` to `Literal["normal"]`'
             ),
             (
-                'compatible: SW588 python class `QuotePriceInput`: `speed` was `Literal["normal", "express"]`, and is '
-                '`Literal["normal"]`'
+                "compatible: SW588 python class `QuotePriceInput`: `speed` changed from "
+                '`Literal["normal", "express"]` to `Literal["normal"]`'
             ),
         ),
         breaks=True,
@@ -406,14 +406,14 @@ CHANGES: Final = {
         check=(),
         diff=(
             (
-                'may break: SW588 python class `QuotePriceInput`: `speed` was `Literal["normal", "express"]`, and is '
-                '`Literal["normal", "express", "overnight"]`'
+                "may break: SW588 python class `QuotePriceInput`: `speed` changed from "
+                '`Literal["normal", "express"]` to `Literal["normal", "express", "overnight"]`'
             ),
             'handlers that read it must expect `Literal["overnight"]`',
-            'compatible: SW537 wire tool `quote_price`, argument `speed`: of the allowed values, `"overnight"` new',
+            'compatible: SW537 wire tool `quote_price`, argument `speed`: now allowed: `"overnight"`',
             (
-                'compatible: SW585 python client `quote_price`: `speed` was `Literal["normal", "express"]`, and is '
-                '`Literal["normal", "express", "overnight"]`'
+                "compatible: SW585 python client `quote_price`: `speed` changed from "
+                '`Literal["normal", "express"]` to `Literal["normal", "express", "overnight"]`'
             ),
         ),
         breaks=False,
@@ -424,11 +424,11 @@ CHANGES: Final = {
         check=(),
         diff=(
             (
-                "may break: SW588 python class `TrackParcelOutput`: `state` was "
-                '`Literal["packed", "travelling", "delivered"]`, and is `Literal["packed", "delivered"]`'
+                "may break: SW588 python class `TrackParcelOutput`: `state` changed from "
+                '`Literal["packed", "travelling", "delivered"]` to `Literal["packed", "delivered"]`'
             ),
             'handlers that give it `Literal["travelling"]` must change',
-            'compatible: SW537 wire tool `track_parcel`, result `state`: of the allowed values, `"travelling"` gone',
+            'compatible: SW537 wire tool `track_parcel`, result `state`: no longer allowed: `"travelling"`',
             (
                 "results with other values are refused from now on, so handlers must not return them; "
                 "callers need no change"
@@ -449,11 +449,11 @@ CHANGES: Final = {
         (("[packed, travelling, delivered]", "[packed, travelling, delivered, lost]"),),
         check=(),
         diff=(
-            'breaking: SW537 wire tool `track_parcel`, result `state`: of the allowed values, `"lost"` new',
+            'breaking: SW537 wire tool `track_parcel`, result `state`: now allowed: `"lost"`',
             'for example {"state": "lost"} was impossible and is now possible',
             (
-                "may break: SW588 python class `TrackParcelOutput`: `state` was "
-                '`Literal["packed", "travelling", "delivered"]`, and is '
+                "may break: SW588 python class `TrackParcelOutput`: `state` changed from "
+                '`Literal["packed", "travelling", "delivered"]` to '
                 '`Literal["packed", "travelling", "delivered", "lost"]`'
             ),
             'typed callers that read it must expect `Literal["lost"]`',
@@ -472,7 +472,7 @@ CHANGES: Final = {
     "deprecate": Change(
         ((TRACK, f"{TRACK}    stubwright: {{deprecated: {{since: 1.5.0, reason: Parcels are fast.}}}}\n"),),
         check=(),
-        diff=("compatible: SW519 wire tool `track_parcel`: it is deprecated now",),
+        diff=("compatible: SW519 wire tool `track_parcel`: it is now deprecated",),
         breaks=False,
         version="a minor version, 1.4.0 → 1.5.0",
     ),

@@ -248,23 +248,25 @@ def _describe_values(before: Any, after: Any) -> str:
         if isinstance(after, list):
             return f"only these values are now allowed: {_list_values(after)}"
         return f"the values are no longer limited to {_list_values(before)}"
-    gone, new = _subtract(before, after), _subtract(after, before)
-    parts = [f"{_list_values(values)} {word}" for values, word in ((gone, "removed"), (new, "added")) if values]
-    return f"of the allowed values, {' and '.join(parts)}" if parts else "the allowed values are in another order"
+    removed, added = _subtract(before, after), _subtract(after, before)
+    parts = [
+        f"{words}: {_list_values(values)}"
+        for words, values in (("no longer allowed", removed), ("now allowed", added))
+        if values
+    ]
+    return "; ".join(parts) or "the allowed values are in another order"
 
 
 def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
     if not isinstance(before, list) or not isinstance(after, list):
         return f"`{keyword}` {_describe_state(before, after)}"
-    gone, new = len(_subtract(before, after)), len(_subtract(after, before))
+    removed, added = len(_subtract(before, after)), len(_subtract(after, before))
     parts = [
-        f"{count} schema{'s' if count != 1 else ''} {word}"
-        for count, word in ((gone, "removed"), (new, "added"))
+        f"{verb} {count} schema{'s' if count != 1 else ''}"
+        for verb, count in (("lost", removed), ("gained", added))
         if count
     ]
-    return (
-        f"under `{keyword}`, {' and '.join(parts)}" if parts else f"the schemas under `{keyword}` are in another order"
-    )
+    return f"`{keyword}` {' and '.join(parts) or 'lists its schemas in another order'}"
 
 
 def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:

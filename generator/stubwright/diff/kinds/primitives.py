@@ -86,10 +86,12 @@ def _compare_arguments(old: ir.Primitive, new: ir.Primitive, subject: Subject) -
     for name, argument in after.items():
         was = before.get(name)
         if argument.required and (was is None or not was.required):
-            message = f"the argument `{name}` is {'new and ' if was is None else ''}required now"
+            message = (
+                f"the required argument `{name}` was added" if was is None else f"the argument `{name}` is now required"
+            )
             yield subject.change("SW552", "breaking", message)
         elif was is None:
-            yield subject.change("SW554", "compatible", f"the optional argument `{name}` is new")
+            yield subject.change("SW554", "compatible", f"the optional argument `{name}` was added")
         elif was.required and not argument.required:
             yield subject.change("SW554", "compatible", f"the argument `{name}` is no longer required")
     sent = [{entry["name"]: entry for entry in side.definition.get("arguments") or ()} for side in (old, new)]

@@ -127,7 +127,7 @@ def _compare_method(
         before = old.get(name)
         if before is None:
             needed = now.default is None
-            message = f"the {'required' if needed else 'optional'} parameter `{name}` is new"
+            message = f"the {'required' if needed else 'optional'} parameter `{name}` was added"
             yield subject.change("SW584", "breaking" if needed else "compatible", message)
             continue
         if before.default is not None and now.default is None:
@@ -190,7 +190,7 @@ def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _Surface
             yield from _compare_field(name, old[name], field, subject, use, makers, surfaces)
             continue
         impact: Impact = "compatible" if is_free or field.default is not None else "breaking"
-        message = f"the attribute `{name}` is new"
+        message = f"the attribute `{name}` was added"
         yield subject.change("SW587", impact, message, makers if impact == "breaking" else None)
     for name in old:
         if name not in new:

@@ -60,7 +60,7 @@ def compare(
     for name in sorted(was - now):
         yield subject.at("server").change("SW505", "breaking", f"the capability `{name}` was removed")
     for name in sorted(now - was):
-        yield subject.at("server").change("SW505", "compatible", f"the capability `{name}` is new")
+        yield subject.at("server").change("SW505", "compatible", f"the capability `{name}` was added")
     yield from _compare_authorization(subject.at("auth"), old.get("auth"), new.get("auth"))
     yield from compare_policies(all_tools.at("policy"), old.get("policy") or {}, new.get("policy") or {})
     limits = pair.old.budget.get("result"), pair.new.budget.get("result")

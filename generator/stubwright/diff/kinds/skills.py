@@ -53,7 +53,7 @@ def _compare_skill(
             yield subject.change("SW562", "may break", f"the file `{uri}` was removed", _APPROVAL)
     for uri, digest in after.items():
         if uri not in before:
-            yield subject.change("SW562", "compatible", f"the file `{uri}` is new", _APPROVAL)
+            yield subject.change("SW562", "compatible", f"the file `{uri}` was added", _APPROVAL)
         elif before[uri] != digest and uri in old_texts and uri in new_texts:
             yield subject.change_words("SW562", f"the file `{uri}` changed", old_texts[uri], new_texts[uri])
         elif before[uri] != digest:
