@@ -338,7 +338,7 @@ def test_odd_results_are_described(desk: Path, tmp_path: Path) -> None:
         "        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], **whole}), flush=True)\n"
     )
     server = ("--", sys.executable, str(tmp_path / "server.py"))
-    broken = "stubwright: the server's answer is not what MCP says: content.0"
+    broken = "stubwright: the server's answer is not valid MCP: content.0"
     for name, status, told in (
         ("infinite", 1, "stubwright: structuredContent of the result has NaN or an infinity, which JSON does not have"),
         ("odd", 3, f"{broken}.type: 'hologram' is not known (MCP error -32700)\n"),

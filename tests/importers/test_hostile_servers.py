@@ -143,7 +143,7 @@ def _check_end_over_http(era: str, answer: Callable[[Any], Said], said: str, tmp
             _in_turns(
                 [
                     (hostile.ENDLESS + b"x" * 65536, _MUCH),
-                    (b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":"\xff"}}', "it holds bytes that are not UTF-8"),
+                    (b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":"\xff"}}', "it contains bytes that are not UTF-8"),
                     (b"\xff", f"did not answer within {_START} s; allow more time with --timeout; it sent a"),
                     (
                         b'{"jsonrpc":"2.0","id":$ID,"result":5}',

@@ -219,7 +219,7 @@ def test_a_server_that_asks_is_declined_and_that_is_told(tmp_path: Path) -> None
             ),
             (
                 {**HELLO, "tools/list": {"tools": [TOOL], "nextCursor": "again"}},
-                " answers `tools/list` with a list that goes round in a circle: the cursor 'again' comes again",
+                " answers `tools/list` with a list that is cyclic: the cursor 'again' repeats",
             ),
             ({**HELLO, "tools/list": {"tool": []}}, " answers `tools/list` without a list of `tools`"),
             (
@@ -340,7 +340,7 @@ def test_a_wrong_command_line_starts_nothing(arguments: list[str], said: str, tm
     amounts.sample(
         [
             ("raise SystemExit(3)", "ended with exit status 3"),
-            ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL"),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was terminated by SIGKILL"),
             ("import os, time; os.close(1); time.sleep(60)", "closed its standard output"),
         ],
         1,
@@ -464,7 +464,7 @@ def strange() -> Iterator[str]:
         ("/status/500", "answers with HTTP 500 Internal Server Error"),
         ("/missing", "answers with HTTP 404 Not Found"),
         ("/elsewhere", "HTTP 307 Temporary Redirect, which redirects to 'http://example.com/mcp'"),
-        ("/page", "is no MCP endpoint: it answers with HTTP 200 OK (text/plain)"),
+        ("/page", "is not an MCP endpoint: it answers with HTTP 200 OK (text/plain)"),
     ],
 )
 def test_an_endpoint_that_says_no(path: str, said: str, strange: str, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_what_all_calls_send_is_not_an_argument(tmp_path: Path, monkeypatch: pyt
         assert (other["acme-version"], other["accept"]) == ("7", "text/csv")
         monkeypatch.delenv("TENANT")
         assert there.refused("other", version="v") == (
-            "The server does not know X-Tenant: TENANT is not set in its environment."
+            "The server has no value for X-Tenant: TENANT is not set in its environment."
         )
         monkeypatch.setenv("TENANT", "a\r\nX-Evil: 1")
         assert "cannot hold line breaks" in there.refused("other", version="v")
@@ -94,7 +94,7 @@ def test_a_variable_is_read_as_what_its_argument_is(
         monkeypatch.setenv("VALUE", "word")
         if kind != "string":
             assert there.refused("send") == (
-                "send cannot take the environment variable VALUE of the server: it is of another form."
+                "send cannot take the environment variable VALUE of the server: it does not match the schema."
             )
 
 

@@ -280,27 +280,27 @@ class _Proxy:
             self._say(f"the endpoint broke off a stream: {describe(error, url=self._url)}")
         finally:
             if events.problem:
-                self._note_unreadable("server", events.size, events.problem, exchange, known)
+                self._log_unreadable("server", events.size, events.problem, exchange, known)
         await send({"type": "http.response.body", "body": b""})
 
     def _record(self, sender: Sender, copy: Copy, encoding: str, exchange: int, known: Mapping[str, Any]) -> None:
         body = copy.take()
         if copy.problem:
-            self._note_unreadable(sender, copy.size, copy.problem, exchange, known)
+            self._log_unreadable(sender, copy.size, copy.problem, exchange, known)
             return
         try:
             decoded = decode(encoding, body) if body else b""
         except EncodingError as error:
-            self._note_unreadable(sender, len(body), str(error), exchange, known)
+            self._log_unreadable(sender, len(body), str(error), exchange, known)
         else:
             self._recorder.take(sender, decoded, exchange, **known)
 
     def _record_unread(self, body: _Body, exchange: int, known: Mapping[str, Any]) -> None:
         if not body.is_whole:
             why = "it was not read to its end"
-            self._note_unreadable("client", body.copy.size, why, exchange, known)
+            self._log_unreadable("client", body.copy.size, why, exchange, known)
 
-    def _note_unreadable(self, sender: Sender, size: int, why: str, exchange: int, known: Mapping[str, Any]) -> None:
+    def _log_unreadable(self, sender: Sender, size: int, why: str, exchange: int, known: Mapping[str, Any]) -> None:
         whose = "the endpoint" if sender == "server" else "a client"
         self._say(f"a message of {whose} is not recorded: {why}")
         self._recorder.note(sender, exchange, **known, unreadable=size, why=why)

@@ -298,9 +298,9 @@ _NO_TARGET = (
             TypeError,
             _NO_TARGET,
         ),
-        (["python"], {"headers": {"a": "b"}}, ValueError, "headers and auth are for a URL; this target is none"),
-        ("http://localhost/mcp", {"env": {}}, ValueError, "env and cwd are for a command; this target is none"),
-        ("http://localhost/mcp", {"cwd": "/"}, ValueError, "env and cwd are for a command; this target is none"),
+        (["python"], {"headers": {"a": "b"}}, ValueError, "headers and auth require a URL as the target"),
+        ("http://localhost/mcp", {"env": {}}, ValueError, "env and cwd require a command as the target"),
+        ("http://localhost/mcp", {"cwd": "/"}, ValueError, "env and cwd require a command as the target"),
         ("http://localhost/mcp", {"timeout": 0}, ValueError, "timeout must be a positive number of seconds, not 0"),
     ],
 )
@@ -321,15 +321,15 @@ async def test_connect_takes_a_server_object() -> None:
 async def test_a_client_outside_of_its_block_says_what_to_do() -> None:
     script = Script(_text("pong"))
     connection: Any = ShapesClient.connect(script.server)
-    block = r"to an `async with` block: `async with ShapesClient\.connect\(…\) as client:`; it "
-    with pytest.raises(AttributeError, match=block + "has no 'ping' itself"):
+    block = r"in an `async with` statement: `async with ShapesClient\.connect\(…\) as client:`; "
+    with pytest.raises(AttributeError, match=block + "the return value of connect has no 'ping'"):
         await connection.ping()
-    with pytest.raises(TypeError, match=block + "is not awaited"):
+    with pytest.raises(TypeError, match=block + "do not await it"):
         await connection
     async with connection as client:
         await client.ping()
     for use in (client.ping, lambda: client.raw):
-        with pytest.raises(RuntimeError, match="the client is closed, as its `async with` block has ended"):
+        with pytest.raises(RuntimeError, match="the client is closed: its `async with` block ended"):
             await use()
 
 
@@ -493,10 +493,10 @@ async def test_before_structured_content_the_text_is_read() -> None:
 @pytest.mark.parametrize(
     ("texts", "violation"),
     [
-        (["no JSON"], "result: structuredContent is required, but missing, and no text is its JSON"),
+        (["no JSON"], "result: structuredContent is required, but missing, and no text block is JSON"),
         (['[1, "two"]'], 'result[1]: expected an integer, got the string "two"'),
         (["[1, NaN]"], "result[1]: expected a JSON value, got nan"),
-        (['["\\ud800"]'], "result: contains half of a surrogate pair, which is not a character"),
+        (['["\\ud800"]'], "result: contains a lone surrogate, which is not a character"),
     ],
 )
 async def test_a_text_that_is_no_result_raises(texts: list[str], violation: str) -> None:
@@ -713,14 +713,14 @@ async def test_confirm_all_asks_before_every_call() -> None:
             await client.ping()
         await client.with_options(confirm_all=False).query(region="eu")
         assert asked == ["query", "ping"]
-        with pytest.raises(ValueError, match="confirm_all=True asks before every call; it needs a `confirm`"):
+        with pytest.raises(ValueError, match="confirm_all=True requires `confirm`"):
             client.with_options(confirm=None)
         await client.with_options(confirm=None, confirm_all=False).erase()
     async with ShapesClient.connect(script.server, confirm=confirm) as client:
         await client.query(region="eu")
         await client.with_options(confirm_all=True).query(region="eu")
     assert asked == ["query", "ping", "query"]
-    with pytest.raises(ValueError, match="it needs a `confirm` that is asked"):
+    with pytest.raises(ValueError, match="confirm_all=True requires `confirm`"):
         ShapesClient.connect(script.server, confirm_all=True)
 
 
@@ -973,7 +973,7 @@ async def test_an_integer_beyond_the_safe_range_is_not_sent() -> None:
     async with _reached("http", script) as client:
         headers = ParameterHeaders(client.raw)
         await headers.send_with_headers(cast("Any", tool), {"region": {"id": 2**53 - 1, "free": 2**60}}, 60, send)
-        told = r"`region.id` goes into a header, and must be within ±9007199254740991; it is -9007199254740992"
+        told = r"`region.id` is sent in a header, and must be within ±9007199254740991, not -9007199254740992"
         with pytest.raises(ValueError, match=told):
             await headers.send_with_headers(cast("Any", tool), {"region": {"id": -(2**53)}}, 60, send)
     assert sent == [1]
@@ -1015,7 +1015,7 @@ async def test_an_unreadable_list_does_not_stop_the_call(caplog: pytest.LogCaptu
     async with _reached("http", script) as client:
         await client.query(region="us-west1")
     assert script.asked == ["tools/list", "tools/call"]
-    assert "calls of 'query' go without Mcp-Param headers: tools/list cannot be read" in caplog.text
+    assert "calls of 'query' without Mcp-Param headers: tools/list cannot be read" in caplog.text
 
 
 async def test_a_slow_list_does_not_stop_the_call(caplog: pytest.LogCaptureFixture) -> None:
@@ -1024,7 +1024,7 @@ async def test_a_slow_list_does_not_stop_the_call(caplog: pytest.LogCaptureFixtu
     async with _reached("http", script, timeout=0.3) as client:
         await client.query(region="us-west1")
     assert script.asked == ["tools/list", "tools/call"]
-    assert "calls of 'query' go without Mcp-Param headers: tools/list cannot be read" in caplog.text
+    assert "calls of 'query' without Mcp-Param headers: tools/list cannot be read" in caplog.text
 
 
 # --- the class itself --------------------------------------------------------------------------------------------

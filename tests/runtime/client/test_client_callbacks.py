@@ -363,7 +363,7 @@ async def test_where_several_requests_wait_the_error_is_logged(caplog: pytest.Lo
         await anyio.wait_all_tasks_blocked()
         with pytest.raises(mcp.MCPError, match=r"^The client could not answer$"):
             await client.ask()
-    assert "a question of the server could not be answered" in caplog.text
+    assert "a callback failed to answer the server's question" in caplog.text
     assert "nobody is at home" in caplog.text
 
 
@@ -533,7 +533,7 @@ async def test_a_server_that_refuses_the_level_is_connected_to_all_the_same(
         await client.ask()
     assert server.asked == ["debug"]
     assert heard == [*LOG_LEVELS[3:]]
-    assert "the server decides itself what it logs, since it refused the level debug: no levels" in caplog.text
+    assert "the server rejected the log level debug, and uses its own: no levels" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -709,7 +709,7 @@ async def test_an_empty_cursor_leads_to_the_next_page(kind: str) -> None:
 @pytest.mark.parametrize(
     ("follows", "message"),
     [
-        (lambda number: number % 3 + 1, "the server's list goes round in a circle: the cursor '1' comes again"),
+        (lambda number: number % 3 + 1, "the server's list is cyclic: the cursor '1' repeats"),
         (lambda number: number + 1, "the server's list has more than 1000 pages"),
     ],
 )
@@ -727,8 +727,8 @@ async def test_an_empty_cursor_on_each_page_is_explained() -> None:
     async with TownClient.connect(Handling(prompts_list=page).server) as client:
         with pytest.raises(mcp.MCPError) as raised:
             await list_prompts(client)
-    why = "the cursor '' comes again; the last page has no `nextCursor`, not an empty one"
-    assert raised.value.message == f"the server's list goes round in a circle: {why}"
+    why = "the cursor '' repeats; the last page has no `nextCursor`, not an empty one"
+    assert raised.value.message == f"the server's list is cyclic: {why}"
 
 
 async def test_a_list_may_take_too_long() -> None:

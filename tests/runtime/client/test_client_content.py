@@ -133,7 +133,7 @@ async def test_broken_content_is_an_error_that_says_where(transport: str, era: s
                 with pytest.raises(InvalidResult) as raised:
                     await client.ping()
                 assert told in str(raised.value), name
-                assert str(raised.value).startswith("the result of 'ping' is not what MCP says:"), name
+                assert str(raised.value).startswith("the result of 'ping' is not valid MCP:"), name
                 assert raised.value.result.content[0].type == block["type"]
                 assert events[-1].outcome == "invalid"
                 (kept,) = await client.with_options(sanitize="none").ping()

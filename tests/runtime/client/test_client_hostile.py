@@ -440,11 +440,11 @@ UNREADABLE: Final[dict[str, tuple[str, str]]] = {
     "half": ('{"a":', "it is not JSON: EOF while parsing a value at line 1 column 5"),
     "half of a pair": (
         '{"jsonrpc":"2.0","id":$ID,"result":{"a":["\\ud83d\\ude00",{"name":"odd \\ud83d"}],"b":"\\ud83d"}}',
-        "half of a surrogate pair, which is not a character, is in `result.a[1].name` of `odd \ufffd`",
+        "`result.a[1].name` of `odd \ufffd` contains a lone surrogate, which is not a character",
     ),
     "half of a pair in a key": (
         '{"jsonrpc":"2.0","id":$ID,"result":{"tools":[{"name":"odd","_meta":{"\\udc00":1}}]}}',
-        "half of a surrogate pair, which is not a character, is in a key of `result.tools[0]._meta` of `odd`",
+        "a key of `result.tools[0]._meta` of `odd` contains a lone surrogate, which is not a character",
     ),
     "no version": ('{"id":$ID,"result":{}}', "it is not an answer of JSON-RPC: jsonrpc: Field required"),
     "a result that is a number": (

@@ -140,7 +140,7 @@ async def test_other_tools_are_sent_once(package: ModuleType) -> None:
                 gateway.faults = ["502"]
                 with pytest.raises(Unreachable):
                     await method(order_id="A1")
-            with pytest.raises(ValueError, match="plain takes no idempotency key"):
+            with pytest.raises(ValueError, match="plain does not accept an idempotency key"):
                 await client.with_options(idempotency_key="k").plain(order_id="A1")
     assert gateway.keys == [None, None]
     assert handlers.effects == ["A1", "A1"]

@@ -239,7 +239,7 @@ async def test_sessions_that_always_vanish_are_an_error() -> None:
                 assert isinstance(raised.value, ConnectError)
                 assert (raised.value.target, raised.value.status) == (url, 404)
                 assert raised.value.why == (
-                    "no longer knows the session of this client: it answers with HTTP 404 Not Found: Session not found"
+                    "does not know the client's session any more: it answers with HTTP 404 Not Found: Session not found"
                 )
                 assert (methods.count("initialize"), methods.count("tools/call")) == (1 + number, 2 * number)
             errors = await asyncio.gather(*(client.ping() for _ in range(5)), return_exceptions=True)
@@ -252,7 +252,7 @@ async def test_sessions_that_always_vanish_are_an_error() -> None:
     [
         ("refused", "answers with HTTP 503 Service Unavailable"),
         ("error", "no more sessions"),
-        ("revision", "the server speaks '2025-03-26' now, and no longer '2025-11-25'"),
+        ("revision", "the server's revision changed from '2025-11-25' to '2025-03-26'"),
     ],
 )
 async def test_a_handshake_that_fails_is_an_error_of_all_that_wait_for_it(way: str, why: str) -> None:
@@ -279,7 +279,7 @@ async def test_a_handshake_that_fails_is_an_error_of_all_that_wait_for_it(way: s
             errors = await asyncio.gather(*(client.ping() for _ in range(3)), return_exceptions=True)
             for error in errors:
                 assert isinstance(error, SessionLost)
-                assert error.why == f"no longer knows the session of this client, and begins no other: {why}"
+                assert error.why == f"does not know the client's session any more, and a new one failed: {why}"
             is_over = True
             assert await client.ping() == []  # the next call tries again
         assert "tools/call" in methods

@@ -93,7 +93,7 @@ def _change(skill: Skill, **changes: Any) -> Skill:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"size": 3}, "bytes in place of 3$"),
+        ({"size": 3}, "bytes instead of 3$"),
         ({"digest": "sha256:00"}, "its SHA-256 digest differs$"),
         ({"digest": "md5:00"}, "its SHA-256 digest differs$"),
         ({"frontmatter": {"name": "refunds"}}, "its frontmatter differs from the entry's$"),

@@ -118,7 +118,7 @@ async def test_a_required_tool_of_a_server_without_tasks_is_called(shop: Any) ->
     server.handler_server.offered = None
     async with _connected(shop, "pipe legacy", server) as client:
         assert (await client.must(order_id="7")).order == "7"
-        with pytest.raises(shop.TasksUnsupported, match="the server offers none in 2025-11-25"):
+        with pytest.raises(shop.TasksUnsupported, match="the server does not support tasks in 2025-11-25"):
             await client.tasks.must(order_id="7")
     assert server.methods() == ["tools/call"]
 
@@ -178,7 +178,7 @@ async def test_a_server_may_answer_at_once(shop: Any, kind: str) -> None:
         assert [event.outcome for event in events] == [None, "ok"]
         assert [state.status async for state in task.updates()] == ["completed"]
         assert (await task).order == "7"
-        with pytest.raises(ValueError, match="the id of a task is a text that is not empty"):
+        with pytest.raises(ValueError, match="the id of a task must not be empty"):
             client.tasks.ship_order.resume(task.id)
 
 
@@ -299,7 +299,7 @@ async def test_a_server_that_cannot_cancel_says_so(shop: Any) -> None:
     server.handler_server.offered = server.handler_server.offered.model_copy(update={"cancel": None})
     async with _connected(shop, "pipe legacy", server) as client:
         task = await client.tasks.ship_order(order_id="7")
-        with pytest.raises(shop.TasksUnsupported, match="cannot cancel tasks; this one goes on"):
+        with pytest.raises(shop.TasksUnsupported, match="cannot cancel tasks; this one continues"):
             await task.cancel()
 
 
@@ -401,12 +401,12 @@ async def test_tasks_are_listed_page_by_page(shop: Any) -> None:
 
 async def test_where_there_is_no_list_an_error_says_what_to_do(shop: Any) -> None:
     async with _connected(shop, "memory", Tasking()) as client:
-        with pytest.raises(shop.TasksUnsupported, match="keep the `id` of each, and `resume` it"):
+        with pytest.raises(shop.TasksUnsupported, match="store the `id` of each task, and `resume` it"):
             [state async for state in client.tasks.list()]
     server = Tasking()
     server.handler_server.offered = None
     async with _connected(shop, "pipe legacy", server) as client:
-        with pytest.raises(shop.TasksUnsupported, match="the server lists no tasks"):
+        with pytest.raises(shop.TasksUnsupported, match="the server does not list tasks"):
             [state async for state in client.tasks.list()]
 
 
@@ -443,7 +443,7 @@ async def test_waiting_has_a_time_and_the_task_goes_on(shop: Any, kind: str) -> 
     events: list[Any] = []
     async with _connected(shop, kind, server, on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
-        with pytest.raises(TimeoutError, match=r"has not ended in 0.1 seconds; it goes on"):
+        with pytest.raises(TimeoutError, match=r"has not ended in 0.1 seconds; it continues"):
             await task.wait(timeout=0.1)
         assert len(events) == 1
         assert (await task.wait(timeout=10)).order == "7"
@@ -647,7 +647,7 @@ async def test_a_question_that_nobody_can_be_asked_is_an_error(shop: Any) -> Non
             await (await client.tasks.ship_order(order_id="7"))
     odd = _asked(a={"method": "tools/list"})
     async with _connected(shop, "memory", Tasking([odd], interval=10)) as client:
-        with pytest.raises(mcp.MCPError, match="the server's answer is not what MCP says"):
+        with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP"):
             await (await client.tasks.ship_order(order_id="7"))
 
 
@@ -671,7 +671,7 @@ async def test_a_task_is_looked_at_neither_too_often_nor_never(
     ("state", "message"),
     [
         ({"status": "exploded"}, "status: Input should be"),
-        ({"status": "completed", "taskId": "t2"}, "it is of another task"),
+        ({"status": "completed", "taskId": "t2"}, "it belongs to another task"),
         ({"taskId": ""}, "taskId"),
         ({"status": "working", "statusMessage": 5}, "statusMessage"),
     ],
@@ -679,7 +679,7 @@ async def test_a_task_is_looked_at_neither_too_often_nor_never(
 async def test_a_state_that_is_none_is_an_error(shop: Any, kind: str, state: Any, message: str) -> None:
     async with _connected(shop, kind, Tasking([state], interval=10)) as client:
         task = await client.tasks.ship_order(order_id="7")
-        with pytest.raises(mcp.MCPError, match="the server's answer is not what MCP says") as error:
+        with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP") as error:
             await task
     assert error.value.error.code == mcp_types.PARSE_ERROR
     assert message in error.value.error.message
@@ -707,7 +707,7 @@ async def test_a_result_that_is_none_ends_the_task(shop: Any, state: Any) -> Non
     async with _connected(shop, "http", Tasking([state], interval=10), on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
         for _ in range(2):
-            with pytest.raises(mcp.MCPError, match="the server's answer is not what MCP says"):
+            with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP"):
                 await task
     assert [event.outcome for event in events] == [None, "error"]
 

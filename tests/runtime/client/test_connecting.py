@@ -104,7 +104,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         403,
         {"WWW_Authenticate": 'Bearer error="insufficient_scope", scope="inv:write inv:read"'},
         b"",
-        "answers with HTTP 403 Forbidden: insufficient_scope; it needs the scopes `inv:write inv:read`",
+        "answers with HTTP 403 Forbidden: insufficient_scope; it requires the scopes `inv:write inv:read`",
     ),
     "an error of MCP with 403": (
         Forbidden,
@@ -118,7 +118,10 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         200,
         {"Content_Type": "text/html; charset=utf-8"},
         b"<html>",
-        "is no MCP endpoint: it answers with HTTP 200 OK (text/html); check the path, which is `/mcp` at most servers",
+        (
+            "is not an MCP endpoint: it answers with HTTP 200 OK (text/html); check the path, which is `/mcp` on most "
+            "servers"
+        ),
     ),
     "another API": (
         NotMCP,
@@ -126,8 +129,8 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Content_Type": "application/json"},
         b'{"hello": "world"}',
         (
-            "is no MCP endpoint: it answers with HTTP 200 OK (application/json); "
-            "check the path, which is `/mcp` at most servers"
+            "is not an MCP endpoint: it answers with HTTP 200 OK (application/json); "
+            "check the path, which is `/mcp` on most servers"
         ),
     ),
     "a server of a folder": (
@@ -136,8 +139,8 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Content_Type": "text/html"},
         b"<html>",
         (
-            "is no MCP endpoint: it answers with HTTP 501 Not Implemented (text/html); "
-            "check the path, which is `/mcp` at most servers"
+            "is not an MCP endpoint: it answers with HTTP 501 Not Implemented (text/html); "
+            "check the path, which is `/mcp` on most servers"
         ),
     ),
     "a server of HTTP+SSE": (
@@ -146,8 +149,8 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Allow": "GET"},
         b"",
         (
-            "is no MCP endpoint: it answers with HTTP 405 Method Not Allowed; check the path, which is `/mcp` at most "
-            "servers; a URL of HTTP+SSE, the transport of MCP 2024-11-05, is not supported"
+            "is not an MCP endpoint: it answers with HTTP 405 Method Not Allowed; check the path, which is `/mcp` on "
+            "most servers; a URL of HTTP+SSE, the transport of MCP 2024-11-05, is not supported"
         ),
     ),
     "a page that is not there": (
@@ -157,7 +160,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         b"<html>",
         (
             "does not exist: it answers with HTTP 404 Not Found (text/html); "
-            "check the path, which is `/mcp` at most servers"
+            "check the path, which is `/mcp` on most servers"
         ),
     ),
     "a gateway": (
@@ -174,7 +177,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         b"Invalid Host header",
         (
             "answers with HTTP 421 Misdirected Request: it does not serve the host `mcp.example.com`; "
-            "list it among the hosts that the server allows, as a generated one does with `--allow-host`"
+            "add it to the server's allowed hosts, in a generated server with `--allow-host`"
         ),
     ),
     "too many": (Unreachable, 429, {}, b"", "answers with HTTP 429 Too Many Requests"),
@@ -206,7 +209,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         b"x" * 5000,
         (
             f"does not exist: it answers with HTTP 404 Not Found (text/plain): {'x' * 199}…; "
-            "check the path, which is `/mcp` at most servers"
+            "check the path, which is `/mcp` on most servers"
         ),
     ),
     "a text that repeats the status": (
@@ -236,8 +239,8 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Content_Type": "application/problem+json"},
         b'{"type": "about:blank", "title": "No", "status": 409, "detail": "in\\nuse"}',
         (
-            "is no MCP endpoint: it answers with HTTP 409 Conflict (application/problem+json): in use; "
-            "check the path, which is `/mcp` at most servers"
+            "is not an MCP endpoint: it answers with HTTP 409 Conflict (application/problem+json): in use; "
+            "check the path, which is `/mcp` on most servers"
         ),
     ),
     "an error that is a list": (
@@ -328,7 +331,7 @@ ECHOES: Final[dict[str, tuple[int, dict[str, str], bytes, str]]] = {
         b"no such path for s3cret",
         (
             "does not exist: it answers with HTTP 404 Not Found (text/plain): no such [redacted] for [redacted]; "
-            "check the path, which is `/mcp` at most servers"
+            "check the path, which is `/mcp` on most servers"
         ),
     ),
 }
@@ -385,12 +388,12 @@ async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: ty
         (
             200,
             "text/html; charset=utf-8",
-            "HTTP 200 OK (text/html) instead of a message of MCP; a proxy may have sent it",
+            "HTTP 200 OK (text/html) instead of an MCP message; a proxy may have sent it",
         ),
-        (200, "text/plain", "HTTP 200 OK (text/plain) instead of a message of MCP"),
-        (200, None, "HTTP 200 OK instead of a message of MCP"),
-        (202, None, "HTTP 202 Accepted instead of a message of MCP"),
-        (204, None, "HTTP 204 No Content instead of a message of MCP"),
+        (200, "text/plain", "HTTP 200 OK (text/plain) instead of an MCP message"),
+        (200, None, "HTTP 200 OK instead of an MCP message"),
+        (202, None, "HTTP 202 Accepted instead of an MCP message"),
+        (204, None, "HTTP 204 No Content instead of an MCP message"),
     ],
 )
 async def test_what_is_no_message_fails_that_call_alone(status: int, media: str | None, shown: str) -> None:
@@ -459,7 +462,7 @@ async def test_a_stream_that_breaks_off_fails_that_call_alone(headers: dict[str,
 
     with answering(answer) as url:
         async with EchoClient.connect(url) as client:
-            with pytest.raises(Unreachable, match=f"breaks off its answer{why}"):
+            with pytest.raises(Unreachable, match=f"interrupted its answer{why}"):
                 await client.ping()
             assert await client.ping() == []
 
@@ -478,7 +481,7 @@ async def test_a_session_that_is_over_is_no_missing_page() -> None:
 
     with answering(answer) as url:
         async with EchoClient.connect(url) as client:
-            with pytest.raises(SessionLost, match="no longer knows the session"):
+            with pytest.raises(SessionLost, match="does not know the client's session any more"):
                 await client.ping()
 
 
@@ -515,7 +518,7 @@ def command(code: str) -> list[str]:
                 "import os, signal, sys; print('no key is set', file=sys.stderr, flush=True); "
                 "os.kill(os.getpid(), signal.SIGKILL)"
             ),
-            "was ended by SIGKILL",
+            "was terminated by SIGKILL",
             -9,
         ),
         (
@@ -528,7 +531,7 @@ def command(code: str) -> list[str]:
                 "import sys; print('no key is set', file=sys.stderr, flush=True); sys.stdin.readline(); "
                 "sys.stdout.buffer.write('{}'.encode('utf-16')); sys.stdout.flush(); sys.stdin.read()"
             ),
-            "wrote UTF-16 in place of UTF-8",
+            "wrote UTF-16 instead of UTF-8",
             None,
         ),
     ],
@@ -715,7 +718,7 @@ async def test_a_call_that_the_end_of_the_block_cuts_off_says_so() -> None:
     async with EchoClient.connect(command(SILENT)) as client:
         call = asyncio.create_task(client.ping())
         await anyio.sleep(0.05)
-    with pytest.raises(mcp.MCPError, match="the client was closed before the answer came") as raised:
+    with pytest.raises(mcp.MCPError, match="the client was closed before the answer arrived") as raised:
         await call
     assert raised.value.code == mcp_types.CONNECTION_CLOSED
 

@@ -1,7 +1,4 @@
-"""Tools for any agent: each with its schema, a call with a model's arguments, and the result as texts and media.
-
-The modules of the frameworks wrap these tools.
-"""
+"""The tools of a client in a form that the modules of the agent frameworks wrap."""
 
 from __future__ import annotations
 
@@ -33,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class CallFailedError(Exception):
-    """A call that the model should know failed. The message is for the model."""
+    """A call failed, and the model should be informed. The message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image, a recording or a file in a result.
+    """An image, an audio recording or a file in a result.
 
     Attributes:
         data: The data in base64, as the server sent it.
         mime_type: Its MIME type.
-        name: Its name, if it is known.
+        name: Its file name, if known.
     """
 
     data: str
@@ -52,12 +49,12 @@ class Media:
 
     @property
     def kind(self) -> str:
-        """The part of the MIME type that names the kind, such as `image`."""
+        """The top-level MIME type, such as `image`."""
         return self.mime_type.partition("/")[0]
 
     @property
     def decoded(self) -> bytes:
-        """The data."""
+        """The data as bytes."""
         return base64.b64decode(self.data)
 
     @property
@@ -68,7 +65,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """The result of a call, as a model reads it.
+    """The result of a call, for a model.
 
     Attributes:
         parts: Texts and media; the first is the JSON of `value` if the tool has an `outputSchema`.
@@ -82,7 +79,7 @@ class AgentResult:
 
     @property
     def text(self) -> str | None:
-        """The text if there are no media; otherwise `None`."""
+        """The text if the result has no media; otherwise `None`."""
         texts = [part for part in self.parts if isinstance(part, str)]
         return "\n".join(texts) if len(texts) == len(self.parts) else None
 
@@ -133,7 +130,7 @@ class AgentTool:
 def list_agent_tools(client: Binding, form: Form) -> list[AgentTool]:
     """Return the tools of a client, in the order of its manifest.
 
-    If the client has a `confirm`, it is asked in each call, as always; then no framework asks a second time.
+    If the client has a `confirm`, every call uses it, so the framework does not ask a second time.
     """
     package, has_confirm = client._package, client.__stubwright__[2].confirm is not None
     return [
@@ -143,7 +140,7 @@ def list_agent_tools(client: Binding, form: Form) -> list[AgentTool]:
 
 
 def read_response(tool: Tool, response: CallResponse[Any]) -> AgentResult:
-    """Return a result as a model reads it: JSON if the tool has an `outputSchema`, and otherwise the content."""
+    """Return a result for a model: JSON if the tool has an `outputSchema`, otherwise the content."""
     value = response.structured
     parts = [_read_block(block) for block in response.content]
     is_structured = tool.output_name is not None and "structured_content" in response.result.model_fields_set

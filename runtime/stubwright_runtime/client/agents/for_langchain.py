@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FORM: Final[Form] = replace(
     FORMS["openai"], property_name=r"^(?!(?:self|config|run_manager|callbacks)$)[a-zA-Z0-9_.-]{1,64}$"
 )
-"""Arguments with names that LangChain passes to tools itself get others."""
+"""Renames arguments whose names LangChain reserves."""
 
 _KINDS: Final = frozenset({"image", "audio", "video"})
 

@@ -35,7 +35,7 @@ def _make_tool(tool: AgentTool) -> FunctionTool:
         description=tool.function.description,
         params_json_schema=tool.schema,
         on_invoke_tool=call,
-        strict_json_schema=False,  # a strict schema has other arguments than the contract
+        strict_json_schema=False,  # a strict schema would change the arguments
         needs_approval=tool.needs_approval,
     )
 
@@ -48,5 +48,5 @@ def _write(part: str | Media) -> Any:
     if part.kind == "image":
         return ToolOutputImage(image_url=part.url)
     if part.kind == "audio":
-        return ToolOutputText(text=f"A recording ({part.mime_type}), which this framework cannot pass on.")
+        return ToolOutputText(text=f"An audio recording ({part.mime_type}), which this framework does not support.")
     return ToolOutputFileContent(file_data=part.url, filename=part.name or "file")

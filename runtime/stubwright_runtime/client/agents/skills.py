@@ -1,4 +1,4 @@
-"""The skills of a connected server (SEP-2640). No file is fetched ahead of need, and each is verified."""
+"""Reads the skills of a connected server (SEP-2640), and verifies each file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SkillFile(BaseModel):
 
 
 class Skill(BaseModel):
-    """The entry of a skill, which a host shows before it loads the skill.
+    """The entry of a skill, which an application shows before it loads the skill.
 
     Attributes:
         uri: The URI of its `SKILL.md`.
@@ -60,25 +60,25 @@ class Skill(BaseModel):
     resources: list[SkillFile]
 
 
-class _Address(RequestParams):
+class _GetParams(RequestParams):
     uri: str
 
 
-class _List(Request[PaginatedRequestParams, Literal["skills/list"]]):
+class _ListRequest(Request[PaginatedRequestParams, Literal["skills/list"]]):
     method: Literal["skills/list"] = "skills/list"
     params: PaginatedRequestParams
 
 
-class _Get(Request[_Address, Literal["skills/get"]]):
+class _GetRequest(Request[_GetParams, Literal["skills/get"]]):
     method: Literal["skills/get"] = "skills/get"
-    params: _Address
+    params: _GetParams
 
 
-class _Listed(PaginatedResult):
+class _ListResult(PaginatedResult):
     skills: list[Skill]
 
 
-class _Got(Result):
+class _GetResult(Result):
     skill: Skill
 
 
@@ -86,13 +86,13 @@ async def list_skills(client: Binding) -> list[Skill]:
     """Return the entries of all skills.
 
     Raises:
-        MCPError: As for a tool; also where the server has no skills, or the list has no end.
+        MCPError: As for a tool; also if the server has no skills, or the list is endless.
     """
     session, _, options = client.__stubwright__
 
-    async def fetch(cursor: str | None) -> _Listed:
-        page: _Listed = await session.client.session.send_request(
-            _List(params=PaginatedRequestParams(cursor=cursor)), _Listed
+    async def fetch(cursor: str | None) -> _ListResult:
+        page: _ListResult = await session.client.session.send_request(
+            _ListRequest(params=PaginatedRequestParams(cursor=cursor)), _ListResult
         )
         return page
 
@@ -102,16 +102,16 @@ async def list_skills(client: Binding) -> list[Skill]:
 async def get_skill(client: Binding, uri: str) -> Skill:
     """Return the entry of the skill whose `SKILL.md` has this URI; raises as `list_skills`."""
     session, _, options = client.__stubwright__
-    return (await session.send(_Get(params=_Address(uri=uri)), _Got, options)).skill
+    return (await session.send(_GetRequest(params=_GetParams(uri=uri)), _GetResult, options)).skill
 
 
 async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> bytes:
-    """Return a file of a skill, which is verified by the size and the digest in the skill's entry.
+    """Return a file of a skill, verified against the size and the digest in the skill's entry.
 
     Args:
         client: A connected client.
         skill: The skill's entry.
-        uri: The file's URI; by default its `SKILL.md`, whose frontmatter is compared with the entry's, too.
+        uri: The file's URI; by default `SKILL.md`, whose frontmatter must also match the entry's.
 
     Raises:
         MCPError: As for a resource.
@@ -133,7 +133,7 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
     except ValueError as error:
         raise SkillError(address, str(error)) from None
     if len(data) != described.size:
-        raise SkillError(address, f"it has {len(data)} bytes in place of {described.size}")
+        raise SkillError(address, f"it has {len(data)} bytes instead of {described.size}")
     if described.digest != f"sha256:{hashlib.sha256(data).hexdigest()}":
         raise SkillError(address, "its SHA-256 digest differs")
     if address == skill.uri and not _has_frontmatter(data, skill.frontmatter):
@@ -154,7 +154,7 @@ def _has_frontmatter(data: bytes, expected: dict[str, Any]) -> bool:
 
 
 def _is_equal(node: Any, value: object) -> bool:
-    """Return whether a node of YAML is this JSON value. Versions of YAML differ in the types of unquoted texts."""
+    """Return whether a YAML node equals a JSON value. Versions of YAML differ in the types of unquoted scalars."""
     if node is None:
         return False
     if isinstance(value, dict):
@@ -173,7 +173,7 @@ def _is_equal(node: Any, value: object) -> bool:
 
 
 def _reads_as(text: str, value: object) -> bool:
-    """Return whether an unquoted text is null, a boolean or a number."""
+    """Return whether an unquoted scalar represents this null, boolean or number."""
     if value is None:
         return text in ("", "~", "null", "Null", "NULL")
     if isinstance(value, bool):

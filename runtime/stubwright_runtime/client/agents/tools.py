@@ -1,7 +1,4 @@
-"""The tools of a connected client as tool objects of a framework that runs agents.
-
-A framework is imported when tools for it are requested, and none is a dependency.
-"""
+"""Converts the tools of a connected client to tool objects of an agent framework, which is imported on demand."""
 
 from __future__ import annotations
 
@@ -22,24 +19,24 @@ _REQUIREMENTS: Final[Mapping[str, tuple[str, str, str]]] = {
     "langchain": ("langchain_core", ".for_langchain", "langchain-core>=1.8"),
     "openai-agents": ("agents", ".for_openai_agents", "openai-agents>=0.24"),
 }
-"""The package of each framework, our module for it, and the oldest release that was tried."""
+"""The package of each framework, our module for it, and the oldest release that was tested."""
 
 
 def as_tools(client: Binding, framework: Framework) -> list[Any]:
-    """Return the tools of a connected client as the tool objects of a framework that runs agents.
+    """Return the tools of a connected client as tool objects of an agent framework.
 
-    A model gets the schema of `tools/list`, and reads the result as JSON or content. A tool that fails, and a call
-    that `confirm` refuses, are errors that the model reads, so the run continues. If the client has no `confirm`, the
-    framework asks a person before each call of a dangerous tool; see `connect` for which ones those are.
+    A model gets the schema of `tools/list`, and the result as JSON or content. If a tool fails, or `confirm` refuses a
+    call, the model gets the error and the run continues. If the client has no `confirm`, the framework asks a person
+    before each call of a dangerous tool, as `connect` defines it.
 
     Args:
-        client: A client, inside its `async with` block; a client of a toolset gives the tools of the toolset.
+        client: A client inside its `async with` block. A toolset's client has the tools of the toolset.
         framework: The framework: `pydantic-ai` (returns `pydantic_ai.Tool`), `langchain`
             (`langchain_core.tools.StructuredTool`) or `openai-agents` (`agents.FunctionTool`).
 
     Raises:
         ValueError: The framework is not one of these.
-        MissingExtraError: The framework is not installed, or too old; it is an `ImportError`.
+        MissingExtraError: The framework is not installed, or too old. A subclass of `ImportError`.
     """
     if framework not in _REQUIREMENTS:
         raise ValueError(f"there are no tools for {framework!r}; there are some for {', '.join(_REQUIREMENTS)}")

@@ -1,7 +1,4 @@
-"""The arguments of a call as JSON.
-
-It validates nothing: the schema is the server's to enforce.
-"""
+"""Converts the arguments of a call to JSON, without validation: the server enforces the schema."""
 
 from __future__ import annotations
 
@@ -20,9 +17,9 @@ if TYPE_CHECKING:
     from ...package import Tool
 
 _DIGITS: Final = 4300
-"""Of the longest integer that Python writes by default; on more, the SDK's HTTP transport ends the connection."""
+"""The longest integer that Python formats by default. Longer ones end a connection of the SDK over HTTP."""
 
-_BITS: Final = 14_000  # no integer with fewer has so many digits
+_BITS: Final = 14_000  # integers with fewer bits have fewer digits
 
 
 def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
@@ -30,11 +27,11 @@ def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, obje
 
     Args:
         tool: The tool.
-        given: The arguments that the method has, by their names on the wire; what is omitted is `OMIT`.
-        extra: The others.
+        given: The method's arguments by their names on the wire; omitted ones are `OMIT`.
+        extra: Additional arguments.
 
     Raises:
-        TypeError: One of these is an argument of the method, or its name is no string.
+        TypeError: The name of an additional argument is a parameter of the method, or not a string.
     """
     if not extra:
         return given
@@ -47,19 +44,19 @@ def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, obje
 
 
 def to_json(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the arguments as sent.
+    """Return the arguments as JSON.
 
-    Arguments that are `OMIT` are omitted. Models are dumped with `model_dump(mode="json")`. Half of a surrogate pair,
-    which no transport can carry and which ends the connection on some, becomes U+FFFD.
+    `OMIT` is dropped, and models are dumped with `model_dump(mode="json")`. A lone surrogate, which no transport can
+    send and which ends the connection on some, becomes U+FFFD.
 
     Args:
         given: The arguments by their names on the wire.
 
     Raises:
         TypeError: A value is not a JSON value.
-        ValueError: A number is infinite or not a number; JSON lacks these, and the SDK would send `null`. Or an
-            integer has more than 4,300 digits, which neither Python nor servers read.
-        DepthError: A value is nested so deeply that no message can carry it.
+        ValueError: A number is infinite or NaN, which the SDK would send as `null`; or an integer has more than 4,300
+            digits, which neither Python nor servers parse.
+        DepthError: A value is nested too deeply for a message.
     """
     return {
         replace_surrogates(name): _to_sendable(value, name)
@@ -103,7 +100,9 @@ def _to_json(value: object, place: str) -> Any:
         raise ValueError(f"{place}: {error}") from None
     if text is not None:
         return text
-    raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
+    raise TypeError(
+        f"{place}: a value of type {type(value).__name__} is not JSON"
+    )  # not its value, which may be a secret
 
 
 def _check_key(key: object, place: str) -> str:

@@ -1,7 +1,4 @@
-"""The base of generated clients: connecting, the options of a call, and one call from start to end.
-
-It never imports the protocol's library before a connection is asked for.
-"""
+"""The base class of generated clients. The MCP libraries are imported when a connection is opened."""
 
 from __future__ import annotations
 
@@ -52,28 +49,28 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 class Binding:
-    """The base of every generated client: everything next to the methods of its tools, prompts and resources.
+    """The base class of generated clients.
 
-    A tool's method raises the following; the methods of prompts and resources raise the last two alone.
+    A tool's method raises the following exceptions; methods of prompts and resources raise only the last two groups.
 
     - `ToolFailed` if the tool answered with `isError`; it carries the whole result.
     - `InvalidResult` if the result breaks the tool's `outputSchema`, or its content is broken.
     - `ResultTooLarge` if the result has more bytes than `max_result_bytes`.
     - `CallRefused` if `confirm` declined.
     - `MCPError` for a protocol error, such as an unknown tool; for a response that is not MCP
-      (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
-      (`mcp_types.REQUEST_TIMEOUT`). If the connection is to blame, it is a `ConnectError`: `Unauthorized`,
+      (`mcp_types.PARSE_ERROR`), exceeds `max_result_bytes`, or does not arrive in time
+      (`mcp_types.REQUEST_TIMEOUT`). If the connection failed, it is a `ConnectError`: `Unauthorized`,
       `Forbidden`, `NotFound`, `NotMCP`, `SessionLost`, `Unreachable` or `ServerExited`.
     - `TypeError` or `ValueError` for an argument that is not a JSON value, and for an `idempotency_key` that the tool
-      does not take; the call is not sent. The same for an answer of `on_question` that does not fit the question.
-    - Any other exception of a callback of `connect`.
+      does not accept; the call is not sent. Also for an answer of `on_question` that is invalid for the question.
+    - Any exception that a callback of `connect` raises.
     """
 
     _package: ClassVar[Package]
     _toolset: ClassVar[str | None] = None
 
     def __init__(self, _session: Session, _subscriptions: Any, _options: Options) -> None:
-        """Do not call this: `connect` gives a client."""
+        """Do not call this; use `connect`."""
         self._session = _session
         self._subscriptions = _subscriptions
         self._options = _options
@@ -230,10 +227,10 @@ class Binding:
         on_progress: OnProgress | Omit | None = OMIT,
         idempotency_key: str | Omit | None = OMIT,
     ) -> Self:
-        """Return the same client on the same connection, with other options; those not given stay.
+        """Return a client on the same connection with some options replaced.
 
-        `None` takes an option away. For their meaning see `connect`. `idempotency_key` is the key for one call of a
-        tool with `once: {key: request}`; give the same key to repeat the call later.
+        `None` removes an option. `connect` describes the options. `idempotency_key` is the key for one call of a tool
+        with `once: {key: request}`; pass the same key to repeat the call later.
         """
         other = copy.copy(self)
         other._options = self._options.with_changes(
@@ -249,33 +246,33 @@ class Binding:
         return other
 
     def tools_for(self, target: str) -> list[dict[str, Any]]:
-        """Return the tools as an API of models takes them, for the `tools` of a request.
+        """Return the tools in the format of a model's API, for the `tools` of a request.
 
         Args:
             target: The API: `openai`, `openai-responses`, `openai-strict`, `anthropic`, `anthropic-strict`, `gemini`,
                 `gemini-developer-api` or `bedrock`.
 
         Raises:
-            ValueError: There is no such API.
+            ValueError: The API is unknown.
         """
         from ..features.functions import list_functions
 
         return list_functions(self._package, target, self._toolset)
 
     async def call_for(self, target: str, name: str, arguments: Mapping[str, Any] | str) -> CallResponse[Any]:
-        """Call the tool that a model chose among `tools_for`, with the arguments that it gave.
+        """Call the function of `tools_for` that a model chose.
 
         Args:
             target: The API.
             name: The function's name.
-            arguments: What the model gave: an object, or its JSON.
+            arguments: The model's arguments: an object, or its JSON.
 
         Returns:
-            The whole response; what a tool answers that failed is one, too.
+            The whole response, even of a failed tool.
 
         Raises:
-            ProjectionError: There is no such function, or its arguments cannot be read; the message is for the model.
-            ValueError: There is no such API.
+            ProjectionError: The function is unknown, or its arguments cannot be read; the message is for the model.
+            ValueError: The API is unknown.
         """
         from ..features.functions import read_call
         from .responses import Responses
@@ -290,7 +287,7 @@ class Binding:
 
     @property
     def __stubwright__(self) -> tuple[Session, Any, Options]:
-        """The session, the subscriptions and the options, for functions that are no methods."""
+        """The session, the subscriptions and the options, for functions outside of the class."""
         return self._session, self._subscriptions, self._options
 
     async def _call(
@@ -313,11 +310,9 @@ class Binding:
 
 
 def _keep_failures(target: Target) -> Failures:
-    """Return the exceptions of a server's handlers, which are retained from now on. Raises ValueError if there is
-    none.
-    """
+    """Make a server retain the exceptions of its handlers. Raises ValueError for a target that cannot."""
     failures: Failures | None = getattr(target, "failures", None)
     if failures is None:
-        raise ValueError("raise_errors is for a server object that build_server made; this target is none")
+        raise ValueError("raise_errors requires a server object that build_server made")
     failures.keep()
     return failures

@@ -1,4 +1,4 @@
-"""One call from start to end: report its start, confirm it, send it, check its result, report its end."""
+"""Performs a call: reports its start, confirms it, sends it, checks its result, and reports its end."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ async def call_content(
     arguments: Mapping[str, object],
     extra: Mapping[str, object] | None,
 ) -> tuple[ToolContent, CallToolResult]:
-    """Call a tool that has no `outputSchema`; its content, and the result. Raises as `call_model`."""
+    """Call a tool that has no `outputSchema`, and return its content and the result; raises as `call_model`."""
     read = partial(ToolContent, tool.name)
     return await _perform(session, options, tool, with_extra(tool, arguments, extra), read)
 
 
 def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:
-    """Return a function that makes the model of a result with an `outputSchema`; it raises `InvalidResult`."""
+    """Return a function that parses a result into the model of the `outputSchema`, and raises `InvalidResult`."""
 
     def read(result: CallToolResult) -> _Output:
         value = read_structured(tool, result, mirrored=not session.modern)
         try:
             return output.model_validate(value)
-        except (ValidationError, RecursionError) as error:  # no JSON, though the schema has nothing against it
+        except (ValidationError, RecursionError) as error:  # a value that the schema allows, and the model does not
             wrong = describe_problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
             raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
 
@@ -98,10 +98,10 @@ async def _call(
     record: Record,
 ) -> tuple[_T, CallToolResult]:
     if options.idempotency_key is not None:
-        from ..rpc.repeating import takes_key
+        from ..rpc.retries import accepts_key
 
-        if not takes_key(tool):
-            raise ValueError(f"{tool.name} takes no idempotency key: its manifest has no `once: {{key: request}}`")
+        if not accepts_key(tool):
+            raise ValueError(f"{tool.name} does not accept an idempotency key: it lacks `once: {{key: request}}`")
     if options.confirm is not None:
         await confirm_call(tool, arguments, options)
     call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call
@@ -116,11 +116,11 @@ async def _call(
 def read_result(
     tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
 ) -> tuple[_T, CallToolResult]:
-    """Return the value of a result, and the result checked and cleaned; `record` counts the removed characters.
+    """Return the value of a result, and the sanitized result; `record` gets the number of sanitized strings.
 
     Raises:
         ToolFailed: It has `isError`.
-        InvalidResult: Its content is broken, or what `read` says.
+        InvalidResult: Its content is broken, or `read` rejects it.
     """
     if result.is_error:
         raise ToolFailed(result)

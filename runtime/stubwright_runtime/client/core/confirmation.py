@@ -1,8 +1,4 @@
-"""The confirmation of a dangerous call by the caller's own `confirm`.
-
-It depends on the compiled manifest only: the server's current hints have no effect (MCP, schema,
-`ToolAnnotations`: hints are not to be trusted).
-"""
+"""Confirms dangerous calls, by the compiled manifest: the server's current hints are untrusted (`ToolAnnotations`)."""
 
 from __future__ import annotations
 
@@ -20,10 +16,10 @@ if TYPE_CHECKING:
 
 
 async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Options) -> None:
-    """Ask, where the tool is dangerous or all calls are to be confirmed, and there is someone to ask.
+    """Call `confirm`, if the caller set one, for a dangerous tool, or for every tool with `confirm_all`.
 
     Raises:
-        CallRefused: The answer was anything but `True`.
+        CallRefused: `confirm` did not return `True`.
     """
     confirm = options.confirm
     if confirm is None or not (options.confirm_all or is_dangerous(tool)):

@@ -2,17 +2,16 @@
 
     MCPError
     └── ConnectError      the server cannot be reached, or its HTTP server answers for it
-        ├── Unauthorized  the server requires a token, or another one (401)
+        ├── Unauthorized  the server requires a valid token (401)
         ├── Forbidden     the server does not allow this to this caller (403)
-        ├── NotFound      the server has nothing at this path (404, 410)
+        ├── NotFound      the path does not exist (404, 410)
         ├── NotMCP        the server does not speak MCP
-        ├── SessionLost   the server no longer knows the client's session, nor a new one (404)
-        ├── Unreachable   there is no answer, or a gateway answers in the server's place (5xx, 408, 429)
+        ├── SessionLost   the client's session expired, and a new one failed (404)
+        ├── Unreachable   no answer, or a gateway answers for the server (5xx, 408, 429)
         ├── ServerNotFound  the command cannot be started
         └── ServerExited  the command ended
 
-Each is raised when a connection is opened, and by any request of an open one. They are kinds of `MCPError`, so that
-`except MCPError` catches them.
+Opening a connection and any later request may raise them.
 """
 
 from __future__ import annotations
@@ -34,10 +33,9 @@ class ConnectError(MCPError):
 
     Attributes:
         target: The URL, without user, password and query; or the program that was started.
-        why: What is wrong, as a sentence that continues the target.
+        why: The problem, as a sentence that continues the target.
         status: The HTTP status of the answer; `None` without an answer. A `ServerExited` has the exit status.
-        retry_after: The seconds after which the server asks to try again (`Retry-After`, 408, 429 and 5xx); `None` if
-            it does not.
+        retry_after: The seconds to wait before a retry (`Retry-After` of a 408, 429 or 5xx); `None` without.
     """
 
     retry_after: float | None = None
@@ -52,33 +50,33 @@ class ConnectError(MCPError):
         self.status = status
 
     def __reduce__(self) -> Any:
-        """Copy and pickle it with all that it has."""
+        """Copy and pickle all attributes."""
         return _copy, (type(self), self.args, self.__dict__)
 
 
 class Unauthorized(ConnectError):
-    """The server answers with 401: it requires a token, or does not accept this one.
+    """The server answered with 401: it requires a token, or rejected this one.
 
     Attributes:
-        challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` if it sent none.
+        challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` without.
     """
 
     challenge: str | None = None
 
 
 class Forbidden(ConnectError):
-    """The server answers with 403: the caller may not do this.
+    """The server answered with 403: the caller lacks permission.
 
     Attributes:
-        challenge: Its `WWW-Authenticate` header, which names the scopes that are missing, where it knows them (RFC
-            6750, section 3.1); `None` if it sent none.
+        challenge: Its `WWW-Authenticate` header, which may name the missing scopes (RFC 6750, section 3.1); `None`
+            without.
     """
 
     challenge: str | None = None
 
 
 class NotFound(ConnectError):
-    """The HTTP server has nothing at the path of the URL (404, 410). The request was not run."""
+    """The HTTP server does not serve the URL's path (404, 410). The request was not run."""
 
 
 class NotMCP(ConnectError):
@@ -86,26 +84,26 @@ class NotMCP(ConnectError):
 
 
 class SessionLost(ConnectError):
-    """The server does not know the client's session any more (404), and a new one did not help.
+    """The client's session expired (404), and a new session failed, too.
 
-    The request was not run. The next request tries again to begin a session.
+    The request was not run. The next request tries to start a session again.
     """
 
 
 class Unreachable(ConnectError):
-    """The server gives no answer of its own, for now: the connection fails or breaks, or it is late or overloaded.
+    """The server is unavailable: the connection failed or broke, or the server is late or overloaded.
 
-    Where there was an answer (408, 429, 5xx), `status` has its status. The request may have been run, unless `why`
-    specifies that the server cannot be reached.
+    If there was an answer (408, 429, 5xx), `status` is its status. The request may have been run, unless `why` reports
+    that the server cannot be reached.
     """
 
 
 class Busy(MCPError):
-    """The server answers with an error of its own, and with HTTP status 429 or 503: it accepts calls again later.
+    """The server is busy: it answered with a JSON-RPC error and HTTP status 429 or 503. Try again later.
 
     Attributes:
         status: The HTTP status.
-        retry_after: The seconds after which the server asks to try again (`Retry-After`); `None` if it does not.
+        retry_after: The seconds to wait before a retry (`Retry-After`); `None` without.
     """
 
     status: int | None = None
@@ -113,7 +111,7 @@ class Busy(MCPError):
 
 
 class ServerNotFound(ConnectError):
-    """The command cannot be started: there is no such program, it is not executable, or its folder is missing."""
+    """The command cannot be started: the program or its folder is missing, or it is not executable."""
 
 
 class ServerExited(ConnectError):
@@ -122,7 +120,7 @@ class ServerExited(ConnectError):
     Attributes:
         status: Its exit status; the negative number of the signal that ended it; `None` if it still runs.
         stderr: The last lines that it wrote to standard error.
-        withheld: The names of the environment variables that are set here, that it did not get, and may have needed.
+        withheld: The names of environment variables that the command was not passed, and may have needed.
     """
 
     def __init__(
@@ -134,7 +132,7 @@ class ServerExited(ConnectError):
         stderr: Sequence[str] = (),
         withheld: Sequence[str] = (),
     ) -> None:
-        """Say which program, how it ended, what it wrote last, and which variables it may have lacked."""
+        """Create an error with the last lines of standard error, and the variables that may be missing."""
         lines = [why, *(f"  | {line}" for line in stderr)]
         if withheld:
             lines.append(f"  {describe_withheld(withheld, 'the parameter `env`')}")

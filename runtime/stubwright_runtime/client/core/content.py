@@ -1,4 +1,4 @@
-"""Content of a server's answers, held to what servers are held to themselves: whole data, clean texts, bounded size."""
+"""Checks and sanitizes the content of a server's answers by the rules for our own servers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-_WRONG: Final = "is not what MCP says"
+_WRONG: Final = "is not valid MCP"
 _DATA: Final = frozenset({"data", "blob"})
-"""Fields of blocks that are base64, which has no characters to clean."""
+"""Fields of blocks that are base64, and need no sanitizing."""
 
 _PLAIN: Final = (bool, int, float)
 
@@ -43,14 +43,14 @@ class ToolContent(list["ContentBlock"]):
     """
 
     def __init__(self, tool: str, result: CallToolResult) -> None:
-        """Take the blocks of a result."""
+        """Create the list from a result."""
         super().__init__(result.content)
         self.tool = tool
         self.result = result
 
     @property
     def text(self) -> str:
-        """The text of all text blocks, a line break between them. Raises `InvalidResult` if there is no such block."""
+        """The text blocks, joined by line breaks. Raises `InvalidResult` without any."""
         texts = [block.text for block in self if block.type == "text"]
         if not texts:
             kinds = ", ".join(dict.fromkeys(block.type for block in self))
@@ -58,10 +58,10 @@ class ToolContent(list["ContentBlock"]):
         return "\n".join(texts)
 
     def json(self) -> Any:
-        """Return the value of `text`, which is JSON.
+        """Return `text` parsed as JSON.
 
         Raises:
-            InvalidResult: There is no text, or it is not JSON (RFC 8259), which has no `NaN`.
+            InvalidResult: The result has no text, or the text is not JSON (RFC 8259, without `NaN`).
         """
         try:
             return json.loads(self.text, parse_constant=refuse_constant)
@@ -73,17 +73,17 @@ class ToolContent(list["ContentBlock"]):
 
 
 def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tuple[CallToolResult, int]:
-    """Return a result with clean content, and how many of its strings were cleaned.
+    """Return a sanitized result, and the number of strings that changed.
 
     Args:
         tool: The tool.
         result: The result of the server.
-        sanitize: `text` cleans the strings of content, `all` also of `structuredContent` and `_meta`; `none`
-            cleans nothing, and looks at no data and at no MIME type.
+        sanitize: `text` sanitizes the strings of content, `all` also `structuredContent` and `_meta`; `none`
+            disables this, and the checks of data and MIME types.
 
     Raises:
         InvalidResult: Data are not base64, a MIME type is invalid, there are more than 10,000 blocks, or the result is
-            nested more deeply than a message may be.
+            nested too deeply.
     """
     if len(result.content) > MOST_BLOCKS:
         wrong = f"content: {len(result.content):,} blocks, more than {MOST_BLOCKS:,}"
@@ -106,7 +106,7 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
 
 
 def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[_Model]:
-    """Return the contents of a resource, or the messages of a prompt, with clean strings.
+    """Return the contents of a resource, or the messages of a prompt, sanitized.
 
     Raises:
         MCPError: Data are not base64, or a MIME type is invalid (`PARSE_ERROR`).
@@ -125,7 +125,7 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
 
 
 def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a result that its server may nest as deeply as it likes, with their places."""
+    """Yield the parts of a result whose nesting MCP does not limit, with their places."""
     yield "structuredContent", result.structured_content
     if result.meta is not None:
         yield "_meta", result.meta
@@ -137,7 +137,7 @@ def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
 
 
 def find_problems(parts: Sequence[BaseModel], name: str) -> list[str]:
-    """Describe what is broken in some blocks, with its place."""
+    """Describe the invalid fields of blocks, with their places."""
     problems: list[str] = []
     for index, part in enumerate(parts):
         for place, wrong in _find_broken(part):
@@ -160,7 +160,7 @@ def _find_broken(part: BaseModel) -> Iterator[tuple[str, str]]:
             check_mime_type(mime_type, kind if kind in ("image", "audio") else None)
         except ValueError as error:
             yield ".mimeType", str(error)
-    for name in ("resource", "content"):  # of an embedded resource, and of a prompt's message
+    for name in ("resource", "content"):  # in an embedded resource, and in a prompt's message
         below = fields.get(name)
         if isinstance(below, BaseModel):
             for place, wrong in _find_broken(below):
@@ -174,7 +174,7 @@ class _Sanitizer:
         self.count = 0
 
     def clean(self, value: Any) -> Any:
-        """Return a value with clean strings and keys; the same object if they are clean already."""
+        """Return a value with sanitized strings and keys; the same object if none changed."""
         if isinstance(value, str):
             text = clean(value)
             self.count += text != value

@@ -1,7 +1,4 @@
-"""Results of lenient calls that do not fit their schema.
-
-The call itself was made, and what came is in the exception.
-"""
+"""Results of lenient calls that do not match their `outputSchema`; the exception has the result."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from ...package import Tool
 
 META: Final = "io.stubwright/output"
-"""The key in `_meta` under which a server describes what did not fit."""
+"""The `_meta` key with the server's description of the mismatch."""
 
 
 class DeviatingResult(InvalidResult):
@@ -37,7 +34,7 @@ class DeviatingResult(InvalidResult):
 
 
 def raise_if_deviating(tool: Tool, result: CallToolResult) -> None:
-    """Raise `DeviatingResult` where the server reports that a result does not fit."""
+    """Raise `DeviatingResult` if the server reports that a result does not match its schema."""
     deviation: Json = (result.meta or {}).get(META)
     if "structured_content" in result.model_fields_set or not is_mapping(deviation):
         return

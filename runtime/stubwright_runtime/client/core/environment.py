@@ -32,7 +32,7 @@ _INHERITED: Final = (
 _RUNNERS: Final = re.compile(
     r"SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
     r"|(?i:(?:ALL|HTTPS?|NO)_PROXY)"
-    r"|PIP_.+|UV_(?!PUBLISH_).+|(?i:npm_config_).+"  # variables for publishing are of no use to a server
+    r"|PIP_.+|UV_(?!PUBLISH_).+|(?i:npm_config_).+"  # servers do not need variables for publishing
 )
 """The variables that package runners such as npx and uvx need to fetch a server."""
 
@@ -41,19 +41,19 @@ _NEEDED: Final = re.compile(
     r"\w+_(?:CONFIG|CREDENTIALS?|DSN|ENDPOINT|HOME|HOST|KEY|PASSWORD|PROFILE|PROXY|REGION|SECRET|TOKEN|UR[IL])",
     re.IGNORECASE,
 )
-"""The names of credentials, and of where a program finds its files and servers."""
+"""Names of credentials and of locations of files and servers."""
 
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{2,}|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
-"""A name that, in a text, is hardly meant as a word of the language."""
+"""A name that is unlikely to be a word of a sentence."""
 
 _MISSING_MODULE: Final = re.compile(r"\bNo module named\b")
-"""The words of Python where it looks without success for a module, and names no variable."""
+"""Python's message for a missing module, which names no variable."""
 
 _SHOWN: Final = 5
 
 
 def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that every command gets, without shell functions, which could run code in the command."""
+    """Return the variables that every command inherits, without shell functions, which could run code in it."""
     return {
         name: value
         for name, value in environment.items()
@@ -67,10 +67,10 @@ def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *
     Args:
         ours: The names of all variables that are set here.
         passed: The names of the variables that the command got.
-        lines: What the command wrote before it ended; the variables named there count. A module
-            that Python did not find represents `PYTHONPATH`.
-        at_start: Whether it ended before it had answered anything. Only then may it have needed variables that it does
-            not name: those whose names end like the names of credentials and configuration.
+        lines: The command's last output, which may name variables. A module that Python did not find counts as
+            `PYTHONPATH`.
+        at_start: Whether the command ended before its first answer. If so, unnamed variables count, too, if they look
+            like credentials or configuration.
     """
     withheld = sorted({name for name in ours if _WORD.fullmatch(name)} - passed)
     words = {word for line in lines for word in _list_words(line)}
@@ -85,7 +85,7 @@ def _list_words(line: str) -> list[str]:
 def describe_withheld(names: Sequence[str], option: str) -> str:
     """Return a sentence on variables that a command did not get, and the option that passes them.
 
-    `NAME` in `option` represents the name of a variable.
+    `NAME` in `option` is replaced by the name of the variable.
     """
     shown = ", ".join(names[:_SHOWN])
     if len(names) > _SHOWN:

@@ -2,7 +2,7 @@
 
 Exception
 ├── ToolFailed      the tool answered with an error
-├── InvalidResult   the result breaks the tool's `outputSchema`, or its content is not as MCP defines it
+├── InvalidResult   the result breaks the tool's `outputSchema`, or its content is not valid MCP
 ├── ResultTooLarge  the result has more bytes than `max_result_bytes`
 └── CallRefused     the client's own `confirm` declined; nothing was sent
 """
@@ -31,17 +31,16 @@ class ToolFailed(Exception):
     """
 
     def __init__(self, result: CallToolResult) -> None:
-        """Wrap the result of the tool that failed."""
+        """Create an error from the result of the failed tool."""
         texts = [block.text for block in result.content if block.type == "text"]
         super().__init__(replace_controls("\n".join(texts)) or "the tool failed without a reason")
         self.result = result
 
 
 class InvalidResult(Exception):
-    """A tool's result is not what it should be. The message names each violation.
+    """A tool's result is invalid. The message lists the violations.
 
-    It breaks the `outputSchema` that the client was compiled with, or its content is broken: data that are not base64,
-    or an invalid MIME type.
+    It breaks the compiled `outputSchema`, or its content is broken: data that is not base64, or an invalid MIME type.
 
     Attributes:
         tool: The tool's name on the wire.
@@ -61,12 +60,12 @@ class InvalidResult(Exception):
 
 
 class ResultTooLarge(Exception):
-    """A tool's result has more bytes than `max_result_bytes`. No more of it was read, and none of it is retained.
+    """A tool's result has more bytes than `max_result_bytes`. The rest was not read.
 
     Attributes:
         tool: The tool's name on the wire.
-        size: The bytes of the answer that had come when that was seen; more may have followed.
-        limit: The bytes that it may have, after decompression.
+        size: The number of bytes received when the limit was exceeded.
+        limit: The maximum number of bytes, after decompression.
     """
 
     def __init__(self, tool: str, size: int, limit: int) -> None:
@@ -88,17 +87,14 @@ class CallRefused(Exception):
     """
 
     def __init__(self, tool: str, arguments: Mapping[str, object]) -> None:
-        """Name the call that was refused."""
+        """Create an error for a call."""
         super().__init__(f"the call of {tool!r} was not confirmed")
         self.tool = tool
         self.arguments = arguments
 
 
 def make_safe_to_show(error: _Error) -> _Error:
-    """Return the same exception with a text that is safe to show on a terminal; its attributes stay unchanged.
-
-    It is for those whose class is not ours, such as `MCPError`, where the text is a server's.
-    """
+    """Make the text of an exception of another library safe to show on a terminal; its attributes do not change."""
     if replace_controls(text := str(error)) != text:
         safe = _subclass_safe_to_show(type(error))
         setattr(error, "__class__", safe)  # noqa: B010 - type checkers reject the assignment

@@ -1,7 +1,6 @@
-"""The rounds of a request to which the server answers with questions before it gives the result.
+"""Multi-round requests: answers the server's input requests until it returns a result.
 
-The questions are answered by the callbacks of the `mcp.Client`, one after the other, since most are put to the same
-person.
+The callbacks answer one question at a time, since most questions go to the same person.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _Params = TypeVar("_Params", bound="InputResponseRequestParams")
 _Result = TypeVar("_Result")
 
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
-"""Seconds before the next round where the server asked nothing and only wants to be called again."""
+"""Seconds before the next round if the server requested another round without a question."""
 
 
 async def send_until_result(
@@ -33,13 +32,13 @@ async def send_until_result(
     """Send a request until it has a result (MCP 2026-07-28, "Multi Round-Trip Requests").
 
     Args:
-        client: Whose callbacks answer, and whose `input_required_max_rounds` is the bound.
-        params: The parameters of the first round. Those that follow have the answers, and the server's `requestState`.
+        client: The client with the callbacks and `input_required_max_rounds`.
+        params: The parameters of the first round. Later rounds add the answers and the server's `requestState`.
         send: Sends one round.
 
     Raises:
-        MCPError: There is no callback for a question, or the callback refused; or the server kept asking.
-        Exception: What `send` or a callback raised.
+        MCPError: No callback accepts a question, or the server kept asking.
+        Exception: An exception of `send` or a callback.
     """
     bound = client.input_required_max_rounds
     for number in range(bound + 1):
@@ -55,11 +54,11 @@ async def send_until_result(
 
 
 async def answer_input_requests(client: UntypedClient, asked: InputRequiredResult) -> InputResponses | None:
-    """Return the answers of the client's callbacks, by the keys of the questions; `None` if nothing was asked.
+    """Return the callbacks' answers by the keys of the questions; `None` without questions.
 
     Raises:
-        MCPError: There is no callback for a question, or it refused.
-        Exception: What a callback raised.
+        MCPError: No callback accepts a question.
+        Exception: An exception of a callback.
     """
     from ..rpc.client import RequestContext
 

@@ -1,7 +1,4 @@
-"""The options of a call next to the tool's own arguments, and the mark of an argument that was omitted.
-
-It never calls a callback.
-"""
+"""The options of a call, and the marker for omitted arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ class Omit:
     _only: Omit | None = None
 
     def __new__(cls) -> Omit:
-        """Give the one instance there is."""
+        """Return the singleton."""
         if cls._only is None:
             cls._only = super().__new__(cls)
         return cls._only
@@ -40,26 +37,26 @@ class Omit:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> Any:
-        """Leave `OMIT` out of JSON schemas."""
+        """Omit `OMIT` from JSON schemas."""
         from pydantic_core import PydanticOmit
 
         raise PydanticOmit
 
     def __bool__(self) -> Literal[False]:
-        """Return False, since nothing was given."""
+        """Return False: the argument was not given."""
         return False
 
     def __repr__(self) -> str:
-        """Return the name as written."""
+        """Return the name of the constant."""
         return "OMIT"
 
     def __reduce__(self) -> str:
-        """Let copies and pickles be the one instance itself."""
+        """Make copies and pickles the same instance."""
         return "OMIT"
 
 
 OMIT: Final = Omit()
-"""An argument that the caller omits: it is omitted of the request, and the server's own default applies."""
+"""An argument that is not sent, so that the server's default applies."""
 
 
 Outcome: TypeAlias = Literal["ok", "failed", "refused", "invalid", "too_large", "timeout", "error", "cancelled"]
@@ -72,22 +69,21 @@ the caller gave up.
 """
 
 Sanitize: TypeAlias = Literal["text", "all", "none"]
-"""The strings of a result that are cleaned: in its content, also in its `structuredContent`, or none.
-"""
+"""The strings of a result that are sanitized: in its content, also in its `structuredContent`, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallEvent:
-    """The event that `on_call` gets at the start and at the end of a call.
+    """The event that `on_call` receives at the start and the end of a call.
 
     Attributes:
         call: The call's number in this process; its two events have the same.
-        phase: `start` comes before anything is asked or sent, `end` after the result was checked.
+        phase: `start` before confirmation and sending, `end` after the result was checked.
         tool: The tool's name on the wire.
         arguments: All arguments as JSON, a copy, with `"[redacted]"` for values in the manifest's `policy.redact`.
         outcome: The outcome of the call; `None` at the start.
-        duration: Seconds from start to end, including the time that `confirm` took; `None` at the start.
-        cleaned: The number of strings in the result that had characters removed; see `sanitize`.
+        duration: Seconds from start to end, including `confirm`; `None` at the start.
+        cleaned: The number of sanitized strings in the result; see `sanitize`.
     """
 
     call: int
@@ -103,9 +99,9 @@ Confirm: TypeAlias = Callable[[str, Mapping[str, Any]], bool | Awaitable[bool]]
 """Receives a tool's wire name and the arguments; the call is sent only if it returns `True`."""
 
 OnCall: TypeAlias = Callable[[CallEvent], Awaitable[None] | None]
-"""Called for every call. The call raises its exceptions."""
+"""Receives the events of every call. The call raises its exceptions."""
 
-TellProgress: TypeAlias = "Callable[[float, float | None, str | None], Awaitable[None]]"
+ProgressCallback: TypeAlias = "Callable[[float, float | None, str | None], Awaitable[None]]"
 """Called with the progress, the total and the message of a progress notification."""
 
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
@@ -124,8 +120,8 @@ class Options:
     """The options of the calls through one client.
 
     Raises:
-        ValueError: The timeout is no positive number of seconds, the bound no positive number of bytes, `confirm_all`
-            is set without `confirm`, or the idempotency key is empty or too long.
+        ValueError: The timeout or the size limit is not positive, `confirm_all` is set without `confirm`, or the
+            idempotency key is empty or too long.
     """
 
     timeout: float | None = TIMEOUT
@@ -138,9 +134,9 @@ class Options:
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        """Check what can be wrong."""
+        """Validate the options."""
         if self.confirm_all and self.confirm is None:
-            raise ValueError("confirm_all=True asks before every call; it needs a `confirm` that is asked")
+            raise ValueError("confirm_all=True requires `confirm`")
         if self.sanitize not in get_args(Sanitize):
             raise ValueError(f"sanitize is 'text', 'all' or 'none', not {self.sanitize!r}")
         if self.timeout is not None and not self.timeout > 0:
@@ -152,5 +148,5 @@ class Options:
             raise ValueError(f"idempotency_key must have 1 to {KEY_LENGTH} characters")
 
     def with_changes(self, **changes: Any) -> Options:
-        """Replace those options that are given, which are not `OMIT`."""
+        """Return options with the changes that are not `OMIT`."""
         return replace(self, **{name: value for name, value in changes.items() if not isinstance(value, Omit)})

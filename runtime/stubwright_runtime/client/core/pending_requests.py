@@ -1,7 +1,6 @@
-"""The requests that are in progress over one connection: their time, and what goes wrong while the server asks back.
+"""The pending requests of one connection: their timeouts, and errors of callbacks.
 
-Before 2026-07-28 the server asks in the middle of a call, by its own request that does not specify which call it
-belongs to. It sends nothing.
+Before 2026-07-28 a server asks during a call, with a request that does not name the call.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ class _Request:
     """One request: its timeout, the seconds left when its clock stopped, and the error that ended it.
 
     Attributes:
-        is_asked_in: Whether the server may ask questions during the request.
+        allows_questions: Whether the server may ask questions during the request.
     """
 
     timeout: asyncio.Timeout
     left: float | None
-    is_asked_in: bool
+    allows_questions: bool
     error: Exception | None = None
 
     def pause_clock(self, now: float) -> None:
@@ -56,15 +55,15 @@ class _Request:
 
 
 class PendingRequests:
-    """The requests and callbacks under way over one connection.
+    """The pending requests and callbacks of one connection.
 
     Attributes:
         expects_questions: True if there are callbacks that the server can ask.
-        open_urls: Has a person visit URLs without which a request cannot go on; `None` if no person can be asked.
+        open_urls: Asks a person to visit the URLs that a request requires; `None` if no person can be asked.
     """
 
     def __init__(self, *, expects_questions: bool) -> None:
-        """Start without requests."""
+        """Create an empty collection."""
         self.expects_questions = expects_questions
         self.open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
         self._requests: list[_Request] = []
@@ -83,40 +82,40 @@ class PendingRequests:
 
     @property
     def is_open(self) -> bool:
-        """False before and after the block of the connection."""
+        """True within the `async with` block of the connection."""
         return self._loop is not None
 
     def explain_close(self, error: MCPError) -> MCPError:
-        """Return the error itself, or a better one if the block of the connection ended before the answer came."""
+        """Return the error, or a better one if the client was closed before the answer arrived."""
         from mcp_types import CONNECTION_CLOSED
 
         from ..rpc.mcp_error import MCPError
 
         if error.code != CONNECTION_CLOSED or self._loop is not None:
             return error
-        message = "the client was closed before the answer came, as its `async with` block has ended"
+        message = "the client was closed before the answer arrived: its `async with` block ended"
         return MCPError(code=CONNECTION_CLOSED, message=message)
 
     def check_open(self) -> None:
-        """Refuse to use a connection after its block.
+        """Check that the connection is open.
 
         Raises:
             RuntimeError: The connection is closed.
         """
         if self._loop is None:
             raise RuntimeError(
-                "the client is closed, as its `async with` block has ended; use it inside the block, or connect again"
+                "the client is closed: its `async with` block ended; use it inside the block, or connect again"
             )
 
     def check_loop(self) -> None:
-        """Refuse to send from another event loop, where no answer would come, and which would break the connection.
+        """Check that the current event loop is the connection's. Requests from another one would break the connection.
 
         Raises:
             RuntimeError: The connection was opened in another event loop.
         """
         if self._loop is not None and self._loop is not asyncio.get_running_loop():
             raise RuntimeError(
-                "this client was connected in another event loop, which alone can use it; connect a client in this "
+                "this client belongs to another event loop; connect a client in this "
                 "one, or, from another thread, use asyncio.run_coroutine_threadsafe(…, loop)"
             )
 
@@ -125,30 +124,30 @@ class PendingRequests:
         """True if a callback is answering the server now."""
         return self._questions > 0
 
-    def request(self, seconds: float | None, *, is_asked_in: bool = True) -> AbstractAsyncContextManager[None]:
-        """Bound the time of one request, from sending it to its answer.
+    def request(self, seconds: float | None, *, allows_questions: bool = True) -> AbstractAsyncContextManager[None]:
+        """Limit the time of one request, from sending it to its answer.
 
         Args:
-            seconds: The time limit of the server, without the time in which it waits for us; `None` for no limit.
-            is_asked_in: True if the server may ask in the middle of it.
+            seconds: The server's time limit, without the time of callbacks; `None` for no limit.
+            allows_questions: Whether the server may ask questions during the request.
 
         Raises:
-            MCPError: It took longer (`REQUEST_TIMEOUT`).
+            MCPError: The time limit was exceeded (`REQUEST_TIMEOUT`).
             RuntimeError: The connection was opened in another event loop.
-            Exception: The exception of a callback that answered the server in the meantime, or the one given to `fail`.
+            Exception: An exception of a callback during the request, or the error passed to `fail`.
         """
         return _RequestTimer(
-            self, _Request(asyncio.timeout(None if self._questions else seconds), seconds, is_asked_in)
+            self, _Request(asyncio.timeout(None if self._questions else seconds), seconds, allows_questions)
         )
 
     def begin(self, request: _Request) -> None:
-        """Count a request; raises as `request` does."""
+        """Add a request; raises as `request`."""
         self.check_loop()
         self.check_failure()
         self._requests.append(request)
 
     def end(self, request: _Request) -> None:
-        """Count a request no longer."""
+        """Remove a request."""
         self._requests.remove(request)
 
     def fail(self, error: Exception) -> None:
@@ -161,8 +160,8 @@ class PendingRequests:
     def check_failure(self) -> None:
         """Raise the error that ended the connection, if one did."""
         if self._failure is not None:
-            # Each raise adds the frames of its call to the exception, so that one exception would hold the frames of
-            # all calls.
+            # Each raise adds frames to the traceback; reset it, so that the exception does not hold the frames of
+            # every call.
             self._failure.__traceback__, self._failure.__context__ = self._origin
             raise self._failure
 
@@ -171,8 +170,8 @@ class PendingRequests:
         """Stop the clocks while a callback answers the server.
 
         Raises:
-            MCPError: The callback raised. The request that is in progress raises the exception itself; where there
-                are several, it is unknown which of them the server asked for, and the exception is logged.
+            MCPError: The callback raised. The pending request raises its exception; if several are pending, the
+                server's question may belong to any of them, and the exception is logged.
         """
         from mcp_types import INTERNAL_ERROR
 
@@ -184,12 +183,12 @@ class PendingRequests:
         except MCPError:
             raise
         except Exception as error:
-            asked_in = [request for request in self._requests if request.is_asked_in]
+            asked_in = [request for request in self._requests if request.allows_questions]
             if len(asked_in) == 1:
                 asked_in[0].error = error
                 asked_in[0].stop()
             else:
-                log().exception("a question of the server could not be answered")
+                log().exception("a callback failed to answer the server's question")
             raise MCPError(code=INTERNAL_ERROR, message="The client could not answer") from error
         finally:
             self._resume_clocks()
@@ -210,9 +209,7 @@ class PendingRequests:
 
 
 class _RequestTimer(AbstractAsyncContextManager[None, bool]):
-    """The time of one request. It is a class, since a generator leaves a reference cycle with its exception (Python
-    3.13).
-    """
+    """The timer of one request. A generator would leave a reference cycle with its exception (Python 3.13)."""
 
     def __init__(self, in_flight: PendingRequests, request: _Request) -> None:
         self._in_flight = in_flight

@@ -1,11 +1,8 @@
-"""The whole response of a call: the value of the method, and the rest of the server's result.
-
-What a tool answers that failed is a response, too, and not raised.
-"""
+"""The whole response of a call. The response of a failed tool is returned, not raised."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import (
@@ -45,7 +42,7 @@ class CallResponse(Generic[T_co]):
     Attributes:
         model: The method's own result: the output model, or the content if the tool has no `outputSchema`;
             `None` if the tool failed.
-        result: The result as MCP has it, with clean content (see `sanitize`).
+        result: The MCP result, with sanitized content (see `sanitize`).
     """
 
     model: T_co | None
@@ -58,17 +55,17 @@ class CallResponse(Generic[T_co]):
 
     @property
     def text(self) -> str:
-        """The text of the content, with a line break between its blocks; the error message if the tool failed."""
+        """The text blocks, joined by line breaks; the error message if the tool failed."""
         return "\n".join(block.text for block in self.content if block.type == "text")
 
     @property
     def structured(self) -> Any:
-        """The `structuredContent` as JSON, even if the tool has no `outputSchema`; `None` if there is none."""
+        """The `structuredContent` as JSON, even if the tool has no `outputSchema`; `None` without."""
         return self.result.structured_content
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """The `_meta` of the result; empty if there is none."""
+        """The `_meta` of the result; empty without."""
         return self.result.meta or {}
 
     @property
@@ -88,23 +85,20 @@ class CallResponse(Generic[T_co]):
 
 
 class Responses:
-    """The base of a client's `with_raw_response`: the methods of its tools, which return `CallResponse`s."""
+    """The base class of a client's `with_raw_response`, whose methods return `CallResponse`s."""
 
     _package: ClassVar[Package]
 
     def __init__(self, client: Binding) -> None:
-        """Take the client, whose connection and options are used."""
+        """Use the connection and the options of a client."""
         self._session, _, self._options = client.__stubwright__
 
     async def _call_tool(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
         """Call any tool, with its arguments by their names in its `inputSchema`."""
         output = tool.Output
-        try:
-            if output is None:
-                return CallResponse(*await call_content(self._session, self._options, tool, arguments, None))
-            return CallResponse(*await call_model(self._session, self._options, tool, arguments, None, output))
-        except ToolFailed as failed:
-            return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
+        if output is None:
+            return await self._respond(tool, call_content(self._session, self._options, tool, arguments, None))
+        return await self._respond(tool, call_model(self._session, self._options, tool, arguments, None, output))
 
     async def _call(
         self,
@@ -115,18 +109,18 @@ class Responses:
     ) -> CallResponse[_Output]:
         """Call a tool that has an `outputSchema`."""
         tool = self._package.tools[name]
-        try:
-            return CallResponse(*await call_model(self._session, self._options, tool, arguments, extra, output))
-        except ToolFailed as failed:
-            return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
+        return await self._respond(tool, call_model(self._session, self._options, tool, arguments, extra, output))
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
     ) -> CallResponse[ToolContent]:
         """Call a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
+        return await self._respond(tool, call_content(self._session, self._options, tool, arguments, extra))
+
+    async def _respond(self, tool: Tool, call: Awaitable[tuple[T, CallToolResult]]) -> CallResponse[T]:
         try:
-            return CallResponse(*await call_content(self._session, self._options, tool, arguments, extra))
+            return CallResponse(*await call)
         except ToolFailed as failed:
             return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
 
@@ -135,7 +129,7 @@ class ResponseMethod(Generic[P, T]):
     """A descriptor for the method of a tool in a class of responses."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Take the method of the client's class."""
+        """Wrap a method of the client's class."""
         self._method = method
         self.__doc__ = method.__doc__
 
@@ -161,7 +155,7 @@ class SharedMethod(Generic[P, T]):
     """A descriptor that shares a method of the whole client with the client of a toolset."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
-        """Take the method of the client's class."""
+        """Wrap a method of the client's class."""
         self._method = method
         self.__doc__ = method.__doc__
 

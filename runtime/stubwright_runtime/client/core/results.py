@@ -1,7 +1,4 @@
-"""The structured result of a call, checked against the tool's own `outputSchema`.
-
-What the server says about its schemas now changes nothing: the compiled manifest decides.
-"""
+"""Validates the structured result of a call against the compiled `outputSchema`, not the server's current one."""
 
 from __future__ import annotations
 
@@ -23,14 +20,14 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
 
     Args:
         tool: The tool, which has an `outputSchema`.
-        result: A result that is no error.
-        mirrored: Whether the value may are in a text block alone. Before 2025-06-18 there is no `structuredContent`,
-            and before 2026-07-28 it holds objects only; servers send the JSON text for such clients, too (MCP
-            2025-06-18, server/tools, "Structured Content").
+        result: A result without `isError`.
+        mirrored: Whether a text block may contain the value instead. Revisions before 2025-06-18 have no
+            `structuredContent`, and revisions before 2026-07-28 allow only objects there; servers also send the JSON
+            as text for them (MCP 2025-06-18, server/tools, "Structured Content").
 
     Raises:
-        InvalidResult: There is no value, or it breaks the schema; `DeviatingResult`, which is one, where the call is a
-            lenient one and the server reports that what came does not fit.
+        InvalidResult: The value is missing, or breaks the schema; its subclass `DeviatingResult` if the call is
+            lenient and the server reports a mismatch.
     """
     if tool.is_lenient:
         from . import deviation
@@ -45,7 +42,7 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
     validator = get_output_validator(tool)
     try:
         violations = [] if validator is None else validator.find_errors(value, "result")
-    except (ValueError, RecursionError) as error:  # what a text holds may be nested deeper than a message may be
+    except (ValueError, RecursionError) as error:  # JSON in a text may exceed the nesting limit of messages
         raise InvalidResult(tool.name, [f"result: it cannot be checked: {error}"], result) from None
     if violations:
         raise InvalidResult(tool.name, [redact_text(line) for line in violations], result)
@@ -61,5 +58,5 @@ def _mirror(tool: Tool, result: CallToolResult) -> Any:
             except (ValueError, RecursionError):
                 continue
     raise InvalidResult(
-        tool.name, ["result: structuredContent is required, but missing, and no text is its JSON"], result
+        tool.name, ["result: structuredContent is required, but missing, and no text block is JSON"], result
     )

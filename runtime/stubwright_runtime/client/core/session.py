@@ -1,7 +1,7 @@
-"""The requests over an open connection, each until the result that ends it.
+"""Sends the requests of a typed client over an open connection.
 
-It validates nothing: `mcp.Client.call_tool` would check each result a second time, against a `tools/list` that it first
-asks for, and fails there where one schema of the whole list is odd.
+It does not use `mcp.Client.call_tool`, which requests `tools/list`, validates each result against it, and fails if any
+schema of the list is invalid.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ...observability.failures import Failures
     from ...package import Tool
     from ..rpc.untyped import UntypedClient
-    from .options import OnProgress, Options, TellProgress
+    from .options import OnProgress, Options, ProgressCallback
     from .pending_requests import PendingRequests
 
 _Result = TypeVar("_Result", bound="BaseModel")
@@ -58,25 +58,24 @@ _Send: TypeAlias = "Callable[[CallToolRequestParams], Awaitable[CallToolResult |
 _RESULT_TYPES: Final = ("complete", "input_required", "task")
 
 _URL_ATTEMPTS: Final = 3
-"""The most times that a person is asked to visit URLs for one request."""
+"""The maximum number of times that a person is asked to visit URLs for one request."""
 
 
 class Session:
     """The requests over one connection.
 
-    The options `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
-    method raises:
+    `timeout` and `max_result_bytes` apply to each answer of the server. Each method raises:
 
-    - `MCPError` if the server answered with a protocol error, with an invalid result
-      (`PARSE_ERROR`), or with more than it may; where it did not answer in time (`REQUEST_TIMEOUT`), is gone, or kept
-      asking; or if there is no callback for a question.
-    - what a callback raised.
+    - `MCPError` if the server answered with a protocol error, with an invalid result (`PARSE_ERROR`), with too many
+      bytes, or not in time (`REQUEST_TIMEOUT`); if the connection failed; if the server kept asking; or if no callback
+      accepts a question.
+    - exceptions of callbacks.
     """
 
     def __init__(self, client: UntypedClient, in_flight: PendingRequests, failures: Failures | None = None) -> None:
-        """Take a client, which may be closed still, and the account of its requests.
+        """Use a client, which need not be open yet.
 
-        What is retained in `failures` is raised in the place of the answer that refers to it.
+        An exception in `failures` is raised instead of the answer that refers to it.
         """
         self._client = client
         self._failures = failures
@@ -85,47 +84,47 @@ class Session:
 
     @property
     def client(self) -> UntypedClient:
-        """The client below. Raises RuntimeError if the connection is closed."""
+        """The untyped client. Raises RuntimeError if the connection is closed."""
         self.in_flight.check_open()
         return self._client
 
     @cached_property
     def modern(self) -> bool:
-        """True if the open connection speaks a revision without a handshake (from 2026-07-28 on)."""
+        """True for a stateless revision (from 2026-07-28 on)."""
         return Revision.from_date(self.client.protocol_version).has("stateless")
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
         """Call a tool with JSON arguments (`tools/call`).
 
         Raises:
-            ResultTooLarge: The result has more bytes than it may.
+            ResultTooLarge: The result exceeds `max_result_bytes`.
         """
 
         def send(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
             return self.send(CallToolRequest(params=params), allow_question(CallToolResult), options)
 
         params = CallToolRequestParams(name=tool.name, arguments=arguments)
-        is_repeatable = "once" in tool.package.policies
-        chosen = self._make_repeating(tool, params, send, options) if is_repeatable else send
+        allows_retries = "once" in tool.package.policies
+        chosen = self._add_retries(tool, params, send, options) if allows_retries else send
         return await self.call_with_input(tool, params, chosen, options)
 
-    def _make_repeating(self, tool: Tool, params: CallToolRequestParams, send: _Send, options: Options) -> _Send:
-        """Return a function that sends a round until it is answered, if the tool takes keys; `params` get the key."""
-        from ..rpc.repeating import send_until_answered, takes_key
+    def _add_retries(self, tool: Tool, params: CallToolRequestParams, send: _Send, options: Options) -> _Send:
+        """Add an idempotency key to `params` if the tool accepts one, and return a `send` with retries."""
+        from ..rpc.retries import accepts_key, send_until_answered
 
-        if not takes_key(tool):
+        if not accepts_key(tool):
             return send
         meta: Any = {IDEMPOTENCY_META_KEY: options.idempotency_key or str(uuid4())}
         params.meta = meta
         connection = find_connection(self._client)
-        if connection is None or not connection.over_http:  # a process that has ended does not answer again
+        if connection is None or not connection.over_http:  # a process that ended cannot answer a retry
             return send
 
         def send_again(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
             return send_until_answered(
                 lambda options: self.send(CallToolRequest(params=params), allow_question(CallToolResult), options),
                 options,
-                can_leave=self.modern,
+                is_detached=self.modern,
                 is_open=lambda: self.in_flight.is_open and connection.failure is None,
             )
 
@@ -144,7 +143,7 @@ class Session:
             request: The class of the request.
             params: The parameters of the first round.
             result: The class of the result.
-            options: As for all requests.
+            options: The options of the call.
         """
         return await send_until_result(
             self.client, params, lambda params: self.send(request(params=params), allow_question(result), options)
@@ -163,10 +162,10 @@ class Session:
             tool: The tool.
             params: The parameters of the first round.
             send: Sends a round, by `send` of this class.
-            options: Of these, `timeout` and `max_result_bytes` hold for each answer.
+            options: `timeout` and `max_result_bytes` apply to each answer.
 
         Raises:
-            ResultTooLarge: The result has more bytes than it may.
+            ResultTooLarge: The result exceeds `max_result_bytes`.
         """
 
         async def send_once(params: CallToolRequestParams) -> _Result | InputRequiredResult:
@@ -191,7 +190,7 @@ class Session:
             raise
 
     def measure(self, result: BaseModel, options: Options) -> None:
-        """Raise `TooLargeError` where a result has more bytes than it may, and was not bounded before it was parsed."""
+        """Raise `TooLargeError` for a large result of an SDK client, which did not limit it before parsing."""
         if find_connection(self._client) is None:
             Bound(options.max_result_bytes).check(_measure_json(result))
 
@@ -201,13 +200,13 @@ class Session:
         """Return all pages of a list.
 
         Args:
-            fetch: A method of the client, such as `list_tools`. Its cached answers are not used, so that
-                all pages are of one list.
-            options: As for all requests.
-            most_pages: The most pages that the list may have.
+            fetch: A method of the client, such as `list_tools`. Its cache is bypassed, so that all pages belong to the
+                same list.
+            options: The options of the call.
+            most_pages: The maximum number of pages.
 
         Raises:
-            MCPError: As for all requests; also where the list has no end.
+            MCPError: As for all requests; also if the list is endless.
         """
 
         without_cache = {} if isinstance(self._client, Requests) else {"cache_mode": "refresh"}  # for `mcp.Client`
@@ -226,35 +225,37 @@ class Session:
         options: Options,
         *,
         read: Callable[[ValidationError], _Result] | None = None,
-        is_asked_in: bool = True,
+        allows_questions: bool = True,
     ) -> _Result:
         """Send one request and wait for its result.
 
         Args:
             request: The request.
-            result: The kind of its result.
-            options: Of these, `timeout` and `max_result_bytes` hold, and `on_progress` is told.
-            read: Reads another kind of result from a ValidationError, or raises the error again.
-            is_asked_in: Whether the server may ask in the middle of it (up to 2025-11-25).
+            result: The class of its result.
+            options: `timeout`, `max_result_bytes` and `on_progress` apply.
+            read: Returns another type of result from a ValidationError, or raises it again.
+            allows_questions: Whether the server may ask questions during the request (up to 2025-11-25).
 
-        If the server requires a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), that person
+        If the server requires a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), the person
         is asked, and the request is sent again.
 
         Raises:
-            UrlElicitationRequired: No one can be asked, declined, or was asked too often.
-            BaseException: What the handler raised, where failures are retained.
+            UrlElicitationRequired: The person cannot be asked, declined, or was asked too often.
+            BaseException: The handler's exception, if failures are retained.
         """
         if self._failures is None:
-            return await self._send_until_visited(request, result, options, read, is_asked_in)
+            return await self._send_until_visited(request, result, options, read, allows_questions)
         try:
-            answer: _Result | MCPError = await self._send_until_visited(request, result, options, read, is_asked_in)
+            answer: _Result | MCPError = await self._send_until_visited(
+                request, result, options, read, allows_questions
+            )
         except MCPError as error:
             answer = error
         shown = answer.error if isinstance(answer, MCPError) else answer
         failure = self._failures.pop(shown.model_dump_json())
         try:
             if failure is not None:
-                raise failure  # here, so that its own cause and context stay
+                raise failure  # outside of `except`, which would replace its context
             if isinstance(answer, MCPError):
                 raise answer
             return answer
@@ -267,12 +268,12 @@ class Session:
         result: type[_Result],
         options: Options,
         read: Callable[[ValidationError], _Result] | None,
-        is_asked_in: bool,
+        allows_questions: bool,
     ) -> _Result:
-        """Send one request, and again where a person was to visit a URL first."""
+        """Send a request, and send it again after a person visited the required URLs."""
         for number in range(_URL_ATTEMPTS + 1):
             try:
-                return await self._send(request, result, options, read, is_asked_in)
+                return await self._send(request, result, options, read, allows_questions)
             except MCPError as error:
                 if error.code != URL_ELICITATION_REQUIRED:
                     raise
@@ -289,9 +290,9 @@ class Session:
         result: type[_Result],
         options: Options,
         read: Callable[[ValidationError], _Result] | None,
-        is_asked_in: bool,
+        allows_questions: bool,
     ) -> _Result:
-        """Send one request once."""
+        """Send a request once."""
         asks = self.in_flight.expects_questions and not self.modern
         ours = asks or isinstance(self.client, Requests)
         session: Any = self.client.session
@@ -310,34 +311,34 @@ class Session:
                 return read(error)
             return answer
 
-        answer = await self._bound(options, options.timeout if ours else None, send, is_asked_in)
+        answer = await self._bound(options, options.timeout if ours else None, send, allows_questions)
         self.check_kind(answer)
         return answer
 
     def check_kind(self, answer: BaseModel) -> None:
-        """Refuse a result of a kind that this client does not know (MCP 2026-07-28, basic, "Result Type").
+        """Check that the `resultType` of a result is known (MCP 2026-07-28, basic, "Result Type").
 
         Raises:
-            MCPError: It is none of those (`PARSE_ERROR`).
+            MCPError: It is unknown (`PARSE_ERROR`).
         """
         kind = getattr(answer, "result_type", None)
         if kind is not None and kind not in _RESULT_TYPES and self.modern:
-            message = f"the server's answer is not what MCP says: its resultType is {shorten(str(kind))!r}"
+            message = f"the server's answer is not valid MCP: its resultType is {shorten(str(kind))!r}"
             raise MCPError(code=PARSE_ERROR, message=message)
 
     async def _bound(
-        self, options: Options, seconds: float | None, send: Callable[[], Awaitable[_T]], is_asked_in: bool = True
+        self, options: Options, seconds: float | None, send: Callable[[], Awaitable[_T]], allows_questions: bool = True
     ) -> _T:
         """Limit the time and the size of a response, and translate the errors of invalid responses."""
         bound = Bound(options.max_result_bytes)
         with bound_answers(bound):
             try:
-                async with self.in_flight.request(seconds, is_asked_in=is_asked_in):
+                async with self.in_flight.request(seconds, allows_questions=allows_questions):
                     try:
                         return await send()
                     except (ValidationError, OverflowError, RecursionError) as error:
                         wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
-                        message = f"the server's answer is not what MCP says: {wrong}"
+                        message = f"the server's answer is not valid MCP: {wrong}"
                         raise MCPError(code=PARSE_ERROR, message=message) from None
             except Exception as raised:
                 converted = convert(raised)
@@ -369,24 +370,24 @@ def find_connection(client: UntypedClient) -> RpcConnection | None:
 
 
 def _measure_json(result: BaseModel) -> int:
-    """Count the bytes of a result as JSON; 0 if it cannot be sent, which is reported elsewhere."""
+    """Return the size of a result as JSON; 0 for an invalid result, which is reported elsewhere."""
     try:
         return len(result.model_dump_json(by_alias=True, exclude_unset=True))
     except (ValueError, RecursionError):
         return 0
 
 
-def _make_progress_callback(on_progress: OnProgress | None) -> TellProgress | None:
-    """Return the callback in the SDK's form."""
+def _make_progress_callback(on_progress: OnProgress | None) -> ProgressCallback | None:
+    """Return the callback as an async function."""
     if on_progress is None:
         return None
 
-    async def tell(progress: float, total: float | None, message: str | None) -> None:
-        telling = on_progress(progress, total, message)
-        if inspect.isawaitable(telling):
-            await telling
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        result = on_progress(progress, total, message)
+        if inspect.isawaitable(result):
+            await result
 
-    return tell
+    return report
 
 
 class _OrQuestion:

@@ -1,7 +1,4 @@
-"""Callbacks for a server's requests (questions to a person, samples of a model, roots) and log messages.
-
-It never imports the SDK before a connection is opened.
-"""
+"""Adapts the caller's callbacks (questions, sampling, roots, logs) to the SDK's signatures."""
 
 from __future__ import annotations
 
@@ -64,18 +61,18 @@ def adapt_for_sdk(
     on_log: OnLog | None = None,
     log_level: LogLevel = "info",
 ) -> SdkCallbacks:
-    """Return the callbacks for the SDK's client; those not given are omitted.
+    """Return the given callbacks for the SDK's client.
 
     Args:
         callbacks: The caller's callbacks.
-        in_flight: The requests of the connection, whose clocks stop while a callback works.
-        on_message: Called with the server's notifications, too.
+        in_flight: The pending requests of the connection; their timers pause during a callback.
+        on_message: Called with the server's notifications.
         on_log: Called with the server's log messages.
-        log_level: The lowest level of the messages that it receives.
+        log_level: The lowest level of these messages.
 
     Raises:
-        TypeError: The roots are none.
-        ValueError: A root is not a file.
+        TypeError: The roots are invalid.
+        ValueError: A root is not a `file://` URI.
     """
     sdk_callbacks: SdkCallbacks = {}
     if callbacks.on_question is not None:
@@ -96,11 +93,11 @@ def adapt_for_sdk(
 
 
 def _make_log(on_log: OnLog, lowest: LogLevel) -> LoggingFnT:
-    heard = LOG_LEVELS[LOG_LEVELS.index(lowest) :]
+    levels = LOG_LEVELS[LOG_LEVELS.index(lowest) :]
 
     async def log(params: LoggingMessageNotificationParams) -> None:
-        if params.level in heard and inspect.isawaitable(telling := on_log(params.level, params.logger, params.data)):
-            await telling
+        if params.level in levels:
+            await _resolve(on_log(params.level, params.logger, params.data))
 
     return log
 
@@ -142,7 +139,7 @@ def _make_sample(on_sample: OnSample, in_flight: PendingRequests) -> SamplingFnT
     async def sample(
         context: ClientRequestContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult | ErrorData:
-        if params.tools or params.tool_choice:  # an error, since the capability is not announced (MCP 2025-11-25)
+        if params.tools or params.tool_choice:  # the client does not declare `sampling.tools` (MCP 2025-11-25)
             return ErrorData(code=INVALID_PARAMS, message="This client samples without tools")
         return await _run_callback(context, in_flight, respond_to_sampling(params))
 
@@ -152,11 +149,10 @@ def _make_sample(on_sample: OnSample, in_flight: PendingRequests) -> SamplingFnT
 def _make_list_roots(roots: Roots, in_flight: PendingRequests) -> ListRootsFnT:
     from mcp_types import ListRootsResult
 
-    give = roots if callable(roots) else None
     fixed = [] if callable(roots) else _check_roots(roots)
 
     async def respond_to_roots() -> ListRootsResult:
-        return ListRootsResult(roots=fixed if give is None else _check_roots(await _resolve(give())))
+        return ListRootsResult(roots=_check_roots(await _resolve(roots())) if callable(roots) else fixed)
 
     async def list_roots(context: ClientRequestContext) -> ListRootsResult | ErrorData:
         return await _run_callback(context, in_flight, respond_to_roots())
@@ -164,16 +160,16 @@ def _make_list_roots(roots: Roots, in_flight: PendingRequests) -> ListRootsFnT:
     return list_roots
 
 
-async def _run_callback(context: ClientRequestContext, in_flight: PendingRequests, working: Awaitable[_T]) -> _T:
-    """Wait for a callback. Between rounds no clock runs, and its exception goes straight to the caller."""
+async def _run_callback(context: ClientRequestContext, in_flight: PendingRequests, callback: Awaitable[_T]) -> _T:
+    """Await a callback, and pause the timers of pending requests. Between two rounds none is pending."""
     if _is_between_requests(context):
-        return await working
+        return await callback
     with in_flight.pause_for_question():
-        return await working
+        return await callback
 
 
 def _is_between_requests(context: ClientRequestContext) -> bool:
-    """Return whether the server asks between two rounds of a call (from 2026-07-28 on), not in the middle of it."""
+    """Return whether the server asks between two rounds of a call (from 2026-07-28 on), not during a request."""
     return Revision.from_date(context.session.protocol_version or "").has("stateless")
 
 

@@ -1,4 +1,4 @@
-"""The changes that servers announce."""
+"""Types for changes that servers announce."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 MOST: Final = 1024
-"""The limit of queued changes for one listener."""
+"""The maximum number of queued changes of one listener."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
-"""Deprecated methods that are called through an object of ours, such as `client.tasks.old_tool`.
+"""Warnings for deprecated methods that are called through descriptors, such as `client.tasks.old_tool`.
 
-Its warning would name our line, which calls the function for the caller, and Python shows users no `DeprecationWarning`
-of a library; so the objects warn themselves.
+The method's own warning would point into this library, and Python hides `DeprecationWarning`s of libraries.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def split_deprecated(method: _Method) -> tuple[_Method, str | None]:
-    """Return a method that does not warn, and its warning; `None` if it is not deprecated."""
+    """Return a method without its deprecation warning, and the warning; `None` if it is not deprecated."""
     message: str | None = getattr(method, "__deprecated__", None)
     return (method if message is None else getattr(method, "__wrapped__", method)), message
 

@@ -1,7 +1,6 @@
-"""A check that a server's tools are still the compiled ones.
+"""Compares a server's tools with the compiled ones.
 
-Values are compared as JSON: neither the order of keys matters, nor whether a number is written `1` or `1.0`. A field
-that the connection's revision of the protocol cannot carry is not missed.
+The order of keys is ignored, and `1` equals `1.0`. Fields that the connection's revision does not define are skipped.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ Drift: TypeAlias = Literal["ignore", "warn", "error"]
 _FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
 """The fields of a tool that are compared."""
 
-_DETAILS: Final = 6  # differences shown of one field
-_LONGEST: Final = 60  # characters of a server's text in a message
+_DETAILS: Final = 6  # differences shown per field
+_LONGEST: Final = 60  # characters of a quoted value
 
 
 class _Page(PaginatedResult):
@@ -52,7 +51,7 @@ class _Page(PaginatedResult):
 
 
 _CHANGES: Final = 20
-"""The most changes that a message lists."""
+"""The maximum number of changes in a message."""
 
 
 def _format_message(changes: Sequence[str]) -> str:
@@ -69,7 +68,7 @@ class DriftError(Exception):
     """
 
     def __init__(self, changes: Sequence[str]) -> None:
-        """Say what differs."""
+        """Create an error from its changes."""
         super().__init__(_format_message(changes))
         self.changes = tuple(changes)
 
@@ -82,7 +81,7 @@ class DriftWarning(UserWarning):
     """
 
     def __init__(self, changes: Sequence[str]) -> None:
-        """Say what differs."""
+        """Create a warning from its changes."""
         super().__init__(_format_message(changes))
         self.changes = tuple(changes)
 
@@ -93,15 +92,15 @@ async def report_drift(
     """Compare the server's tools with the package's tools.
 
     Args:
-        session: The requests of an open connection.
-        package: What was compiled.
-        toolsets: The toolsets that the client sees: tools of the package outside them are neither missed nor new.
-        options: Of these, `timeout` holds for each answer of the server.
+        session: The session of an open connection.
+        package: The compiled package.
+        toolsets: The client's toolsets; other tools of the package are ignored.
+        options: The options of the requests.
         drift: Whether to warn or to raise.
 
     Raises:
-        DriftError: They differ, and `drift` is `error`.
-        MCPError: The server refuses to list its tools, does not answer in time, or is gone.
+        DriftError: The tools differ, and `drift` is `error`.
+        MCPError: The server rejects `tools/list`, does not answer in time, or the connection failed.
     """
     try:
         live = await _list_tools(session, options)
@@ -120,10 +119,9 @@ async def report_drift(
 def _select(
     package: Package, toolsets: Sequence[str], live: Sequence[dict[str, Any]]
 ) -> tuple[Mapping[str, Tool], Sequence[dict[str, Any]]]:
-    """Return the compiled tools and the server's, without the package's tools outside of a toolset.
+    """Return the compiled tools and the server's, without the package's tools outside of the toolsets.
 
-    A server object in the same process is not narrowed, and lists them; a URL and a command do not. A toolset that the
-    package does not know leaves all.
+    Server objects in the same process list all tools. A toolset that the package does not define has no effect.
     """
     declared = package.manifest.get("toolsets", {})
     outside = {
@@ -150,9 +148,9 @@ def compare(tools: Mapping[str, Tool], live: Sequence[Mapping[str, Any]], revisi
     """Yield a line for each tool that differs: compiled tools in their order, then new ones.
 
     Args:
-        tools: What was compiled.
-        live: The tools as the server lists them.
-        revision: The revision of the protocol in which it was asked.
+        tools: The compiled tools.
+        live: The tools that the server lists.
+        revision: The revision of the connection.
     """
     now = {str(tool.get("name")): tool for tool in live}
     for name, tool in tools.items():
@@ -186,11 +184,9 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
 
 
 def _normalize_field(field: str, value: Json) -> Json:
-    """Return a field's value without the parts that have no meaning.
+    """Return a field's value without meaningless differences.
 
-    That is a `null`, which servers may omit; in a schema its `$schema`, which `stubwright import` may have corrected;
-    in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and the same in an
-    `outputSchema` for only objects.
+    Those are `null` hints; `$schema`, which `stubwright import` may have corrected; and a missing `type: object`.
     """
     if field == "annotations" and isinstance(value, dict):
         return {key: hint for key, hint in value.items() if hint is not None} or None
@@ -201,7 +197,7 @@ def _normalize_field(field: str, value: Json) -> Json:
 
 
 def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
-    """Yield the differences between two JSON values: places as JSON Pointers, in the order of the first."""
+    """Yield the differences between two JSON values, with JSON Pointers, in the order of the first value."""
     if isinstance(was, dict) and isinstance(is_, dict):
         for key in was | is_:
             place = f"{at}/{key.replace('~', '~0').replace('/', '~1')}"
@@ -219,7 +215,7 @@ def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
 
 
 def _shorten_json(value: Any) -> str:
-    """Format a value as short JSON in ASCII, which is safe on a terminal and unambiguous."""
+    """Format a value as short ASCII JSON, which is safe on a terminal."""
     return _shorten(json.dumps(value))
 
 

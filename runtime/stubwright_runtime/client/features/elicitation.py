@@ -1,4 +1,4 @@
-"""An answer for the server: with the defaults of the question's form, and valid under its schema."""
+"""Builds the answer to a server's question: adds the form's defaults, and validates it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResu
 
     Args:
         answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`. `Accepted()`
-            ticks the only box of a form, such as a confirmation.
-        schema: Of the form; `None` for a question with a URL. What the answer omits of it gets its `default`.
+            checks the only checkbox of a form, such as a confirmation.
+        schema: The schema of the form; `None` for a question with a URL. Missing values get their `default`.
 
     Raises:
-        TypeError: It is none of these.
-        ValueError: It breaks the schema, or the schema is none.
+        TypeError: The answer has another type.
+        ValueError: The answer breaks the schema, or the schema is invalid.
     """
     from mcp_types import ElicitResult
 
@@ -41,10 +41,10 @@ def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResu
     given = _read_content(answer, schema)
     content = {**given, **_find_defaults(schema, given)}
     try:
-        # Formats are checked, since a server may reject the answer for one (MCP 2025-11-25, client/elicitation).
+        # Check formats, too: servers may reject an answer because of one (MCP 2025-11-25, client/elicitation).
         violations = Validator(schema, formats=True).find_errors(content, "answer")
     except ValueError as error:
-        raise ValueError(f"the server's question cannot be answered: its schema is not valid: {error}") from None
+        raise ValueError(f"the schema of the server's question is invalid: {error}") from None
     if violations:
         lines = "".join(f"\n  {violation}" for violation in violations)
         raise ValueError(f"the answer breaks the question's schema:{lines}")
@@ -64,7 +64,7 @@ def _read_content(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
-    """Return the name of the only field if it is a required checkbox."""
+    """Return the name of the form's only field, if that is a required checkbox."""
     fields: Json = schema.get("properties")
     if not isinstance(fields, dict) or len(fields) != 1 or schema.get("required") != [*fields]:
         return []
@@ -72,7 +72,7 @@ def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _find_defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of the properties that were not given (SEP-1034; MCP 2025-11-25, client/elicitation)."""
+    """Return the defaults of the missing properties (SEP-1034; MCP 2025-11-25, client/elicitation)."""
     properties: Json = schema.get("properties")
     if not isinstance(properties, dict):
         return {}

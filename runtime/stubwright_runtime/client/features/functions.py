@@ -1,4 +1,4 @@
-"""The tools of a client as functions of a model's API, and the calls that the model makes of them."""
+"""Converts a client's tools to functions for a model's API, and the model's calls to calls of tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def list_functions(package: Package, target: str, toolset: str | None = None) -> list[dict[str, Any]]:
-    """Return the tools as the API takes them. Raises ValueError for an API that is not known."""
+    """Return the tools in the API's format. Raises ValueError for an unknown API."""
     form = _find_form(target)
     return as_tools(form, project_package(package, form, toolset).values())
 
@@ -24,18 +24,18 @@ def list_functions(package: Package, target: str, toolset: str | None = None) ->
 def read_call(
     package: Package, target: str, name: str, arguments: Mapping[str, Any] | str, toolset: str | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the tool that a model called, with its arguments.
+    """Return the name of the tool that a model called, and its arguments.
 
     Args:
         package: The package.
         target: The name of the API.
         name: The function's name.
-        arguments: What the model gave: an object, or its JSON.
-        toolset: The toolset that the tool must be of; `None` for any.
+        arguments: The model's arguments: an object, or its JSON.
+        toolset: The toolset that must contain the tool; `None` for all tools.
 
     Raises:
-        ProjectionError: There is no such function, or its arguments cannot be read.
-        ValueError: The API is not known.
+        ProjectionError: The function is unknown, or its arguments cannot be read.
+        ValueError: The API is unknown.
     """
     functions = project_package(package, _find_form(target), toolset)
     if name not in functions:
@@ -44,10 +44,10 @@ def read_call(
 
 
 def read_arguments(function: ProjectedTool, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return the tool's arguments, which a model wrote as an object or as JSON.
+    """Return the tool's arguments from a model's object or JSON.
 
     Raises:
-        ProjectionError: They cannot be read.
+        ProjectionError: The arguments cannot be read.
     """
     given: Any = arguments
     if isinstance(arguments, str):
@@ -69,7 +69,7 @@ def _find_form(target: str) -> Form:
 
 @lru_cache(maxsize=32)
 def project_package(package: Package, form: Form, toolset: str | None) -> Mapping[str, ProjectedTool]:
-    """Return the tools of a package, or of one of its toolsets, as functions by their names."""
+    """Return the tools of a package, or of a toolset, as functions by name."""
     names = package.tools if toolset is None else package.manifest["toolsets"][toolset]["tools"]
     definitions = [package.tools[name].definition for name in names]
     return {projected.name: projected for projected in project_tools(definitions, form)}

@@ -1,7 +1,4 @@
-"""A list of the server, page by page.
-
-Endless and circular lists end with an error.
-"""
+"""Fetches the pages of a server's list, and detects endless and cyclic lists."""
 
 from __future__ import annotations
 
@@ -18,15 +15,15 @@ _Any = TypeVar("_Any")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
 MOST_PAGES: Final = 1000
-"""The most pages that a list may have by default."""
+"""The default maximum number of pages."""
 
 
 class EndlessError(Exception):
-    """A list has no end; the message describes how."""
+    """A list is endless. The message continues the name of the list."""
 
 
 class TooManyPagesError(EndlessError):
-    """A list has more pages than it may have."""
+    """A list has too many pages."""
 
 
 async def follow_pages(
@@ -39,12 +36,12 @@ async def follow_pages(
     Only a missing cursor ends it: an empty one is followed (MCP 2026-07-28, server/utilities/pagination).
 
     Args:
-        fetch: Takes the cursor of a page, `None` for the first.
-        following: Returns the cursor of the page after a page, `None` for the last.
-        most_pages: The most pages that the list may have.
+        fetch: Fetches a page by its cursor, `None` for the first.
+        following: Returns the next cursor of a page, `None` for the last.
+        most_pages: The maximum number of pages.
 
     Raises:
-        EndlessError: There are too many pages, or a cursor comes again.
+        EndlessError: There are too many pages, or a cursor repeats.
     """
     cursor: str | None = None
     seen: set[str] = set()
@@ -56,7 +53,7 @@ async def follow_pages(
             return
         if cursor in seen:
             fix = "" if cursor else "; the last page has no `nextCursor`, not an empty one"
-            raise EndlessError(f"goes round in a circle: the cursor {cursor[:100]!r} comes again{fix}")
+            raise EndlessError(f"is cyclic: the cursor {cursor[:100]!r} repeats{fix}")
         seen.add(cursor)
     raise TooManyPagesError(f"has more than {most_pages} pages")
 
@@ -69,12 +66,13 @@ async def fetch_pages(
     """Yield the pages of a list, within limits.
 
     Args:
-        fetch: Takes the cursor of a page, `None` for the first.
-        most: Bytes that all pages may have together; `None` for no bound. One page is bounded where it is read.
-        most_pages: The most pages that the list may have.
+        fetch: Fetches a page by its cursor, `None` for the first.
+        most: The maximum number of bytes of several pages; `None` for no limit. A single page is limited when it is
+            read.
+        most_pages: The maximum number of pages.
 
     Raises:
-        MCPError: There is too much, or no end.
+        MCPError: The list is too large, or endless.
     """
     from mcp_types import INVALID_REQUEST
 

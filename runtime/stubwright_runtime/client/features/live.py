@@ -1,6 +1,6 @@
-"""The tools, prompts and resources that a connected server has now, whatever was compiled.
+"""Lists the current tools, prompts and resources of a connected server.
 
-These are functions, so that they cannot collide with a tool's method.
+These are functions, because methods could collide with a tool's name.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 async def list_tools(client: Binding) -> list[Tool]:
-    """Return all tools that the server has now.
+    """Return the server's current tools.
 
     Raises:
-        MCPError: As for a tool; also where the list has no end.
+        MCPError: As for a tool; also if the list is endless.
     """
     session, _, options = client.__stubwright__
     pages = session.fetch_pages(client.raw.list_tools, options)
@@ -25,21 +25,21 @@ async def list_tools(client: Binding) -> list[Tool]:
 
 
 async def list_prompts(client: Binding) -> list[Prompt]:
-    """Return all prompts that the server has now; raises as `list_tools`."""
+    """Return the server's current prompts; raises as `list_tools`."""
     session, _, options = client.__stubwright__
     pages = session.fetch_pages(client.raw.list_prompts, options)
     return [prompt async for page in pages for prompt in page.prompts]
 
 
 async def list_resources(client: Binding) -> list[Resource]:
-    """Return all resources that the server has now; raises as `list_tools`."""
+    """Return the server's current resources; raises as `list_tools`."""
     session, _, options = client.__stubwright__
     pages = session.fetch_pages(client.raw.list_resources, options)
     return [resource async for page in pages for resource in page.resources]
 
 
 async def list_resource_templates(client: Binding) -> list[ResourceTemplate]:
-    """Return all resource templates that the server has now; raises as `list_tools`."""
+    """Return the server's current resource templates; raises as `list_tools`."""
     session, _, options = client.__stubwright__
     pages = session.fetch_pages(client.raw.list_resource_templates, options)
     return [template async for page in pages for template in page.resource_templates]

@@ -1,6 +1,6 @@
-"""The log level that a client asks a server for, once for each connection (MCP 2025-11-25, server/utilities/logging).
+"""Sets a server's log level, once per connection (MCP 2025-11-25, server/utilities/logging).
 
-From 2026-07-28 on, each request has the level, which the SDK adds.
+From 2026-07-28 on, each request contains the level.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 _SECONDS: Final = 10.0
-"""For the answer: a connection does not wait longer for it, since it works without."""
+"""The maximum timeout: the connection works without an answer."""
 
 
 async def request_log_level(session: Session, level: LogLevel, options: Options) -> None:
-    """Ask a server of an older revision that declares `logging` for this level; a refusal is logged."""
+    """Set the log level of a server of an older revision that declares `logging`; log a warning if it refuses."""
     from ..rpc.mcp_error import MCPError
 
     if session.modern or session.client.server_capabilities.logging is None:
@@ -30,7 +30,7 @@ async def request_log_level(session: Session, level: LogLevel, options: Options)
         await _set_level(session, level, options)
     except MCPError as error:
         why = to_one_line(error.message)
-        log().warning("the server decides itself what it logs, since it refused the level %s: %s", level, why)
+        log().warning("the server rejected the log level %s, and uses its own: %s", level, why)
 
 
 async def _set_level(session: Session, level: LogLevel, options: Options) -> None:
@@ -38,4 +38,4 @@ async def _set_level(session: Session, level: LogLevel, options: Options) -> Non
 
     seconds = _SECONDS if options.timeout is None else min(_SECONDS, options.timeout)
     request = SetLevelRequest(params=SetLevelRequestParams(level=level))
-    await session.send(request, EmptyResult, replace(options, timeout=seconds), is_asked_in=False)
+    await session.send(request, EmptyResult, replace(options, timeout=seconds), allows_questions=False)

@@ -1,4 +1,4 @@
-"""Resources, prompts and completion of a generated client."""
+"""The resources, prompts and completion of generated clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class PrimitivesBinding(Binding):
-    """The base of clients of servers with resources or prompts."""
+    """The base class of generated clients with resources or prompts."""
 
     async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
         """Read a resource (`resources/read`)."""
@@ -40,13 +40,13 @@ class PrimitivesBinding(Binding):
     async def _read_from(
         self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
     ) -> list[TextResourceContents | BlobResourceContents]:
-        """Read a resource whose URI a template gives (RFC 6570); parameters that are `OMIT` are omitted of it."""
+        """Read the resource of an expanded URI template (RFC 6570), without parameters that are `OMIT`."""
         from ...mcp.uri_templates import UriTemplate
 
         return await self._read(UriTemplate.parse(template).expand(to_json(params)))
 
     async def _prompt(self, name: str, arguments: Mapping[str, str | Omit]) -> list[PromptMessage]:
-        """Get a prompt with its arguments filled in (`prompts/get`)."""
+        """Get a prompt (`prompts/get`)."""
         from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
 
         session = self._session
@@ -62,7 +62,7 @@ class PrimitivesBinding(Binding):
         value: str,
         given: Mapping[str, str] | None,
     ) -> Completion:
-        """Complete an argument of a prompt, whose name is given, or of a template, given as written."""
+        """Complete an argument of a prompt, by its name, or of a resource template, by its URI template."""
         from mcp_types import (
             CompleteRequest,
             CompleteRequestParams,

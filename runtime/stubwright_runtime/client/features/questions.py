@@ -1,7 +1,4 @@
-"""The requests that a server may send to its client, and the types of the callbacks that answer them.
-
-It has only types; `callbacks` puts the questions to the functions that a caller gave to `connect`.
-"""
+"""The types of a server's requests to its client, and of the callbacks that answer them."""
 
 from __future__ import annotations
 
@@ -26,10 +23,10 @@ class Question:
 
     Attributes:
         message: The text to show, as the server sent it; `str(question)` is safe on a terminal.
-        schema: The JSON Schema of the form; `None` if there is a URL. Its properties are plain values and enums.
-        url: The URL to open in a browser, after the person saw it and agreed; `None` if there is a form.
-        key: The question's name within the call that asks it; `None` before 2026-07-28.
-        elicitation: The id of the notification that the URL was completed, up to 2025-11-25.
+        schema: The JSON Schema of the form, whose properties are scalars and enums; `None` for a URL.
+        url: The URL to open in a browser, after the person saw it and agreed; `None` for a form.
+        key: The question's key within its call; `None` before 2026-07-28.
+        elicitation: The id that the completion notification of the URL will have, up to 2025-11-25.
     """
 
     message: str
@@ -42,13 +39,13 @@ class Question:
     async def completed(self) -> None:
         """Wait until the URL is completed (`notifications/elicitation/complete`).
 
-        The server may never do so: limit the wait, for instance with `asyncio.timeout(300)`.
+        The server may never report it: limit the wait, for instance with `asyncio.timeout(300)`.
 
         Raises:
-            ValueError: The server does not report it: the question has no URL, or is of 2026-07-28.
+            ValueError: The server will not report it: the question has no URL, or the revision is 2026-07-28.
         """
         if self._done is None:
-            raise ValueError("the server does not say when this question is complete")
+            raise ValueError("the server does not report the completion of this question")
         await self._done.wait()
 
     def __str__(self) -> str:
@@ -60,22 +57,22 @@ Answer: TypeAlias = Mapping[str, Any] | BaseModel | Accepted | Declined | Cancel
 """The form's values, or a person's decision without values."""
 
 OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
-"""Asks a person. What is absent of the form's values gets its default, and what breaks the form is not sent."""
+"""Asks a person. Missing values get the form's defaults, and invalid answers are not sent."""
 
 Sample: TypeAlias = "CreateMessageResult | str"
 OnSample: TypeAlias = "Callable[[CreateMessageRequestParams], Sample | Awaitable[Sample]]"
-"""Asks a model (MCP 2025-11-25, client/sampling). A `str` is a text of the assistant, by a model of no known name."""
+"""Asks a model (MCP 2025-11-25, client/sampling). A `str` is a text of the assistant; the model is `unknown`."""
 
 RootLike: TypeAlias = "str | Path | Root"
 """A folder or a file: a path, a file:// URI, or the SDK's own class."""
 
 Roots: TypeAlias = "Sequence[RootLike] | Callable[[], Sequence[RootLike] | Awaitable[Sequence[RootLike]]]"
-"""The folders and files that the server may look at (MCP 2025-11-25, client/roots), or a function that returns them."""
+"""The folders and files that the server may access (MCP 2025-11-25, client/roots), or a function that returns them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """The callbacks of the caller; `None` for each that is not offered."""
+    """The callbacks of the caller; `None` for unset ones."""
 
     on_question: OnQuestion | None = None
     on_sample: OnSample | None = None

@@ -1,7 +1,7 @@
-"""Changes that the server announces: of its lists, and of the resources that a client subscribed to.
+"""Subscriptions to changes of a server's lists and resources.
 
-From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and resources are subscribed to one
-by one.
+From 2026-07-28 on they use `subscriptions/listen`. Before, servers announce changed lists unasked, and clients
+subscribe to each resource.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from ..rpc.untyped import UntypedClient
 
 _QUIET: Final = 15.0
-"""Seconds without a change after which a server of before 2026-07-28 is asked whether it is still there."""
+"""Seconds without a change before a ping, in revisions before 2026-07-28."""
 
 
 def changes(
     client: Binding, *, lists: bool = True, resources: Sequence[str] = ()
 ) -> AbstractAsyncContextManager[AsyncIterator[Change], bool | None]:
-    """Listen for the length of an `async with` block for what changes on the server.
+    """Listen for changes on the server during an `async with` block.
 
-    The block is given an asynchronous iterator of `ListChanged` and `ResourceUpdated`. A change that comes again
-    before it was looked at comes once. The iterator ends where the connection ends, or where the server ends the
-    subscription; it raises `MCPError` where changes were lost, for instance because more than a thousand wait.
+    Its value is an asynchronous iterator of `ListChanged` and `ResourceUpdated`. Equal changes are merged while they
+    are queued. The iterator ends with the connection, or when the server ends the subscription; it raises `MCPError` if
+    changes were lost, for instance because more than a thousand were queued.
 
     Args:
         client: A connected client.
         lists: Whether to report changes of the lists of tools, prompts and resources.
-        resources: The URIs of the resources whose changes to report.
+        resources: The URIs of the resources to watch.
 
     Raises:
-        MCPError: The server refuses, does not answer in time, or is gone.
+        MCPError: The server refuses, does not answer in time, or the connection failed.
         TypeError: `resources` is one string.
         ValueError: Neither lists nor resources are requested.
     """
@@ -63,14 +63,14 @@ class Subscriptions:
         self._subscribed: Counter[str] = Counter()
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Take a message of the server, as the SDK's `message_handler`."""
+        """Handle a message of the server, as the SDK's `message_handler`."""
         change = _read_notification(message)
         if change is not None:
             for backlog in self._backlogs:
                 backlog.add(change, self._subscribed)
 
     def close(self) -> None:
-        """End all subscriptions, since the connection is closed."""
+        """End all subscriptions when the connection is closed."""
         for backlog in self._backlogs:
             backlog.end()
 
@@ -78,16 +78,17 @@ class Subscriptions:
     async def changes(
         self, session: Session, options: Options, *, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[AsyncIterator[Change], None]:
-        """Listen for the length of the block.
+        """Listen during the block.
 
         Args:
-            session: The requests of the connection.
-            options: Its `timeout` holds for each response of the server.
+            session: The session of the connection.
+            options: The options of the requests.
             lists: True to report changed lists.
-            resources: The URIs of the resources to report.
+            resources: The URIs of the resources to watch.
 
         Raises:
-            MCPError: The server refused, did not answer in time, is gone, or does not announce changed resources.
+            MCPError: The server refused, did not answer in time, or does not announce changed resources; or the
+                connection failed.
             RuntimeError: The connection was opened in another event loop.
             TypeError: `resources` is one string, or the target was an open client or a session, which receives the
                 changes itself up to 2025-11-25.
@@ -96,7 +97,7 @@ class Subscriptions:
         if isinstance(resources, str):
             raise TypeError(f"resources are a sequence of URIs, not {resources!r}")
         if not lists and not resources:
-            raise ValueError("no subscription: `lists` is False, and `resources` is empty")
+            raise ValueError("nothing to subscribe to: `lists` is False, and `resources` is empty")
         session.in_flight.check_loop()
         opened = _listen if session.modern else self._subscribe
         async with opened(session, options, lists, resources) as changes:
@@ -109,12 +110,12 @@ class Subscriptions:
         """Subscribe to each URI before 2026-07-28 (MCP 2025-11-25, server/resources, "Subscriptions")."""
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
-        from ..rpc.held import HeldClient
         from ..rpc.mcp_error import MCPError
+        from ..rpc.wrapped import WrappedClient
 
-        if isinstance(session.client, HeldClient):
+        if isinstance(session.client, WrappedClient):
             raise TypeError(
-                f"the client that you connected to receives the changes itself, up to {session.client.protocol_version}"
+                f"up to {session.client.protocol_version}, only the client that you connected to receives changes"
             )
         backlog = _Backlog(session.client, lists, resources)
         self._backlogs.append(backlog)
@@ -139,7 +140,7 @@ class Subscriptions:
 
 
 async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
-    """Unsubscribe, also if the block was cancelled; a refusal does not matter any more."""
+    """Unsubscribe, even if the block was cancelled, and ignore errors."""
     import anyio
     from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams
 
@@ -155,7 +156,7 @@ async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) 
 
 
 class _Backlog:
-    """The changes that wait for their listener, before 2026-07-28: an asynchronous iterator."""
+    """An asynchronous iterator over the queued changes of one listener, before 2026-07-28."""
 
     def __init__(self, client: UntypedClient, lists: bool, resources: Sequence[str]) -> None:
         import anyio
@@ -169,7 +170,7 @@ class _Backlog:
         self._wake = anyio.Event()
 
     def add(self, change: Change, subscribed: Counter[str]) -> None:
-        """Add a change that this listener wants. What another alone subscribed to is not its own."""
+        """Add a change, unless this listener did not subscribe to it."""
         if isinstance(change, ListChanged):
             wanted = self._lists
         else:
@@ -183,7 +184,7 @@ class _Backlog:
         self._wake.set()
 
     def end(self) -> None:
-        """End the backlog: nothing will come any more."""
+        """End the iteration."""
         self.ended = True
         self._wake.set()
 
@@ -202,15 +203,15 @@ class _Backlog:
                 self._wake = anyio.Event()
             with anyio.move_on_after(_QUIET) as waiting:
                 await self._wake.wait()
-            if waiting.cancelled_caught and not await _is_there(self._client):
+            if waiting.cancelled_caught and not await _is_alive(self._client):
                 self.end()
         change = next(iter(self._waiting))
         del self._waiting[change]
         return change
 
 
-async def _is_there(client: UntypedClient) -> bool:
-    """Return whether the connection is open (MCP 2025-11-25, basic/utilities/ping), even if the server is busy."""
+async def _is_alive(client: UntypedClient) -> bool:
+    """Ping the server, and return whether the connection is open (MCP 2025-11-25, basic/utilities/ping)."""
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
     from pydantic import ValidationError
 
@@ -218,7 +219,7 @@ async def _is_there(client: UntypedClient) -> bool:
 
     try:
         await client.session.send_request(PingRequest(), EmptyResult, request_read_timeout_seconds=_QUIET)
-    except ValidationError:  # it answered, however oddly
+    except ValidationError:  # an invalid answer is one, too
         return True
     except Exception as raised:
         error = convert(raised)
@@ -232,12 +233,12 @@ async def _is_there(client: UntypedClient) -> bool:
 async def _listen(
     session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[AsyncIterator[Change], None]:
-    """Listen on one stream for all, from 2026-07-28 on (MCP 2026-07-28, basic/utilities/subscriptions)."""
+    """Listen with one request (MCP 2026-07-28, basic/utilities/subscriptions)."""
     from ..rpc.client import RpcClient
 
     client = session.client
     if isinstance(client, RpcClient):
-        from .listening import ChangeStream
+        from .change_stream import ChangeStream
 
         listening = ChangeStream(client, lists, resources)
         try:
@@ -256,14 +257,14 @@ async def _listen(
 async def _listen_by_sdk(
     client: Any, session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[_SubscriptionEvents, None]:
-    """Listen through a client of the SDK."""
+    """Listen through the SDK's client."""
     from mcp.client.subscriptions import SubscriptionLost, listen
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-    from ..rpc.held import HeldClient, find_session
     from ..rpc.mcp_error import MCPError, convert
+    from ..rpc.wrapped import WrappedClient, find_session
 
-    start = partial(listen, find_session(client.held)) if isinstance(client, HeldClient) else client.listen
+    start = partial(listen, find_session(client.wrapped)) if isinstance(client, WrappedClient) else client.listen
     async with AsyncExitStack() as stack:
         try:
             with clean_raised():
@@ -289,7 +290,7 @@ async def _listen_by_sdk(
 
 
 class _SubscriptionEvents:
-    """The events of a subscription as changes, from 2026-07-28 on: an asynchronous iterator."""
+    """An asynchronous iterator that converts the SDK's events to changes, from 2026-07-28 on."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
@@ -331,7 +332,7 @@ def _make_overflow_error() -> Exception:
 
     from ..rpc.mcp_error import MCPError
 
-    return MCPError(code=INTERNAL_ERROR, message=f"more than {MOST} changes wait; listen again, and read again")
+    return MCPError(code=INTERNAL_ERROR, message=f"more than {MOST} changes are queued; listen again, and read again")
 
 
 def _read_notification(message: IncomingMessage) -> Change | None:

@@ -1,7 +1,4 @@
-"""The methods of a client whose tools give pages: all items, page after page.
-
-Endless and circular pages end with an error.
-"""
+"""Iterates over the pages of tools with pagination, and detects endless and cyclic pages."""
 
 from __future__ import annotations
 
@@ -28,15 +25,15 @@ Item_co = TypeVar("Item_co", covariant=True)
 T_co = TypeVar("T_co", covariant=True)
 
 _PAGES: Final = 10_000
-"""The most pages that are followed."""
+"""The maximum number of pages."""
 
 
 class EndlessPages(Exception):
-    """The pages of a tool have no end: they are circular, or there are too many."""
+    """The pages of a tool are cyclic, or too many."""
 
 
 class Page(Protocol[Item_co]):
-    """A page of a tool with pages."""
+    """A page of a paginated tool."""
 
     @property
     def items(self) -> Sequence[Item_co]:
@@ -50,7 +47,7 @@ class Page(Protocol[Item_co]):
 
 
 class Pages(Generic[Item, T]):
-    """All items of all pages, in order, each page asked for when it is needed: `async for item in …`."""
+    """The items of all pages, fetched when they are needed: `async for item in …`."""
 
     def __init__(
         self,
@@ -58,9 +55,7 @@ class Pages(Generic[Item, T]):
         items: Callable[[T], Sequence[Item]],
         following: Callable[[T], str | None],
     ) -> None:
-        """Take functions that fetch a page by its cursor (`None` for the first), return its items, and return the next
-        cursor.
-        """
+        """Use functions that fetch a page by its cursor, and that return its items and its next cursor."""
         self._fetch = fetch
         self._items = items
         self._following = following
@@ -76,7 +71,7 @@ class Pages(Generic[Item, T]):
                 yield item
 
     async def by_page(self) -> AsyncIterator[T]:
-        """Yield the pages themselves, each the model that the method returns.
+        """Yield the pages, each as the model that the method returns.
 
         Raises:
             EndlessPages: The pages are circular, or there are more than 10,000.
@@ -96,10 +91,10 @@ class Pages(Generic[Item, T]):
 
 
 class _Method(Generic[P, T_co]):
-    """The method of a tool with pages. A call returns one page."""
+    """The method of a paginated tool. A call returns one page."""
 
     def __init__(self, method: Callable[P, Coroutine[Any, Any, T_co]], deprecation: str | None = None) -> None:
-        """Take the method that returns one page, and the warning that it is deprecated."""
+        """Wrap the method that returns one page, and its deprecation warning."""
         self._method = method
         self._deprecation = deprecation
         update_wrapper(self, method)
@@ -111,7 +106,7 @@ class _Method(Generic[P, T_co]):
 
 
 class PagedMethod(_Method[P, T_co]):
-    """The method of a tool with pages. A call returns one page, `pages` yields all."""
+    """The method of a paginated tool. A call returns one page; `pages` iterates over all."""
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item, Page[Item]]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
@@ -121,17 +116,17 @@ class PagedMethod(_Method[P, T_co]):
         """
         report_deprecated(self._deprecation)
         return Pages(
-            _fetching(self._method, args, kwargs),
+            _make_fetch(self._method, args, kwargs),
             lambda page: page.items,
             lambda page: page.next,
         )
 
 
 class OwnPagedMethod(_Method[P, T], Generic[P, T, Item]):
-    """The method of a tool that gives pages of items with their own name; `pages` gives the items of all."""
+    """The method of a paginated tool whose pages have another name for `items`."""
 
     def __init__(self, method: Callable[P, Coroutine[Any, Any, T]], items: str, deprecation: str | None = None) -> None:
-        """Take the method that returns one page, the attribute with its items, and the warning."""
+        """Wrap the method that returns one page, the name of its items, and its deprecation warning."""
         super().__init__(method, deprecation)
         self._items = items
 
@@ -151,13 +146,13 @@ class OwnPagedMethod(_Method[P, T], Generic[P, T, Item]):
             cursor: str | None = getattr(page, NEXT_CURSOR)
             return cursor
 
-        return Pages(_fetching(self._method, args, kwargs), list_items, find_cursor)
+        return Pages(_make_fetch(self._method, args, kwargs), list_items, find_cursor)
 
 
-def _fetching(
+def _make_fetch(
     method: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Callable[[str | None], Coroutine[Any, Any, T]]:
-    """Return a function that fetches a page by its cursor, with the arguments of the first; `None` is the first."""
+    """Return a function that fetches a page by its cursor (`None` for the first), with the same arguments."""
 
     async def fetch(cursor: str | None) -> T:
         return await method(*args, **(kwargs if cursor is None else {**kwargs, CURSOR: cursor}))
@@ -166,10 +161,10 @@ def _fetching(
 
 
 class _Descriptor(Generic[P, T]):
-    """A descriptor for a method with pages; called, it is the function, as in a subclass."""
+    """A descriptor for a paginated method. Subclasses can call it like the function."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Take the function."""
+        """Wrap the function."""
         self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 
@@ -180,7 +175,7 @@ class _Descriptor(Generic[P, T]):
 
 
 class PagedMethodDescriptor(_Descriptor[P, T]):
-    """A descriptor for the method of a tool with pages in the class of a client."""
+    """A descriptor for the method of a paginated tool in the class of a client."""
 
     @overload
     def __get__(self, instance: None, owner: type[object]) -> PagedMethodDescriptor[P, T]: ...
@@ -196,15 +191,15 @@ class PagedMethodDescriptor(_Descriptor[P, T]):
 
 
 def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> PagedMethodDescriptor[P, T]:
-    """Decorate the method of a tool with pages."""
+    """Decorate the method of a paginated tool."""
     return PagedMethodDescriptor(method)
 
 
 class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
-    """A descriptor for the method of a tool whose pages have another name for their items."""
+    """A descriptor for the method of a paginated tool whose pages have another name for `items`."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
-        """Take the function, and the attribute of a page that holds its items."""
+        """Wrap the function, and the name of the items."""
         super().__init__(method)
         self._items = items
 
@@ -224,13 +219,13 @@ class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
 
 
 class PagedBy(Generic[Item]):
-    """The decorator for the method of a tool whose pages name their items differently: `PagedBy("books")`.
+    """A decorator for the method of a paginated tool whose pages have another name for `items`: `PagedBy("books")`.
 
-    `Item` cannot be inferred from a name: generated code casts to it, so that no model is loaded.
+    `Item` cannot be inferred from the name. Generated code uses a cast, which does not import the model.
     """
 
     def __init__(self, items: str) -> None:
-        """Take the attribute of a page that has its items."""
+        """Create a decorator for the name of the items."""
         self._items = items
 
     def __call__(

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from .questions import OnQuestion
 
 _MOST: Final = 256
-"""Questions, and notifications that came before theirs, that are remembered."""
+"""The maximum number of remembered questions, including those that complete before they are asked."""
 
 _PATIENCE: Final = 300.0
-"""Seconds to wait for the server's word that all is done; it may never come, and the request is sent again anyway."""
+"""Seconds to wait for a completion notification, which may never arrive, before the request is sent again."""
 
 
 class UrlElicitation:
     """The URLs that a person is asked to visit over one connection."""
 
     def __init__(self, on_question: OnQuestion) -> None:
-        """Take the callback that asks a person."""
+        """Use a callback that asks a person."""
         self._on_question = on_question
         self._done: OrderedDict[str, Event] = OrderedDict()
 
@@ -40,16 +40,16 @@ class UrlElicitation:
         return Question(params.message, url=params.url, key=key, elicitation=known, _done=done)
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Take a message of the server, as the SDK's `message_handler`."""
+        """Handle a message of the server, as the SDK's `message_handler`."""
         from mcp_types import ElicitCompleteNotification
 
         if isinstance(message, ElicitCompleteNotification):
             self._event(message.params.elicitation_id).set()
 
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
-        """Have a person visit all of them, and return whether the request can be sent again.
+        """Ask a person to visit URLs, and return whether the request can be sent again.
 
-        Waits until the server reports completion, for at most five minutes each.
+        Waits for the server's completion notifications, at most five minutes each.
         """
         import anyio
 

@@ -1,7 +1,4 @@
-"""Events of calls for a caller's `on_call`: the start of each call, and its end.
-
-It changes nothing about the call.
-"""
+"""Reports the start and the end of each call to the caller's `on_call`."""
 
 from __future__ import annotations
 
@@ -27,11 +24,11 @@ class Record:
     """The report of one call to `on_call`.
 
     Attributes:
-        cleaned: The number of strings in its result that were cleaned; set by the reader of the result before the end.
+        cleaned: The number of sanitized strings in the result, set before the end.
     """
 
     def __init__(self, tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> None:
-        """Prepare the events of a call."""
+        """Create a record of a call that has not started."""
         self.cleaned = 0
         self._tool = tool
         self._arguments = arguments
@@ -47,7 +44,7 @@ class Record:
             self._began = time.monotonic()
 
     async def end(self, error: BaseException | None) -> None:
-        """Report the end, which is `error` if there is one."""
+        """Report the end, with the error of a failed call."""
         if self._on_call is not None and self._start is not None:
             outcome: Outcome = "ok" if error is None else _outcome(error)
             duration = time.monotonic() - self._began
@@ -57,33 +54,30 @@ class Record:
 
 @asynccontextmanager
 async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[Record, None]:
-    """Report to `on_call`, if there is one, the call that the block makes, which fills in the record that it is given.
-
-    What `on_call` raises, the call raises.
-    """
+    """Report the call of the block to `on_call`, whose exceptions propagate. The value of the block is the record."""
     record = Record(tool, arguments, on_call)
     await record.begin()
-    ending: BaseException | None = None
+    failure: BaseException | None = None
     try:
         yield record
     except BaseException as error:
-        ending = error
+        failure = error
         raise
     finally:
         try:
-            await record.end(ending)
+            await record.end(failure)
         finally:
-            del ending  # its traceback holds this frame
+            del failure  # its traceback holds this frame
 
 
 async def _report(on_call: OnCall, event: CallEvent) -> None:
     import anyio
 
-    # An audit log must not lose the end of a call that was cancelled.
+    # Audit logs must not lose the end of a cancelled call.
     with anyio.CancelScope(shield=event.outcome == "cancelled"):
-        telling = on_call(event)
-        if inspect.isawaitable(telling):
-            await telling
+        result = on_call(event)
+        if inspect.isawaitable(result):
+            await result
 
 
 def _outcome(error: BaseException) -> Outcome:

@@ -1,4 +1,4 @@
-"""OpenTelemetry for clients: a span for each request and two metrics, by the semantic conventions for MCP."""
+"""OpenTelemetry for clients: spans of requests, and two metrics (semantic conventions for MCP)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Telemetry:
     """The telemetry of one connection."""
 
     def __init__(self, address: tuple[str, int] | None) -> None:
-        """Take the host and the port of a server over HTTP; `None` for a command."""
+        """Start the telemetry of a connection to a host and port over HTTP, or to a command (`None`)."""
         self._began = time.perf_counter()
         self._network = dict(common.PIPE if address is None else common.HTTP)
         if address is not None:

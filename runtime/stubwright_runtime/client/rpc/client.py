@@ -18,7 +18,7 @@ from ..transports.leniency import complete_result, find_crowded, repair_fields
 from ..transports.unreadable import UnreadableError
 from .connection import RpcConnection
 from .mcp_error import MCPError
-from .negotiation import discover, find_mutual, floor_ttl, list_supported, shake_hands
+from .negotiation import discover, find_mutual, floor_ttl, list_supported, run_handshake
 from .requests import Requests
 
 if TYPE_CHECKING:
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     )
     from pydantic import BaseModel
 
-    from ..core.options import TellProgress
+    from ..core.options import ProgressCallback
     from ..transports.bounds import Bounds
     from .connection import Transport
 
 _Result = TypeVar("_Result", bound="BaseModel")
 
 _LATER: Final = ("ttlMs", "cacheScope")
-"""Fields of results that older revisions do not define."""
+"""Fields of results that handshake revisions do not define."""
 
 _LARGE: Final = 32 * 1024
-"""The size in bytes of a result that may be expensive to validate."""
+"""The size in bytes from which validating a result may be expensive."""
 
 MOST_ROUNDS: Final = 10
 """The default limit of `input_required` rounds for one request."""
@@ -98,7 +98,9 @@ class RpcClient(Requests):
 
         A `revision` with a handshake makes the client start with `initialize`.
         """
-        self.server = RpcConnection(transport, bounds, self._answer, self._hear, address, self._read_result)
+        self.server = RpcConnection(
+            transport, bounds, self._answer, self._handle_notification, address, self._read_result
+        )
         self.mode: Literal["auto", "legacy"] = "auto"
         self.read_timeout_seconds = read_timeout_seconds
         self.input_required_max_rounds = MOST_ROUNDS
@@ -113,12 +115,12 @@ class RpcClient(Requests):
         self._info = client_info or types.Implementation(name="stubwright", version="0")
         self._stamp: dict[str, Any] = {}
         self._log_level = log_level
-        self._shakes_hands_first = revision in HANDSHAKE_PROTOCOL_VERSIONS
+        self._prefers_handshake = revision in HANDSHAKE_PROTOCOL_VERSIONS
         self._mirrored: dict[str, Any] = {}
 
     @property
     def session(self) -> RpcClient:
-        """The client itself; `mcp.Client` has a separate object."""
+        """The client itself. `mcp.Client` has a separate session."""
         return self
 
     @property
@@ -135,7 +137,7 @@ class RpcClient(Requests):
         """
         try:
             await self.server.open()
-            await self._agree()
+            await self._negotiate()
         except BaseException:
             await self.server.close(self.read_timeout_seconds)
             raise
@@ -147,18 +149,18 @@ class RpcClient(Requests):
         """Close the connection."""
         await self.server.close(self.read_timeout_seconds)
 
-    async def _agree(self) -> None:
+    async def _negotiate(self) -> None:
         info = self._info.model_dump(by_alias=True, mode="json", exclude_none=True)
         capabilities = self._declare_capabilities()
         seconds = self.read_timeout_seconds
         for is_last in (False, True):
-            is_skipped = self.mode == "legacy" or (self._shakes_hands_first and not is_last)
+            is_skipped = self.mode == "legacy" or (self._prefers_handshake and not is_last)
             found = None if is_skipped else await discover(self.server, info, capabilities, seconds)
             if found is not None:
                 self._adopt(*found, info, capabilities)
                 return
             try:
-                answer = await shake_hands(self.server, info, capabilities, seconds)
+                answer = await run_handshake(self.server, info, capabilities, seconds)
             except MCPError as error:
                 if is_last or find_mutual(list_supported(error)) is None:
                     raise self.server.explain_silence(error, seconds) from None
@@ -205,7 +207,7 @@ class RpcClient(Requests):
         return params
 
     def _read_result(self, method: str, result: dict[str, Any], size: int) -> dict[str, Any]:
-        """Return a completed result. A large invalid result is reduced to a sample."""
+        """Return a result with defaults. A large invalid result is reduced to a sample."""
         complete_result(result)
         if size < _LARGE:
             return result
@@ -219,7 +221,7 @@ class RpcClient(Requests):
         result_type: type[_Result],
         request_read_timeout_seconds: float | None = None,
         *,
-        progress_callback: TellProgress | None = None,
+        progress_callback: ProgressCallback | None = None,
     ) -> _Result:
         """Send a request and return its result.
 
@@ -321,23 +323,23 @@ class RpcClient(Requests):
             raise MCPError(code=types.INTERNAL_ERROR, message="Client callback returned an invalid result") from None
         return dumped
 
-    async def _hear(self, method: str, params: dict[str, Any] | None) -> None:
+    async def _handle_notification(self, method: str, params: dict[str, Any] | None) -> None:
         """Pass a notification to the callbacks."""
         if method == "notifications/cancelled":
             return
         from mcp_types import methods  # expensive to import
 
         try:
-            heard: Any = methods.parse_server_notification(method, self.server.revision, params)
+            notification: Any = methods.parse_server_notification(method, self.server.revision, params)
         except KeyError:
             return  # unknown in this revision
         except ValidationError as error:
             log().warning("skipping an invalid notification: %s: %s", method, error)
             return
         try:
-            if isinstance(heard, types.LoggingMessageNotification) and self._log is not None:
-                await self._log(heard.params)
+            if isinstance(notification, types.LoggingMessageNotification) and self._log is not None:
+                await self._log(notification.params)
             if self.message_handler is not None:
-                await self.message_handler(heard)
+                await self.message_handler(notification)
         except Exception:  # noqa: BLE001 - whatever a callback of the caller raises
             log().exception("the callback for %r failed", method)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from mcp_types import JSONRPCNotification, RequestId
 
-    from ..core.options import TellProgress
+    from ..core.options import ProgressCallback
     from ..observability.telemetry import Telemetry
 
 _ID: Final = re.compile(
@@ -99,7 +99,7 @@ class _Pending:
     __slots__ = ("answer", "bound", "method", "on_progress")
 
     def __init__(
-        self, method: str, answer: asyncio.Future[dict[str, Any]], bound: Bound, on_progress: TellProgress | None
+        self, method: str, answer: asyncio.Future[dict[str, Any]], bound: Bound, on_progress: ProgressCallback | None
     ) -> None:
         self.method = method
         self.answer = answer
@@ -182,7 +182,7 @@ class RpcConnection:
         """Close the transport, after pending notifications are sent, for at most a second.
 
         Args:
-            seconds: The limit of all of this; `None` for the transport's own limits.
+            seconds: The limit for closing; `None` for the transport's own limits.
         """
         end = asyncio.get_running_loop().time() + (math.inf if seconds is None else seconds)
         self._is_open = False
@@ -208,7 +208,7 @@ class RpcConnection:
         *,
         key: RequestId | None = None,
         seconds: float | None = None,
-        on_progress: TellProgress | None = None,
+        on_progress: ProgressCallback | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Send a request and return its result.
@@ -246,7 +246,7 @@ class RpcConnection:
         method: str,
         params: dict[str, Any],
         seconds: float | None,
-        on_progress: TellProgress | None,
+        on_progress: ProgressCallback | None,
         headers: Mapping[str, str] | None,
     ) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
@@ -442,27 +442,27 @@ class RpcConnection:
         try:
             shown = text.decode()
         except UnicodeDecodeError:
-            shown, why = text.decode(errors="replace"), "it holds bytes that are not UTF-8"
+            shown, why = text.decode(errors="replace"), "it contains bytes that are not UTF-8"
             wrong = why
         else:
             wrong = ""
         match = _ID.match(shown)
         if match is None and wrong:
             match = re.search(r'"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")', shown)
-        self._note_unreadable(text)
+        self._log_unreadable(text)
         if match is not None:
             key: RequestId = int(match[1]) if match[1] else match[2]
             self._fail_unreadable(key, wrong or describe_syntax(shown, why))
 
     def _refuse(self, text: bytes, message: Any, error: UnreadableError) -> None:
         """Fail the request with the id in a response that is not JSON-RPC."""
-        self._note_unreadable(text)
+        self._log_unreadable(text)
         if isinstance(message, dict) and ("method" not in message or message.keys() & {"result", "error"}):
             key = message.get("id")
             if isinstance(key, str | int) and not isinstance(key, bool):
                 self._fail_unreadable(key, str(error))
 
-    def _note_unreadable(self, text: bytes) -> None:
+    def _log_unreadable(self, text: bytes) -> None:
         self.unreadable += 1
         start = text[: 4 * _SHOWN].decode(errors="replace")
         shown = find_excess(text) or to_one_line(start[:_SHOWN]) + ("…" if len(start) > _SHOWN else "")

@@ -1,7 +1,6 @@
 """The exception for protocol errors.
 
-`except MCPError` catches it, too, although the SDK need not be installed: when the SDK is loaded, its class becomes
-a base of this one.
+When the SDK is loaded, its `MCPError` becomes a base class, so that `except mcp.MCPError` works, too.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ _SDK: Final = "mcp.shared.exceptions"
 
 
 class _Base(Exception):
-    """The base until the SDK is loaded. Python cannot replace `Exception` itself as a base."""
+    """The base class until the SDK is loaded; Python cannot replace `Exception` in `__bases__`."""
 
 
 class MCPError(_Base):
-    """A protocol error: the server's, or of a connection that failed.
+    """A protocol error of the server, or of a failed connection.
 
     Attributes:
         error: The code, the message and the data (JSON-RPC 2.0, section 5.1).
@@ -72,7 +71,7 @@ class MCPError(_Base):
 
 
 class UrlElicitationRequired(MCPError):
-    """A person must visit URLs before the request (MCP 2025-11-25, client/elicitation).
+    """The request requires a person to visit URLs first (MCP 2025-11-25, client/elicitation).
 
     Attributes:
         elicitations: The URLs, with their reasons.
@@ -96,14 +95,14 @@ class UrlElicitationRequired(MCPError):
 
 
 def _adopt_base() -> None:
-    """Make the SDK's class a base of `MCPError`, unless it is version 1 of the SDK, which has another class."""
+    """Make the SDK's class a base of `MCPError`; version 1 of the SDK has another class."""
     base = _find_sdk_class("MCPError")
     if base is not None and MCPError.__bases__ == (_Base,):
         MCPError.__bases__ = (base,)
 
 
 def _find_sdk_class(name: str) -> type[Exception] | None:
-    """Return a class of the SDK's exceptions, or `None` if the SDK is not loaded, or lacks it."""
+    """Return an exception class of the SDK, or `None` if the SDK is not loaded, or lacks it."""
     return getattr(find_loaded(_SDK), name, None)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .connection import RpcConnection
 
 _PROBE: Final = 10.0
-"""The longest timeout in seconds of `server/discover`. The handshake follows."""
+"""The maximum timeout in seconds of `server/discover`, before the handshake."""
 
 
 async def discover(
@@ -39,7 +39,7 @@ async def discover(
         connection: The connection.
         info: The client's `clientInfo`.
         capabilities: The client's capabilities.
-        seconds: The timeout, which is limited to ten seconds.
+        seconds: The timeout, at most ten seconds.
 
     Raises:
         MCPError: The server supports newer revisions only, or the connection failed.
@@ -77,7 +77,7 @@ async def discover(
     return None
 
 
-async def shake_hands(
+async def run_handshake(
     connection: RpcConnection, info: dict[str, Any], capabilities: dict[str, Any], seconds: float | None
 ) -> InitializeResult:
     """Return the response of `initialize`. The arguments are the same as for `discover`.

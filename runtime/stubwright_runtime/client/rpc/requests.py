@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from ..core.options import TellProgress
+    from ..core.options import ProgressCallback
 
 _Result = TypeVar("_Result", bound="BaseModel")
 _Params = TypeVar("_Params", bound="types.InputResponseRequestParams")
@@ -28,7 +28,7 @@ class Requests(ABC):
         result_type: type[_Result],
         request_read_timeout_seconds: float | None = None,
         *,
-        progress_callback: TellProgress | None = None,
+        progress_callback: ProgressCallback | None = None,
     ) -> _Result:
         """Send a request and return its result."""
 

@@ -1,4 +1,4 @@
-"""The untyped client below a typed one: ours, or one of the official SDK, which need not be installed."""
+"""The protocols of untyped clients: ours, and the official SDK's, which need not be installed."""
 
 from __future__ import annotations
 
@@ -103,18 +103,18 @@ class SdkServer(Protocol):
 
     @property
     def run(self) -> Callable[..., Any]:
-        """Serves a transport."""
+        """The coroutine function that serves a transport."""
         ...
 
 
-class HeldSession(Protocol):
+class SdkSession(Protocol):
     """An open session of the SDK, of any version."""
 
     @property
     def send_request(self) -> Callable[..., Any]:
-        """Sends a request."""
+        """The coroutine function that sends a request."""
         ...
 
 
-Target: TypeAlias = "str | Sequence[str] | InProcessServer | SdkServer | HeldSession | AbstractAsyncContextManager[Any]"
+Target: TypeAlias = "str | Sequence[str] | InProcessServer | SdkServer | SdkSession | AbstractAsyncContextManager[Any]"
 """A URL, a command, a server object in this process, a client or a session, or a transport of the SDK."""

@@ -1,6 +1,6 @@
-"""Calls that run as tasks: the methods of `client.tasks` start them, and their ids resume them.
+"""Calls that run as tasks: the methods of `client.tasks` start them or resume them by id.
 
-Like a call, a task is confirmed and reported at its start and its end, and its result is checked.
+Like calls, tasks are confirmed and reported, and their results are checked.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 class ToolTask(Generic[T_co]):
-    """A call that is a task: `await` returns the method's value once the server has finished.
+    """A call that runs as a task; `await` returns the method's value.
 
-    A task lives on the server. Cancelling the wait does not stop it: `cancel` does. The server is queried, and its
-    questions are answered, only during a wait, during `updates`, and by `refresh`.
+    The task runs on the server: cancelling `await` does not stop it, `cancel` does. The server is polled, and its
+    questions are answered, only during `await`, `updates` and `refresh`.
     """
 
     def __init__(self, run: TaskRun, call_state: _CallState[T_co]) -> None:
-        """Do not call this: the methods of `client.tasks` give tasks."""
+        """Do not call this; use the methods of `client.tasks`."""
         self._run = run
         self._call_state = call_state
 
     @property
     def id(self) -> str:
-        """By which it can be taken up again; `""` if the server answered immediately, without a task."""
+        """The id for `resume`; `""` if the server answered immediately, without a task."""
         return self._run.state.id
 
     @property
@@ -74,7 +74,7 @@ class ToolTask(Generic[T_co]):
 
     @property
     def status(self) -> Status:
-        """The status that the server reported last; `working` for a resumed task until the server is asked."""
+        """The last status that the server reported; `working` for a resumed task before the first poll."""
         return self._run.state.status
 
     @property
@@ -83,7 +83,7 @@ class ToolTask(Generic[T_co]):
         return self._run.state.message
 
     def done(self) -> bool:
-        """Return whether it is known to have ended."""
+        """Return whether the last known state is final."""
         return self._run.has_ended
 
     def __await__(self) -> Generator[Any, Any, T_co]:
@@ -91,18 +91,18 @@ class ToolTask(Generic[T_co]):
         return self.wait().__await__()
 
     async def wait(self, *, timeout: float | None = None) -> T_co:
-        """Wait for the end, and return the method's value; it can be called again.
+        """Wait for the end, and return the method's value. It can be called repeatedly.
 
         Args:
             timeout: The maximum seconds to wait; `None` for no limit. The task continues afterwards.
 
         Raises:
-            TimeoutError: It has not ended by then.
+            TimeoutError: The task has not ended in time.
             ToolFailed: The tool answered with `isError`.
-            TaskCancelled: It was cancelled.
-            TaskExpired: The task is unknown to the server, or has expired there.
-            MCPError: The protocol error that it ended with; then `done()` is true. Else the server cannot be asked
-                about it, or kept asking, and the task may go on.
+            TaskCancelled: The task was cancelled.
+            TaskExpired: The server does not know the task, or it expired.
+            MCPError: The task ended with a protocol error, and `done()` is true; or the server cannot be polled or kept
+                asking, and the task may continue.
             Exception: As documented for the client's methods, or raised by a callback.
         """
         await self._end(timeout)
@@ -112,19 +112,19 @@ class ToolTask(Generic[T_co]):
         """Wait for the end, and return the whole response, even of a failed tool, like `with_raw_response`.
 
         Args:
-            timeout: As for `wait`, which raises the same, except `ToolFailed`.
+            timeout: As for `wait`. Raises as `wait`, except `ToolFailed`.
         """
         await self._end(timeout)
         return self._call_state.get_response()
 
     async def updates(self) -> AsyncIterator[ToolTaskState]:
-        """Yield its state now, and each change until it has ended, the end included; the result comes from `await`.
+        """Yield the current state, and each change until the end; `await` returns the result.
 
-        The server is asked as often as it wants to be, and not where it tells on its own.
+        The server is polled at its own interval, unless it sends notifications.
 
         Raises:
-            MCPError: The server cannot be asked about it, or kept asking.
-            Exception: What a callback raised.
+            MCPError: The server cannot be polled, or kept asking.
+            Exception: An exception of a callback.
         """
         await self._call_state.begin()
         if self._call_state.is_resumed and not self._run.has_ended and self._run.changes == 0:
@@ -142,23 +142,23 @@ class ToolTask(Generic[T_co]):
             await self._call_state.settle(await self._run.wait_for_outcome())
 
     async def refresh(self) -> ToolTaskState:
-        """Query the server once, and return the state. A task that has ended is not queried.
+        """Poll the server once, unless the task has ended, and return the state.
 
         Raises:
-            TaskExpired: The task does not exist on the server, or no longer.
+            TaskExpired: The server does not know the task (any more).
             MCPError: The server answers with an error.
         """
         with self._call_state.hide():
             await self._call_state.begin()
-            await self._run.look()
+            await self._run.poll()
             await self._settle()
         return self._run.state
 
     async def cancel(self) -> None:
-        """Request its cancellation. It may still complete or fail: see `status`, or `await` it.
+        """Request cancellation. The task may still complete or fail: see `status`, or `await` it.
 
         Raises:
-            TaskExpired: The task does not exist on the server, or no longer.
+            TaskExpired: The server does not know the task (any more).
             TasksUnsupported: The server cannot cancel tasks.
             MCPError: The server answers with an error.
         """
@@ -180,10 +180,12 @@ class ToolTask(Generic[T_co]):
             await self._call_state.begin()
             await self._call_state.settle(await self._run.wait_for_outcome())
             return
-        raise TimeoutError(f"the task of {self._call_state.tool.name!r} has not ended in {seconds} seconds; it goes on")
+        raise TimeoutError(
+            f"the task of {self._call_state.tool.name!r} has not ended in {seconds} seconds; it continues"
+        )
 
     async def _settle(self) -> None:
-        """Report the end if there is one, and raise if the server does not know the task."""
+        """Report the end of an ended task, and raise if the server does not know it."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
@@ -193,7 +195,7 @@ class ToolTask(Generic[T_co]):
 
 
 class _CallState(Generic[T_co]):
-    """The state of a call that runs as a task, and the function that reads its result."""
+    """The state of a call that runs as a task."""
 
     def __init__(
         self,
@@ -222,10 +224,10 @@ class _CallState(Generic[T_co]):
         await self._record.begin()
 
     async def confirm(self) -> None:
-        """Ask for leave, as for a call."""
+        """Confirm the task like a call."""
         await confirm_call(self.tool, self._arguments, self._options)
 
-    async def leave(self, error: BaseException) -> None:
+    async def abort(self, error: BaseException) -> None:
         """Report the end of a task that could not be started."""
         await self._record.end(error)
 
@@ -241,7 +243,7 @@ class _CallState(Generic[T_co]):
         return self._response.parse()
 
     def get_response(self) -> CallResponse[T_co]:
-        """Return the tool's whole response; raise if there is none, or it is broken."""
+        """Return the tool's whole response; raise if it is missing or broken."""
         if isinstance(self._failure, ToolFailed):
             return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
         if self._response is None:
@@ -249,7 +251,7 @@ class _CallState(Generic[T_co]):
         return self._response
 
     def _get_failure(self) -> Exception:
-        """Return the exception to raise, without the frames of those who were given it before."""
+        """Return the exception to raise, without the traceback of earlier raises."""
         return (self._failure or LookupError("the task has not ended")).with_traceback(None)
 
     async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:
@@ -269,24 +271,21 @@ class _CallState(Generic[T_co]):
 
 
 class Tasks:
-    """The base of a client's `tasks`: a method for each tool that can be a task, with the same arguments as the
-    client's.
-    """
+    """The base class of a client's `tasks`, with a method for each tool that can run as a task."""
 
     _package: ClassVar[Package]
 
     def __init__(self, client: Binding) -> None:
-        """Take the client, whose connection and options are used."""
+        """Use the connection and the options of a client."""
         self._session, _, self._options = client.__stubwright__
         self._ttl: float | None = None
 
     def with_options(self, *, ttl: float | None) -> Self:
-        """Return the same, with other options; `client.with_options(…).tasks` has the client's options.
+        """Return the same methods with another `ttl`. For other options, use `client.with_options(…).tasks`.
 
         Args:
-            ttl: Seconds for which the server is asked to keep a task and its result, from its start on. It may keep it
-                for a shorter or a longer time: see `state.ttl`. From 2026-07-28 on the server alone decides. `None`
-                leaves it to the server.
+            ttl: The requested lifetime of a task and its result, in seconds from its start; `None` for the server's
+                default. The server may choose another one (see `state.ttl`), and ignores this from 2026-07-28 on.
 
         Raises:
             ValueError: It is not a positive number of seconds.
@@ -303,11 +302,11 @@ class Tasks:
         return self._session, self._options, self._package.tools
 
     async def list(self) -> AsyncIterator[ToolTaskState]:
-        """Yield the tasks that the server has for this client, of whatever tool, up to 2025-11-25.
+        """Yield the server's tasks of this client, of all tools, up to 2025-11-25.
 
         Raises:
-            TasksUnsupported: The server lists none, or speaks 2026-07-28, where no server does.
-            MCPError: As all requests do; also where the list has no end.
+            TasksUnsupported: The server does not support lists, which 2026-07-28 removed.
+            MCPError: As for all requests; also if the list is endless.
         """
         from .requests import list_tasks
 
@@ -345,7 +344,7 @@ class Tasks:
                 await call_state.confirm()
                 run = await TaskRun.start(self._session, tool, given, self._options, self._ttl)
             except BaseException as error:
-                await call_state.leave(error)
+                await call_state.abort(error)
                 raise
             if run.has_ended:
                 await call_state.settle(await run.wait_for_outcome())
@@ -353,30 +352,30 @@ class Tasks:
 
 
 class TaskMethod(Generic[P, T]):
-    """The method of a tool that can be a task: called, it starts one; `resume` takes one up."""
+    """The method of a tool that can run as a task. A call starts a task; `resume` continues one."""
 
     def __init__(
         self, method: Callable[..., Coroutine[Any, Any, Any]], tasks: Tasks, deprecation: str | None = None
     ) -> None:
-        """Take the method of the client, what its calls go to, and the warning that it is deprecated."""
+        """Wrap a method of the client, for its `tasks`, with the deprecation warning."""
         self._method = method
         self._deprecation = deprecation
         self._tasks = tasks
         update_wrapper(self, method)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, ToolTask[T]]:
-        """Call the tool as a task, with the arguments of the client's method, which raises the same at its start.
+        """Call the tool as a task, with the arguments of the client's method; raises as that does before sending.
 
         Raises:
-            TasksUnsupported: The server makes no tasks of it.
+            TasksUnsupported: The server does not run this tool as a task.
         """
         report_deprecated(self._deprecation)
         return self._method(self._tasks, *args, **kwargs)
 
     def resume(self, id: str) -> ToolTask[T]:
-        """Take up a task by its `id`, such as after a restart of the client. The server is not asked before it is used.
+        """Resume a task by its `id`, for instance after a restart of the client. This sends no request.
 
-        `on_call` is called at its start and its end again, without arguments, which are not known.
+        `on_call` is called again for its start and its end, without the arguments, which are unknown.
 
         Raises:
             ValueError: The id is empty.
@@ -384,7 +383,7 @@ class TaskMethod(Generic[P, T]):
         from .runs import TaskRun
 
         if not id:
-            raise ValueError("the id of a task is a text that is not empty; the server made none where it is")
+            raise ValueError("the id of a task must not be empty; the server answered without a task if it is")
         session, options, tools = self._tasks.__stubwright__
         tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
         output: Any = tool.Output
@@ -397,7 +396,7 @@ class TaskMethodDescriptor(Generic[P, T]):
     """A descriptor for the method of a tool in a class of tasks."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Take the method of the client's class."""
+        """Wrap a method of the client's class."""
         self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 
@@ -418,6 +417,6 @@ def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> T
 
 
 def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T]]]) -> TaskMethodDescriptor[P, T]:
-    """Return the method of a tool that is in a class of tasks itself, which a deprecated one does."""
+    """Return a deprecated method that is defined in the class of tasks itself."""
     itself: Callable[..., Coroutine[Any, Any, Any]] = method
     return TaskMethodDescriptor(itself)

@@ -3,7 +3,7 @@
 Exception
 ├── TaskCancelled     the task was cancelled before it had a result
 ├── TaskExpired       the server does not know the task (any more)
-└── TasksUnsupported  the server, or the revision that it speaks, cannot do this with tasks
+└── TasksUnsupported  the server or its revision does not support the operation
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...values.terminal import replace_controls
 
 
 class TaskCancelled(Exception):
-    """The task was cancelled, not necessarily by this client, before it had a result.
+    """The task was cancelled, possibly by another client, before it had a result.
 
     Attributes:
         tool: The tool's name on the wire.
@@ -22,7 +22,7 @@ class TaskCancelled(Exception):
     __stubwright_outcome__ = "cancelled"
 
     def __init__(self, tool: str, task: str, message: str | None) -> None:
-        """Show the tool and the server's description of the failure."""
+        """Show the tool and the server's message."""
         super().__init__(
             replace_controls(f"the task of {tool!r} was cancelled{'' if message is None else f': {message}'}")
         )
@@ -39,17 +39,15 @@ class TaskExpired(Exception):
     """
 
     def __init__(self, tool: str, task: str, message: str) -> None:
-        """Show the tool and the server's description of the failure."""
+        """Show the tool and the server's message."""
         super().__init__(replace_controls(f"the server does not know the task of {tool!r} (any more): {message}"))
         self.tool = tool
         self.task = task
 
 
 class TasksUnsupported(Exception):
-    """The server, or the revision of MCP that it speaks, cannot do this with tasks. The message describes what would
-    do.
-    """
+    """The server or its revision does not support the operation. The message names an alternative."""
 
     def __init__(self, message: str) -> None:
-        """Say what cannot be done, and what to do instead."""
+        """Show the problem and an alternative."""
         super().__init__(replace_controls(message))

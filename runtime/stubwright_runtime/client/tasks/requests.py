@@ -1,7 +1,7 @@
-"""The requests of tasks, in MCP 2025-11-25 (basic/utilities/tasks) and in the extension of 2026-07-28.
+"""The requests for tasks of MCP 2025-11-25 (basic/utilities/tasks) and of the extension of 2026-07-28.
 
-Each request of the extension states that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability
-Negotiation"), since a server may then answer any call with a task.
+Each request of the extension declares it in the client's capabilities (`io.modelcontextprotocol/tasks`, "Capability
+Negotiation").
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Started: TypeAlias = WireTask | CallToolResult
 
 
 class _Meta(dict[str, Any]):
-    """The `_meta` of a request, which adds the extension to the client's capabilities when the SDK sets them."""
+    """The `_meta` of a request. It adds the extension to the client's capabilities when the SDK sets them."""
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key == CLIENT_CAPABILITIES_META_KEY:
@@ -81,7 +81,7 @@ class _TaskRequest(BaseModel):
 
 
 class _Call(_TaskRequest, CallToolRequest):
-    """`tools/call` of which the server may make a task."""
+    """`tools/call`, which the server may run as a task."""
 
 
 class _GetTask(_TaskRequest, Request[dict[str, Any], Literal["tasks/get"]]):
@@ -113,12 +113,12 @@ class TaskRequests:
 
     Each method also raises:
 
-    - `ResultTooLarge` where an answer has more bytes than it may;
-    - `MCPError` as all requests do.
+    - `ResultTooLarge` if an answer exceeds `max_result_bytes`;
+    - `MCPError` as for all requests.
     """
 
     def __init__(self, session: Session, tool: Tool, options: Options) -> None:
-        """Take the session, the tool, and the options that hold for each answer."""
+        """Use a session, a tool, and the options of each request."""
         self.session = session
         self.options = replace(options, on_progress=None)
         self._tool = tool
@@ -129,16 +129,16 @@ class TaskRequests:
 
         Args:
             arguments: The arguments as JSON.
-            ttl: Seconds for which the server is asked to keep the task, up to 2025-11-25.
+            ttl: The requested lifetime of the task in seconds, up to 2025-11-25.
 
         Raises:
-            TasksUnsupported: The server does not know any tasks, or makes none of this tool.
+            TasksUnsupported: The server does not support tasks, or does not run this tool as one.
         """
         if self.session.modern:
             return await self.session.call_with_input(self._tool, self._params(arguments), self._call, self._given)
         if not offers_tasks(self.session):
             raise TasksUnsupported(
-                f"{self._tool.name!r} cannot be a task: the server offers none in {self._revision}; "
+                f"{self._tool.name!r} cannot run as a task: the server does not support tasks in {self._revision}; "
                 "call the method itself"
             )
         params = self._params(arguments)
@@ -149,15 +149,15 @@ class TaskRequests:
             if error.code != METHOD_NOT_FOUND:
                 raise
             raise TasksUnsupported(
-                f"the server makes no task of {self._tool.name!r}, though its `execution.taskSupport` allows it: "
+                f"the server does not run {self._tool.name!r} as a task, though its `execution.taskSupport` allows it: "
                 f"{error.message}; generate the client again, or call the method itself"
             ) from error
 
     async def get(self, task: str) -> WireTask:
-        """Ask the server for a task's state.
+        """Return the state of a task from the server.
 
         Raises:
-            TaskExpired: It does not know the task.
+            TaskExpired: The server does not know the task.
         """
         with self.session.bound(self._tool):
             request: Request[Any, Any] = (
@@ -166,7 +166,7 @@ class TaskRequests:
                 else GetTaskRequest(params=GetTaskRequestParams(task_id=task))
             )
             try:
-                task_state = await self.session.send(request, WireTask, self.options, is_asked_in=False)
+                task_state = await self.session.send(request, WireTask, self.options, allows_questions=False)
             except MCPError as error:
                 if error.code != INVALID_PARAMS:
                     raise
@@ -175,11 +175,11 @@ class TaskRequests:
         return task_state
 
     async def fetch_result(self, task: str, *, waits: bool) -> CallToolResult:
-        """Wait for the result of a task, up to 2025-11-25; questions of the server may come before.
+        """Wait for the result of a task, up to 2025-11-25. The server may ask questions first.
 
         Args:
             task: The task's id.
-            waits: Whether the task goes on, so that no time is set.
+            waits: Whether the task is still running, so that the request has no timeout.
         """
         options = replace(self._given, timeout=None) if waits else self.options
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))
@@ -192,18 +192,18 @@ class TaskRequests:
         return result
 
     async def ask_callbacks(self, asked: dict[str, Any]) -> InputResponses:
-        """Return the answers of the caller's callbacks to questions of a task, from 2026-07-28 on.
+        """Return the callbacks' answers to questions of a task, from 2026-07-28 on.
 
         Raises:
-            MCPError: A question is none, there is no callback for it, or it refused.
-            Exception: What a callback raised.
+            MCPError: A question is invalid, or no callback accepts it.
+            Exception: An exception of a callback.
         """
         try:
             questions = InputRequiredResult.model_validate(
                 {"resultType": "input_required", "inputRequests": asked}, by_name=False
             )
         except ValidationError as error:
-            raise _broken(describe_problems(error)) from None
+            raise _make_invalid(describe_problems(error)) from None
         return await answer_input_requests(self.session.client, questions) or {}
 
     async def update(self, task: str, answers: InputResponses) -> None:
@@ -215,10 +215,10 @@ class TaskRequests:
             for key, answer in answers.items()
         }
         request = _Update(method="tasks/update", params={"taskId": task, "inputResponses": wire})
-        await self.session.send(request, EmptyResult, self.options, is_asked_in=False)
+        await self.session.send(request, EmptyResult, self.options, allows_questions=False)
 
     async def cancel(self, task: str) -> None:
-        """Request the cancellation of a task. If it has ended or is unknown, the next query shows that.
+        """Request the cancellation of a task. Whether it has ended or is unknown, the next poll reports.
 
         Raises:
             TasksUnsupported: The server cannot cancel tasks.
@@ -227,28 +227,28 @@ class TaskRequests:
         if not self.session.modern:
             tasks = self.session.client.server_capabilities.tasks
             if tasks is None or tasks.cancel is None:
-                raise TasksUnsupported("the server cannot cancel tasks; this one goes on")
+                raise TasksUnsupported("the server cannot cancel tasks; this one continues")
             request = CancelTaskRequest(params=CancelTaskRequestParams(task_id=task))
         try:
-            await self.session.send(request, EmptyResult, self.options, is_asked_in=False)
+            await self.session.send(request, EmptyResult, self.options, allows_questions=False)
         except MCPError as error:
             if error.code != INVALID_PARAMS:
                 raise
 
     def read(self, result: dict[str, Any]) -> CallToolResult:
-        """Return the result of a call that is in a task, from 2026-07-28 on.
+        """Return the result that a task contains, from 2026-07-28 on.
 
         Raises:
-            MCPError: It is none (`PARSE_ERROR`).
+            MCPError: The result is invalid (`PARSE_ERROR`).
         """
         blocks: Json = result.get("content")
         if isinstance(blocks, list) and len(blocks) > MOST_BLOCKS:
-            raise _broken(f"its result has {len(blocks):,} blocks, more than {MOST_BLOCKS:,}")
-        left_out = {"resultType": "complete", **({"content": []} if "structuredContent" in result else {})}
+            raise _make_invalid(f"its result has {len(blocks):,} blocks, more than {MOST_BLOCKS:,}")
+        defaults = {"resultType": "complete", **({"content": []} if "structuredContent" in result else {})}
         try:
-            answer = CallToolResult.model_validate({**left_out, **result}, by_name=False)
+            answer = CallToolResult.model_validate({**defaults, **result}, by_name=False)
         except ValidationError as error:
-            raise _broken(describe_problems(error)) from None
+            raise _make_invalid(describe_problems(error)) from None
         self.session.check_kind(answer)
         return answer
 
@@ -263,11 +263,11 @@ class TaskRequests:
         return await self.session.send(_Call(params=params), _STARTED, self._given)
 
     async def _call_before(self, params: CallToolRequestParams) -> Started | InputRequiredResult:
-        return await self.session.send(CallToolRequest(params=params), _STARTED, self._given, read=_created)
+        return await self.session.send(CallToolRequest(params=params), _STARTED, self._given, read=_read_created_task)
 
 
 def offers_tasks(session: Session) -> bool:
-    """Return whether a server of before 2026-07-28 makes tasks of calls (MCP 2025-11-25, tasks, "Capabilities")."""
+    """Return whether a server runs calls as tasks, before 2026-07-28 (MCP 2025-11-25, tasks, "Capabilities")."""
     if not Revision.from_date(session.client.protocol_version).has("handshake_tasks"):
         return False
     tasks = session.client.server_capabilities.tasks
@@ -276,16 +276,16 @@ def offers_tasks(session: Session) -> bool:
 
 
 async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTask]:
-    """Yield the tasks that the server has for this client (`tasks/list`).
+    """Yield the server's tasks of this client (`tasks/list`).
 
     Raises:
-        TasksUnsupported: The revision has no such list, or the server does not offer it.
-        MCPError: As all requests do; also where the list has no end.
+        TasksUnsupported: The revision or the server does not support the list.
+        MCPError: As for all requests; also if the list is endless.
     """
     if session.modern:
         raise TasksUnsupported(
-            f"from {find_revision('task_extension')} on servers list no tasks; "
-            "keep the `id` of each, and `resume` it by that"
+            f"servers do not list tasks from {find_revision('task_extension')} on; "
+            "store the `id` of each task, and `resume` it"
         )
     tasks = session.client.server_capabilities.tasks
     if (
@@ -293,11 +293,11 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
         or tasks is None
         or tasks.list is None
     ):
-        raise TasksUnsupported(f"the server lists no tasks (in {session.client.protocol_version})")
+        raise TasksUnsupported(f"the server does not list tasks (in {session.client.protocol_version})")
 
     async def fetch_page(cursor: str | None) -> _Page:
         request = ListTasksRequest(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
-        return await session.send(request, _Page, options, is_asked_in=False)
+        return await session.send(request, _Page, options, allows_questions=False)
 
     async for listing in fetch_pages(fetch_page, options.max_result_bytes):
         for task in listing.tasks:
@@ -305,7 +305,7 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
 
 
 class _StartResult:
-    """A task or a result."""
+    """A substitute for the class of a task or a result."""
 
     @staticmethod
     def model_validate(value: Any, **options: Any) -> Any:
@@ -318,14 +318,14 @@ class _StartResult:
 _STARTED: Final[Any] = _StartResult
 
 
-def _created(refused: ValidationError) -> WireTask:
+def _read_created_task(error: ValidationError) -> WireTask:
     """Return the task of 2025-11-25 from the error of a result without `content`, or raise the error again."""
-    for problem in refused.errors(include_url=False, include_context=False):
-        came: Json = problem["input"]
-        if problem["loc"] == ("content",) and is_mapping(came) and "content" not in came and "task" in came:
-            return WireTask.model_validate(came["task"], by_name=False)
-    raise refused
+    for problem in error.errors(include_url=False, include_context=False):
+        result: Json = problem["input"]
+        if problem["loc"] == ("content",) and is_mapping(result) and "content" not in result and "task" in result:
+            return WireTask.model_validate(result["task"], by_name=False)
+    raise error
 
 
-def _broken(wrong: str) -> MCPError:
-    return MCPError(code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {wrong}")
+def _make_invalid(wrong: str) -> MCPError:
+    return MCPError(code=PARSE_ERROR, message=f"the server's answer is not valid MCP: {wrong}")

@@ -1,7 +1,4 @@
-"""One task, from its start to its end: looking at it, answering what it asks, and its result.
-
-It reads no model and reports nothing: `tasks` does.
-"""
+"""Runs one task: polls its state, answers its questions, and fetches its result."""
 
 from __future__ import annotations
 
@@ -39,25 +36,25 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 _LOST: Final = 7
-"""The most looks in a row that may get no answer before the caller is told."""
+"""The maximum number of consecutive polls without an answer."""
 
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 15.0
-"""Seconds before the next query after a query without an answer, doubled each time."""
+"""Seconds before the next poll after one without an answer, doubled each time."""
 
 _CUT_OFF: Final = frozenset({CONNECTION_CLOSED})
 _OUT_OF_REACH: Final = frozenset({CONNECTION_CLOSED, INTERNAL_ERROR})
-"""Error codes for an answer lost on its way; `INTERNAL_ERROR` comes from a server, or a proxy before it, in trouble."""
+"""Error codes of a lost answer. Overloaded servers and proxies send `INTERNAL_ERROR`."""
 
-_WRONG: Final = "the server's answer is not what MCP says"
+_WRONG: Final = "the server's answer is not valid MCP"
 _AGAIN: Final = 4
-"""After how many looks an answer is sent again to a server that still asks for it."""
+"""The number of polls after which an answer is sent again to a server that still asks for it."""
 
 _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
 
 
 def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
-    """Return the function that calls a tool: as a task if it has to be one and the server offers tasks."""
+    """Return the function that calls a tool: as a task if the tool requires it and the server supports tasks."""
     is_task = tool.task_support == "required" and (session.modern or offers_tasks(session))
 
     async def call(tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
@@ -65,7 +62,7 @@ def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any],
         try:
             outcome = await run.wait_for_outcome()
         except anyio.get_cancelled_exc_class():
-            # A caller that is cancelled must not wait long for a server that does not answer.
+            # A cancelled caller must not wait long for an unresponsive server.
             with anyio.move_on_after(1, shield=True):
                 await run.give_up()
             raise
@@ -92,9 +89,9 @@ class TaskRun:
         *,
         is_known: bool = True,
     ) -> None:
-        """Take the first state; `result` is set if the server answered immediately, without a task.
+        """Start from the first state, or from the result of a server that answered immediately, without a task.
 
-        A task that is not known was resumed by its id: the first look comes without a pause.
+        A task that is not known was resumed by its id, and is polled immediately.
         """
         self.state = state
         self._requests = requests
@@ -105,10 +102,10 @@ class TaskRun:
         self._due = time.monotonic() + (state.poll_interval if is_known else 0)
         self._lost = 0
         self._input_rounds = 0
-        self._asked: dict[str, Any] = {}
+        self._questions: dict[str, Any] = {}
         self._answers: InputResponses = {}
         self._sent: dict[str, int] = {}
-        self._looks = 0
+        self._polls = 0
         self._lock = anyio.Lock()
         self._woken = anyio.Event()
         if not self.has_ended:
@@ -120,33 +117,32 @@ class TaskRun:
     ) -> TaskRun:
         """Call a tool as a task; raises as `TaskRequests.start`."""
         requests = TaskRequests(session, tool, options)
-        came = await requests.start(arguments, ttl)
-        if not isinstance(came, WireTask):
-            return cls(requests, tool, ToolTaskState("", "failed" if came.is_error else "completed"), came)
-        state = came.make_state(is_clean=options.sanitize != "none")
-        if session.modern and state.ended:  # its result comes with the first look, and not here
+        started = await requests.start(arguments, ttl)
+        if not isinstance(started, WireTask):
+            return cls(requests, tool, ToolTaskState("", "failed" if started.is_error else "completed"), started)
+        state = started.make_state(is_clean=options.sanitize != "none")
+        if session.modern and state.ended:  # the first poll returns its result
             return cls(requests, tool, replace(state, status="working"), is_known=False)
         return cls(requests, tool, state)
 
     @classmethod
     def resume(cls, session: Session, tool: Tool, task: str, options: Options) -> TaskRun:
-        """Resume a task by its id, without a query."""
+        """Resume a task by its id, without a request."""
         return cls(TaskRequests(session, tool, options), tool, ToolTaskState(task, "working"), is_known=False)
 
     @property
     def has_ended(self) -> bool:
-        """True if nothing more is to come, except the result."""
+        """True if the state is final; the result may still have to be fetched."""
         return self._result is not None or self._failure is not None or self.state.ended
 
     async def wait_for_outcome(self) -> CallToolResult | Exception:
         """Wait for the end, and return the unchanged result or the exception of the call.
 
-        That is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the `MCPError` that the call itself would have
-        raised.
+        The exception is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the call's `MCPError`.
 
         Raises:
-            MCPError: The server cannot be asked, or kept asking; the task may go on.
-            Exception: What a callback raised.
+            MCPError: The server cannot be polled, or kept asking; the task may continue.
+            Exception: An exception of a callback.
         """
         changes = self._changes
         while not self.has_ended:
@@ -156,13 +152,13 @@ class TaskRun:
 
     @property
     def changes(self) -> int:
-        """The number of changes of its state."""
+        """The number of state changes so far."""
         return self._changes
 
     async def wait_for_change(self, since: int) -> int:
-        """Wait until its state has changed more than `since` times, or it has ended, and return the number of changes.
+        """Wait until the number of changes differs from `since`, or the end, and return it.
 
-        Raises as `outcome`.
+        Raises as `wait_for_outcome`.
         """
         while self._changes == since and not self.has_ended:
             async with self._lock:
@@ -170,33 +166,33 @@ class TaskRun:
                     await self._step()
         return self._changes
 
-    async def look(self) -> None:
-        """Ask the server now; raises as `outcome`."""
+    async def poll(self) -> None:
+        """Poll the server now; raises as `wait_for_outcome`."""
         if not self.has_ended:
-            await self._look()
+            await self._poll()
             self._woken.set()
 
     async def cancel(self) -> None:
-        """Ask for it to be cancelled, and look at it; raises as `outcome`, and `TasksUnsupported`."""
+        """Request cancellation, and poll; raises as `wait_for_outcome`, or `TasksUnsupported`."""
         if self.has_ended:
             return
         await self._requests.cancel(self.state.id)
-        await self.look()
+        await self.poll()
 
     async def give_up(self) -> None:
-        """Ask for it to be cancelled, since nothing waits for it any more; whether that works does not matter."""
+        """Request cancellation, and ignore errors, because the caller no longer waits."""
         if not self.has_ended:
             with suppress(MCPError, TasksUnsupported):
                 await self._requests.cancel(self.state.id)
 
-    def on_notification(self, came: WireTask) -> None:
-        """Take the state in a notification."""
-        with suppress(MCPError):  # the next look reports what is wrong with it
-            self._update(came)
+    def on_notification(self, task: WireTask) -> None:
+        """Update the state from a notification."""
+        with suppress(MCPError):  # the next poll raises it
+            self._update(task)
             self._woken.set()
 
     async def _step(self) -> None:
-        """Answer what is asked, wait until it is time, and look; what comes meanwhile on its own spares the look."""
+        """Answer questions, then wait for a notification, or poll when it is time."""
         if self.state.status == "input_required":
             changes = self._changes
             await (self._answer() if self._requests.session.modern else self._wait_for_questions())
@@ -206,62 +202,62 @@ class TaskRun:
             await self._woken.wait()
         self._woken = anyio.Event()
         if pause.cancelled_caught:
-            await self._look()
+            await self._poll()
 
-    async def _look(self) -> None:
-        """Ask for the task's state (`tasks/get`)."""
-        self._looks += 1
+    async def _poll(self) -> None:
+        """Fetch the task's state (`tasks/get`)."""
+        self._polls += 1
         try:
-            came = await self._requests.get(self.state.id)
+            task = await self._requests.get(self.state.id)
         except (TaskExpired, ResultTooLarge) as error:
             self._failure = error
         except MCPError as error:
             self._retry_later(error, _OUT_OF_REACH)
         else:
             self._lost = 0
-            self._update(came)
+            self._update(task)
 
-    def _update(self, came: WireTask) -> None:
-        """Take a state that the server reports; ignore it once the task has ended.
+    def _update(self, task: WireTask) -> None:
+        """Update the state from the server, unless the task has ended.
 
         Raises:
-            MCPError: It is about another task (`PARSE_ERROR`).
+            MCPError: The state belongs to another task (`PARSE_ERROR`).
         """
         if self.has_ended:
             return
-        if came.id != self.state.id:
-            raise MCPError(code=PARSE_ERROR, message=f"{_WRONG}: it is of another task")
-        state = came.make_state(is_clean=self._requests.options.sanitize != "none")
+        if task.id != self.state.id:
+            raise MCPError(code=PARSE_ERROR, message=f"{_WRONG}: it belongs to another task")
+        state = task.make_state(is_clean=self._requests.options.sanitize != "none")
         self._due = time.monotonic() + state.poll_interval
         if self._requests.session.modern:
-            self._read_task(came)
+            self._read_task(task)
         self._changes += (state.status, state.message) != (self.state.status, self.state.message)
         self.state = state
 
-    def _read_task(self, came: WireTask) -> None:
-        """Read the state of a task of the extension: questions, the result, or the error."""
-        if came.status == "input_required":
-            self._asked = came.input_requests or {}
-        elif came.status == "failed":
-            self._failure = _read_failure(came.error or {})
-        elif came.status == "completed":
+    def _read_task(self, task: WireTask) -> None:
+        """Read the questions, the result or the error of a task of the extension."""
+        if task.status == "input_required":
+            self._questions = task.input_requests or {}
+        elif task.status == "failed":
+            self._failure = _read_failure(task.error or {})
+        elif task.status == "completed":
             try:
-                self._result = self._requests.read(came.result or {})
+                self._result = self._requests.read(task.result or {})
             except MCPError as error:
                 self._failure = error
 
     async def _answer(self) -> None:
         """Answer each question once, and send the answers, from 2026-07-28 on.
 
-        An answer is sent again where the server still asks some looks later: it may process only some of several
-            answers, and ignores repeated ones.
+        An answer is sent again if the server still asks some polls later: servers may process only some answers, and
+        ignore repeated ones.
         """
-        new = {key: asked for key, asked in self._asked.items() if key not in self._answers}
+        new = {key: question for key, question in self._questions.items() if key not in self._answers}
         if new:
             self._count_input_round()
             self._answers = {**self._answers, **await self._requests.ask_callbacks(new)}
         waiting = {
-            key: self._answers[key] for key in self._asked if self._looks >= self._sent.get(key, -_AGAIN) + _AGAIN
+            key: self._answers[key] for key in self._questions if self._polls >= self._sent.get(key, -_AGAIN) + _AGAIN
         }
         if not waiting:
             return
@@ -270,10 +266,10 @@ class TaskRun:
         except MCPError as error:
             self._retry_later(error, _CUT_OFF)
         else:
-            self._sent.update(dict.fromkeys(waiting, self._looks))
+            self._sent.update(dict.fromkeys(waiting, self._polls))
 
     async def _wait_for_questions(self) -> None:
-        """Wait for the result, whose stream carries the questions, until the last question, up to 2025-11-25."""
+        """Request the result, whose stream carries the server's questions, up to 2025-11-25."""
         if not self._lost:
             self._count_input_round()
         refused: MCPError | ResultTooLarge | None = None
@@ -286,7 +282,7 @@ class TaskRun:
                     if self._requests.session.in_flight.is_asking:
                         self._due = time.monotonic() + self.state.poll_interval
                     else:
-                        await self._look()
+                        await self._poll()
             except MCPError as error:
                 refused = error
             group.cancel_scope.cancel()
@@ -310,11 +306,11 @@ class TaskRun:
             self._failure = refused
 
     async def _check_error(self, error: MCPError) -> None:
-        """Find out whether the error in the place of a result is the end of the task."""
+        """Poll to find out whether an error instead of a result ends the task."""
         if self._is_lost(error, _CUT_OFF):
             self._retry_later(error, _CUT_OFF)
             return
-        await self._look()
+        await self._poll()
         if self.state.status == "failed":
             self._failure = error
         elif not self.has_ended:
@@ -327,14 +323,14 @@ class TaskRun:
             raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {most} rounds")
 
     def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
-        """Return whether an answer was lost on its way, over a connection on which the next may come."""
+        """Return whether an answer was lost over a connection that still works."""
         client = self._requests.session.client
         connection = find_connection(client)
-        is_there = connection is not None and connection.over_http and connection.failure is None
-        return error.code in codes and is_there
+        is_usable = connection is not None and connection.over_http and connection.failure is None
+        return error.code in codes and is_usable
 
     def _retry_later(self, error: MCPError, codes: frozenset[int]) -> None:
-        """Delay the next query if an answer was lost; otherwise, or if too many were lost, raise the error."""
+        """Delay the next poll if the answer was lost; raise the error otherwise, or after too many losses."""
         if self._lost >= _LOST or not self._is_lost(error, codes):
             raise error
         pause = min(_FIRST_PAUSE * 2**self._lost, _LONGEST_PAUSE)
@@ -355,7 +351,7 @@ class TaskRun:
                 if self._is_lost(error, _CUT_OFF):
                     self._retry_later(error, _CUT_OFF)
                     await anyio.sleep(max(0.0, self._due - time.monotonic()))
-                elif status == "failed":  # whatever the code: the call would have raised it
+                elif status == "failed":  # the call's own error, with any code
                     self._failure = error
                 elif error.code == INVALID_PARAMS:
                     self._failure = TaskExpired(self._tool.name, task, error.message)
@@ -365,23 +361,23 @@ class TaskRun:
 
 
 class _TaskNotifications:
-    """The notifications about tasks of a connection, which some servers send."""
+    """Passes a connection's notifications about tasks to their runs."""
 
     def __init__(self) -> None:
-        # Weak, so that a task that the caller has dropped is forgotten.
+        # Weak references, because callers may drop tasks.
         self.runs: WeakValueDictionary[str, TaskRun] = WeakValueDictionary()
 
     def __call__(self, notification: JSONRPCNotification) -> None:
-        """Take a notification; ignore it if it is not the state of a known task."""
+        """Handle a notification, if it is the state of a known task."""
         if notification.method not in _NOTIFICATIONS:
             return
         try:
-            came = WireTask.model_validate(notification.params or {}, by_name=False)
+            task = WireTask.model_validate(notification.params or {}, by_name=False)
         except ValidationError:
             return
-        run = self.runs.get(came.id)
+        run = self.runs.get(task.id)
         if run is not None:
-            run.on_notification(came)
+            run.on_notification(task)
 
 
 def _listen(session: Session, run: TaskRun) -> None:

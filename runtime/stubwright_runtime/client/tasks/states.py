@@ -1,8 +1,4 @@
-"""The state of a task as a server reports it, in either era.
-
-JSON that is not the state of a task fails validation, which the caller of a request sees like any other response that
-is not MCP.
-"""
+"""The state of a task that a server reports, in all revisions."""
 
 from __future__ import annotations
 
@@ -32,8 +28,8 @@ class ToolTaskState:
         id: The task's id; `""` if the server answered immediately, without a task.
         status: The status of the task.
         message: The server's message about the status; `None` if there is none.
-        ttl: Seconds from its creation for which the server keeps it; `None` if it does not say, or for ever.
-        poll_interval: Seconds before the next look: the server's wish, but at least 0.1 and at most 60.
+        ttl: The task's lifetime in seconds from its creation; `None` if unlimited or unknown.
+        poll_interval: Seconds before the next poll, set by the server within 0.1 and 60.
     """
 
     id: str
@@ -44,7 +40,7 @@ class ToolTaskState:
 
     @property
     def ended(self) -> bool:
-        """True if the task has ended, so that its state never changes again."""
+        """True if the state is final."""
         return self.status in ENDS
 
 
@@ -66,7 +62,7 @@ class WireTask(BaseModel):
     result_type: str | None = Field(None, alias="resultType")
 
     def make_state(self, *, is_clean: bool) -> ToolTaskState:
-        """Return the state for callers; `is_clean` removes control characters from its texts."""
+        """Return the state for callers; `is_clean` sanitizes its message."""
         message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
         return ToolTaskState(

@@ -1,4 +1,4 @@
-"""Batches that a server sends (MCP 2025-03-26, basic, "Batching"), which clients of that revision have to read."""
+"""Splits JSON-RPC batches, which clients of MCP 2025-03-26 must accept (basic, "Batching")."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Final
 from ...values.json import Json
 
 _MOST_MESSAGES: Final = 1000
-"""Messages of the largest batch that is read, as in servers."""
+"""The maximum number of messages in a batch, as in servers."""
 
 
 def split_batch(text: bytes) -> list[bytes]:
-    """Return the messages of a batch, each as text. Any other text is returned unchanged, as the only one."""
+    """Return the texts of a batch's messages; any other text alone, unchanged."""
     batch = _parse_batch(text)
     if not 0 < len(batch) <= _MOST_MESSAGES:
         return [text]
@@ -21,7 +21,7 @@ def split_batch(text: bytes) -> list[bytes]:
 
 
 def find_excess(text: bytes) -> str | None:
-    """Return the reason why a batch is not read, as the end of a sentence; `None` for a smaller one and other texts."""
+    """Return a clause that explains why a batch is too large; `None` for smaller ones and other texts."""
     size = len(_parse_batch(text))
     if size <= _MOST_MESSAGES:
         return None
@@ -29,7 +29,7 @@ def find_excess(text: bytes) -> str | None:
 
 
 def _parse_batch(text: bytes) -> list[Any]:
-    """Return the messages of a batch; none of any other text."""
+    """Return the messages of a batch; an empty list for other texts."""
     if text.lstrip()[:1] != b"[":
         return []
     from pydantic_core import from_json

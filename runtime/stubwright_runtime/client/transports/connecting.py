@@ -1,6 +1,6 @@
-"""Clients for the targets of users, and connections that are open for the length of a block.
+"""Creates the client for a target, and opens its connection for the length of a block.
 
-A string is never run as a command, and a connection opens only when its block is entered.
+A string is never run as a command.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ _TOOLSET: Final = "X-MCP-Toolset"
 def narrow(
     target: Target, headers: Mapping[str, str] | None, toolset: str | None, own: str | None
 ) -> tuple[Target, Mapping[str, str] | None]:
-    """Return the target and the headers with which a server offers only the tools that are in all these toolsets.
+    """Return the target and the headers that restrict a server to the tools that all these toolsets contain.
 
     Args:
         target: What to connect to.
-        headers: The headers so far, which may name a toolset, too.
-        toolset: The toolset that the caller asks for.
-        own: The toolset that the client itself is for.
+        headers: The other headers, which may also name a toolset.
+        toolset: The toolset that the caller requests.
+        own: The toolset of the client's class.
 
     Raises:
-        ValueError: The caller asks for a toolset, and the target cannot select one.
+        ValueError: The caller requests a toolset, and the target cannot select one.
     """
     names = [name for name in (own, toolset) if name is not None]
     if isinstance(target, str):
@@ -64,7 +64,7 @@ def narrow(
     if _is_command(target):
         return [*target, *(word for name in dict.fromkeys(names) for word in ("--toolset", name))], headers
     if toolset is not None:
-        raise ValueError("toolset is for a URL or a command; a server object is built with build_server(…, toolset=…)")
+        raise ValueError("toolset requires a URL or a command; for a server object, use build_server(…, toolset=…)")
     return target, headers
 
 
@@ -88,44 +88,44 @@ def create_client(
     Args:
         target: What to connect to.
         identity: The name and the version that the client sends; by default the SDK's.
-        given: The names of the callbacks that the caller gave.
-        callbacks: Gives these as parameters of `mcp.Client`.
+        given: The names of the caller's callbacks.
+        callbacks: Returns these as parameters of `mcp.Client`.
         on_message: Receives the server's notifications.
-        timeout: Seconds that each step of opening the connection may take.
-        revision: The revision that the server is known to support; only for a URL and a command.
-        max_result_bytes: Bytes that a message may have which answers no request with its own bound; `None` for no
-            bound. Only for a URL and a command.
+        timeout: The timeout in seconds of each step of opening the connection.
+        revision: A revision that the server supports; only for a URL and a command.
+        max_result_bytes: The maximum bytes of messages, unless the request has its own limit; `None` for no limit.
+            Only for a URL and a command.
         headers: HTTP headers of every request; only for a URL.
         auth: Authorizes every request; only for a URL.
-        env: Environment variables for the process, next to the few that the SDK passes on (`PATH`, `HOME`, …); only for
-            a command.
-        cwd: The folder that the process starts in; only for a command.
+        env: Environment variables for the process, in addition to the inherited ones (`PATH`, `HOME`, …); only for a
+            command.
+        cwd: The working directory of the process; only for a command.
 
     Raises:
-        TypeError: The target is none of the kinds above, or the roots are none.
-        ValueError: A string is not an http or https URL, a command is empty, or an option does not fit the target.
+        TypeError: The target has another type, or the roots are invalid.
+        ValueError: A string is not an http or https URL, a command is empty, or an option is not for this target.
     """
     if (headers is not None or auth is not None) and not isinstance(target, str):
-        raise ValueError("headers and auth are for a URL; this target is none")
+        raise ValueError("headers and auth require a URL as the target")
     if (env is not None or cwd is not None) and not _is_command(target):
-        raise ValueError("env and cwd are for a command; this target is none")
+        raise ValueError("env and cwd require a command as the target")
     if hasattr(type(target), "send_request") or hasattr(type(target), "session"):
-        from ..rpc.held import HeldClient, find_session
+        from ..rpc.wrapped import WrappedClient, find_session
 
         if given:
             raise ValueError(f"a connected client has its own callbacks; do not pass {', '.join(given)}")
         sdk = find_loaded("mcp.client.client")
         if sdk is None or not isinstance(target, sdk.Client) or find_session(target) is not None:
-            return HeldClient(target)
+            return WrappedClient(target)
         client = cast("UntypedClient", target)
         if on_message is not None:
             client.message_handler = _call_both(on_message, client.message_handler)
         return client
-    given_back: dict[str, Any] = {"message_handler": on_message, **callbacks()}
+    options: dict[str, Any] = {"message_handler": on_message, **callbacks()}
     if identity is not None:
         from mcp_types import Implementation
 
-        given_back["client_info"] = Implementation(name=identity[0], version=identity[1])
+        options["client_info"] = Implementation(name=identity[0], version=identity[1])
     bounds = Bounds(max_result_bytes)
     if isinstance(target, str):
         from ..rpc.client import RpcClient
@@ -133,25 +133,23 @@ def create_client(
 
         transport = HttpTransport(_check_url(target), headers or {}, bounds, auth)
         address = _parse_address(target)
-        return RpcClient(
-            transport, bounds, read_timeout_seconds=timeout, revision=revision, address=address, **given_back
-        )
+        return RpcClient(transport, bounds, read_timeout_seconds=timeout, revision=revision, address=address, **options)
     if _is_command(target):
         from ..rpc.client import RpcClient
         from .process import ServerProcess
 
         process = ServerProcess(_parse_command(target, env, cwd), bounds, sys.stderr)
-        return RpcClient(process, bounds, read_timeout_seconds=timeout, revision=revision, **given_back)
+        return RpcClient(process, bounds, read_timeout_seconds=timeout, revision=revision, **options)
     if isinstance(target, InProcessServer):
         from ..rpc.client import RpcClient
         from .memory import MemoryTransport
 
-        return RpcClient(MemoryTransport(target), bounds, read_timeout_seconds=timeout, **given_back)
+        return RpcClient(MemoryTransport(target), bounds, read_timeout_seconds=timeout, **options)
     if _is_of_sdk(target):
         import mcp
 
         server: Any = target
-        return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
+        return mcp.Client(server, read_timeout_seconds=timeout, **options)
     raise TypeError(
         f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
         "a client, a session, or a transport of the SDK"
@@ -159,12 +157,11 @@ def create_client(
 
 
 class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
-    """An open client for the length of an `async with` block.
+    """An open client during an `async with` block.
 
-    An exception that is raised in the block propagates unchanged. The SDK's task groups would wrap it into an
-    `ExceptionGroup` for each layer, which no `except ToolFailed:` around the block would catch; the same goes for the
-    one reason for which a connection could not be opened. If the connection failed, the block raises why, unless it
-    raises an exception of its own: that one gets a note with the reason.
+    Exceptions of the block, and the reason why a connection could not be opened, propagate without the
+    `ExceptionGroup`s of the SDK's task groups, so that `except ToolFailed:` around the block works. If the connection
+    failed, the block raises the reason, or adds it as a note to its own exception.
     """
 
     def __init__(
@@ -181,10 +178,10 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         Args:
             client: The client, which is not open yet.
             value: The value of the block.
-            package: The name of the package, which its log lines carry.
+            package: The name of the package for log records.
             closing: Called when the block ends.
-            opened: Called when the connection is open; an exception closes the connection again.
-            failed: Called with the exception that ended the connection before the block.
+            opened: Called when the connection is open; an exception closes it again.
+            failed: Called with the exception that ended the connection before the end of the block.
         """
         self._client = client
         self._made = value
@@ -195,17 +192,17 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         self._task: OwnerTask | None = None
 
     async def __aenter__(self) -> _T:
-        """Open the connection and agree on a revision of the protocol.
+        """Open the connection and negotiate a revision.
 
-        The connection lives in its own task, so that another task than this one may close it.
+        The connection has its own task, so that any task may close it.
 
         Raises:
             RuntimeError: The event loop is not asyncio's.
             OSError: The command cannot be started.
-            ConnectError: The server cannot be reached or refuses; by kind `Unauthorized`, `Forbidden`, `NotFound`,
-                `NotMCP`, `Unreachable` or `ServerExited`.
-            MCPError: It answers with an error of the protocol.
-            DriftError: Its tools differ from the compiled ones, and `drift` is `error`.
+            ConnectError: The server cannot be reached or refuses: `Unauthorized`, `Forbidden`, `NotFound`, `NotMCP`,
+                `Unreachable` or `ServerExited`.
+            MCPError: The server answers with a protocol error.
+            DriftError: The server's tools differ from the compiled ones, and `drift` is `error`.
         """
         redact_library_logs()
         task = OwnerTask(self._client, f"{self._package} connection", self._failed_early)
@@ -232,7 +229,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the connection; cancellation is passed on to the SDK, anything else stays with the block."""
+        """Close the connection. Cancellation is passed to the SDK; other exceptions are not."""
         if self._closing is not None:
             self._closing()
         task, self._task = self._task, None
@@ -245,19 +242,19 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             from ..rpc.mcp_error import convert
 
             reason = make_safe_to_show(convert(_unwrap_only(failure)))
-            if reason is error:  # a request of the block has raised it already
+            if reason is error:  # a request of the block raised it
                 return
             if error is None or _follows_from(error, reason):
                 raise reason from reason.__cause__
             error.add_note(f"The connection failed, too: {type(reason).__name__}: {reason}")
 
-    if not TYPE_CHECKING:  # type checkers refuse such values already
+    if not TYPE_CHECKING:  # type checkers report such uses
 
         def __getattr__(self, name: str) -> Never:
-            raise AttributeError(f"{_not_open(self)}; it has no {name!r} itself", name=name, obj=self)
+            raise AttributeError(f"{_not_open(self)}; the return value of connect has no {name!r}", name=name, obj=self)
 
         def __await__(self) -> Never:
-            raise TypeError(f"{_not_open(self)}; it is not awaited")
+            raise TypeError(f"{_not_open(self)}; do not await it")
 
     def _failed_early(self, error: Exception) -> None:
         if self._failed is not None:
@@ -265,8 +262,8 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
 
 
 def _not_open(connection: Connection[Any]) -> str:
-    made = type(vars(connection).get("_made")).__name__  # none in a copy that is still being made
-    return f"connect gives a client to an `async with` block: `async with {made}.connect(…) as client:`"
+    made = type(vars(connection).get("_made")).__name__  # `copy` reads attributes before it sets them
+    return f"use connect in an `async with` statement: `async with {made}.connect(…) as client:`"
 
 
 def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:
@@ -281,7 +278,7 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Me
 
 
 def _follows_from(error: BaseException, reason: Exception) -> bool:
-    """Return whether an exception of the block declines more than that the connection failed, for this reason."""
+    """Return whether an exception of the block only reports that the connection failed."""
     from mcp_types import CONNECTION_CLOSED
 
     from ..rpc.mcp_error import MCPError, convert
@@ -295,7 +292,7 @@ def _follows_from(error: BaseException, reason: Exception) -> bool:
 
 
 def _unwrap_only(error: Exception) -> Exception:
-    """Return the one exception in a nest of groups; the outermost group where that holds several."""
+    """Return the only exception in nested groups; the outermost group if there are several."""
     only = error
     while _is_group(only) and len(only.exceptions) == 1:
         only = only.exceptions[0]
@@ -307,16 +304,14 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
 
 
 def _describe_refusal(error: Exception) -> Exception:
-    """Return the caller's exception for a connection that could not be opened."""
+    """Return the exception to raise for a connection that could not be opened."""
     from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
 
     from ..rpc.mcp_error import MCPError, convert
 
     if isinstance(error, ValidationError):
-        return MCPError(
-            code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {describe_problems(error)}"
-        )
+        return MCPError(code=PARSE_ERROR, message=f"the server's answer is not valid MCP: {describe_problems(error)}")
     if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this
         return MCPError(code=UNSUPPORTED_PROTOCOL_VERSION, message=str(error))
     return convert(error)
@@ -344,7 +339,7 @@ def _check_url(target: str) -> str:
 
 
 def _suggest(target: str) -> str:
-    """Return the advice for a text that is not a URL."""
+    """Return a suggestion for a text that is not a URL."""
     if "://" in target or not target.strip():
         return ", such as 'http://localhost:8000/mcp'"
     if _HOST_AND_PORT.match(target):

@@ -77,7 +77,7 @@ class EventParser:
         return events
 
     def finish(self) -> Event | None:
-        """Return the event at the end of a stream that lacks its blank line; `None` if there is none."""
+        """Return the unfinished event at the end of a stream, or `None`."""
         rest = bytes(self._begun)
         self._begun = bytearray()
         return _parse(rest) if rest.strip() else None

@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from ..rpc.connection import RpcConnection
 
 _SECONDS: Final = 30.0
-"""The timeout to connect and to send a request. The timeout of the response belongs to the call."""
+"""The timeout for connecting and for sending a request; the call has the timeout of the response."""
 
 _SECONDS_UNASKED: Final = 10.0
 """The timeout of notifications."""
 
 _SECONDS_FOR_TEXT: Final = 2.0
-"""The timeout of the text of an error response."""
+"""The timeout for the text of an error response."""
 
 _MOST_OF_TEXT: Final = 1024
-"""The number of bytes to read of such a text."""
+"""The maximum bytes of such a text."""
 
 _ATTEMPTS: Final = 2
-"""The number of failed attempts to resume a stream."""
+"""The maximum number of failed attempts to resume a stream."""
 
 _PAUSE: Final = 1000
 """The default delay in milliseconds before a stream is resumed."""
@@ -234,7 +234,7 @@ class HttpTransport:
                     is_resumed = response.is_success
                     if is_resumed and await reading.read_events(response):
                         return
-            except MCPError:  # without a stream, the error of the first one is reported
+            except MCPError:  # otherwise report the error of the first stream
                 if is_resumed:
                     raise
         raise reading.explain_break()
@@ -259,7 +259,7 @@ class HttpTransport:
                                     self.connection.receive(text)
                 attempt = 0
             except (MCPError, httpx2.RequestError, TooLargeError, UnicodeDecodeError) as error:
-                log().debug("the stream of the server's messages broke off: %s", error)
+                log().debug("the stream of server messages was interrupted: %s", error)
                 attempt += 1
             await asyncio.sleep(retry / 1000)
 
@@ -303,8 +303,8 @@ class HttpTransport:
         try:
             return await self._client.send(request, stream=True)
         except httpx2.RequestError as error:
-            is_unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-            verb = "cannot be reached" if is_unheard else "does not answer"
+            is_unreachable = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            verb = "cannot be reached" if is_unreachable else "does not answer"
             why = f"{verb}: {describe(error, url=str(request.url))}"
             raise _make_error(Refusal("unreachable", hide_secrets(request), why)) from None
         except MCPError:
@@ -312,7 +312,7 @@ class HttpTransport:
         except Exception as error:
             if self._auth is None:
                 raise
-            why = f"was not asked, for lack of authorization: {describe(error)}"
+            why = f"was not called, because authorization failed: {describe(error)}"
             raise _make_error(Refusal("unauthorized", hide_secrets(request), why)) from error
 
 
@@ -374,7 +374,7 @@ class _Exchange:
             if last is not None and _is_json(last.data):
                 return await self._read_event(last)
         except UnicodeDecodeError:
-            message = "the server's answer holds bytes that are not UTF-8"
+            message = "the server's answer contains bytes that are not UTF-8"
             raise MCPError(code=CONNECTION_CLOSED, message=message) from None
         except httpx2.RequestError as error:
             self._break = f": {describe(error)}"
@@ -393,7 +393,7 @@ class _Exchange:
 
     def explain_break(self) -> MCPError:
         """Return the error of an interrupted stream."""
-        why = f"breaks off its answer{self._break}"
+        why = f"interrupted its answer{self._break}"
         return _make_error(Refusal("unreachable", hide_secrets(self._request), why))
 
     async def _read_body(self, media: str) -> bytes:
@@ -480,7 +480,7 @@ class _Exchange:
 
 
 def _is_json(data: bytes) -> bool:
-    """Return whether the data of an unfinished event is complete."""
+    """Return whether the data of an unfinished event is complete JSON."""
     try:
         from_json(data)
     except ValueError:
@@ -493,7 +493,7 @@ def _share_origin(target: httpx2.URL, origin: httpx2.URL) -> bool:
 
 
 def _read_error(error: Mapping[str, Any]) -> MCPError:
-    """Return a server's error without secret arguments."""
+    """Return a server's error, redacted."""
     return MCPError(code=error["code"], message=redact_text(error["message"]), data=error.get("data"))
 
 

@@ -1,6 +1,6 @@
-"""Results with missing fields, or with very many entries.
+"""Repairs results with missing fields, and samples huge invalid ones.
 
-pydantic reports every invalid entry of a list in some kilobytes, so that half a megabyte of `5,5,5` becomes a gigabyte.
+pydantic's errors take kilobytes per invalid entry: half a megabyte of `5,5,5` would take a gigabyte.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ...values.json import Json, is_mapping
 from .bounds import MOST_BLOCKS
 
 _ITEMS: Final = 128
-_KEYS: Final = 1024  # no object of MCP's own has more; maps have, and there each value is like the others
+_KEYS: Final = 1024  # only maps have more keys, and their values have one schema
 _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
 """Keys whose values MCP does not restrict."""
 
 
 def complete_result(result: dict[str, Any]) -> None:
-    """Add the defaults to a result in place.
+    """Add missing defaults to a result in place.
 
     - `resultType` is "complete" (MCP 2026-07-28, schema, `Result`). Older revisions ignore it.
     - `content` is empty if there is `structuredContent` (`CallToolResult`).
@@ -39,7 +39,7 @@ def complete_result(result: dict[str, Any]) -> None:
 
 
 def drop_invalid_fields(value: Json) -> Json:
-    """Return the value, or a copy with only some of the entries of each list or object that has very many."""
+    """Return the value, or a copy with samples of its huge lists and objects."""
     if isinstance(value, list):
         some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
         below = [drop_invalid_fields(item) for item in some]

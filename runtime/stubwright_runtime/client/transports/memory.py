@@ -20,7 +20,7 @@ class MemoryTransport:
     name = "the server"
 
     def __init__(self, server: InProcessServer) -> None:
-        """Prepare a connection to a server."""
+        """Create a transport that is not open."""
         self._server = server
         self._opened = AsyncExitStack()
         self._connection: RpcConnection | None = None

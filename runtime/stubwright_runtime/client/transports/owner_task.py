@@ -1,8 +1,4 @@
-"""An async context manager that is entered and left in its own task.
-
-The SDK's task groups and cancel scopes must be left by the task that entered them, so they live here in a task that
-does both.
-"""
+"""Enters and exits an async context manager in one separate task, as task groups and cancel scopes require."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OwnerTask:
-    """A context manager in its own task, from `open` to `close`."""
+    """A task that holds a context manager open from `open` to `close`."""
 
     def __init__(
         self, manager: AbstractAsyncContextManager[Any], name: str, failed: Callable[[Exception], None] | None = None
@@ -35,11 +31,11 @@ class OwnerTask:
         self._adopted: list[tuple[ContextVar[Any], Token[Any]]] = []
 
     async def open(self) -> None:
-        """Enter the context manager in a new task, and wait until it is entered.
+        """Enter the context manager in a new task.
 
         Raises:
             RuntimeError: The event loop is not asyncio's.
-            Exception: What the context manager raised.
+            Exception: An exception of the context manager.
         """
         import anyio
 
@@ -53,19 +49,19 @@ class OwnerTask:
         if not is_open.result():
             await self._wait_for(self._task, self._task)
             self._task.result()  # raises
-        for variable, value in context.items():  # set by handlers of a server in this process, for their calls
+        for variable, value in context.items():  # handlers of a server in this process may set variables
             if variable.get(_UNSET) is not value:
                 self._adopted.append((variable, variable.set(value)))
 
     async def close(self, *, cancel: bool, seconds: float | None = None) -> None:
-        """Leave the context manager, and wait until it is left.
+        """Exit the context manager.
 
         Args:
-            cancel: Whether to cancel its block; the context manager sees no other exception.
-            seconds: The time after which leaving it is cancelled, too; `None` for no limit.
+            cancel: Whether to cancel its block.
+            seconds: The timeout of the exit; `None` for no limit.
 
         Raises:
-            Exception: What the context manager raised.
+            Exception: An exception of the context manager.
         """
         task = self._task
         if task is None:
@@ -83,7 +79,7 @@ class OwnerTask:
                 timer.cancel()
             self._return_variables()
         if not task.cancelled():
-            task.result()  # raises what leaving raised
+            task.result()  # raises the exception of the exit
 
     async def _run(self, is_open: asyncio.Future[bool]) -> None:
         try:
@@ -100,7 +96,7 @@ class OwnerTask:
                 is_open.set_result(False)
 
     async def _wait_for(self, task: asyncio.Task[None], future: asyncio.Future[Any], *, shield: bool = False) -> None:
-        """Wait for something of the task; if the caller is cancelled, cancel the task, and wait until it has ended."""
+        """Wait for a future. If the caller is cancelled, cancel the task and wait for its end."""
         import anyio
 
         cancelled: asyncio.CancelledError | None = None
@@ -116,17 +112,17 @@ class OwnerTask:
             while not task.done():
                 try:
                     await asyncio.wait([task])
-                except asyncio.CancelledError as error:  # once more; the task ends soon, and must not outlive this
+                except asyncio.CancelledError as error:  # cancelled again; the task must not outlive this call
                     cancelled = error
         if not task.cancelled():
-            task.exception()  # asyncio logs an exception that is never retrieved; only the cancellation matters here
+            task.exception()  # asyncio logs exceptions that are never retrieved
         raise cancelled
 
     def _return_variables(self) -> None:
         for variable, token in reversed(self._adopted):
             try:
                 variable.reset(token)
-            except ValueError:  # this is another context, as in the teardown of a fixture, where it was never set
+            except ValueError:  # another context, such as the teardown of a fixture
                 continue
         self._adopted.clear()
 
@@ -135,13 +131,13 @@ _UNSET: Any = object()
 
 
 def _require_asyncio() -> None:
-    """Refuse an event loop that is not asyncio's, where tasks cannot be started without a task group."""
+    """Raise RuntimeError for other event loops, which cannot start tasks without a task group."""
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # no loop of asyncio runs
+    except RuntimeError:  # asyncio is not running
         task = None
     if task is None:
         raise RuntimeError(
-            "the typed client needs asyncio, and this is another event loop (such as trio's); run it with "
+            "the typed client requires asyncio, not another event loop such as trio's; run it with "
             "asyncio.run(…), or with anyio.run(…, backend='asyncio')"
         )

@@ -1,7 +1,7 @@
-"""The headers that mirror the arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
+"""The headers that mirror arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
 
-The SDK takes what to mirror from the server's list, so that is read once, before the first call of a tool with such
-arguments, and again where the server reports that the headers are not what it wants.
+The mirrored arguments are read from the server's `tools/list`, before the first call of a tool with such arguments, and
+again after a header mismatch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ParameterHeaders:
     """The headers of calls over one connection."""
 
     def __init__(self, client: UntypedClient) -> None:
-        """Take a client; it is used when it is open."""
+        """Use a client, which need not be open yet."""
         self._client = client
         self._listed: set[str] = set()
         self._declared: dict[str, bool] = {}
@@ -48,8 +48,8 @@ class ParameterHeaders:
         Args:
             tool: The tool.
             arguments: The arguments of the call.
-            seconds: The time limit for reading the list; `None` for no limit.
-            send: Sends the call, perhaps twice.
+            seconds: The timeout of the list; `None` for no limit.
+            send: Sends the call; may be called twice.
 
         Raises:
             ValueError: A mirrored integer is beyond ±(2^53 - 1) (SEP-2243).
@@ -73,7 +73,7 @@ class ParameterHeaders:
         return Revision.from_date(self._client.protocol_version).has("parameter_headers")
 
     def _mirrors(self) -> bool:
-        """Return whether calls have headers: over HTTP only, and from 2026-07-28 on."""
+        """Return whether calls have headers, which requires HTTP and 2026-07-28."""
         server: object = self._client.server
         if not self._has_headers:
             return False
@@ -85,7 +85,7 @@ class ParameterHeaders:
         return not isinstance(server, mcp.StdioServerParameters | Server | MCPServer | InProcessServer)
 
     async def _list(self, name: str, seconds: float | None) -> bool:
-        """Make the SDK read the server's list up to the tool, and return whether the tool is listed."""
+        """List the server's tools up to this one, and return whether the list can be read."""
         import anyio
         from pydantic import ValidationError
 
@@ -101,19 +101,19 @@ class ParameterHeaders:
                     if any(tool.name == name for tool in page.tools):
                         break
         except (MCPError, RuntimeError, TimeoutError, ValidationError) as error:
-            log().warning("calls of %r go without Mcp-Param headers: tools/list cannot be read: %r", name, error)
+            log().warning("sending calls of %r without Mcp-Param headers: tools/list cannot be read: %r", name, error)
             return False
         self._listed.add(name)
         return True
 
 
 def refuse_unsafe_integers(schema: Any, arguments: Any, path: tuple[str, ...] = ()) -> None:
-    """Refuse integers that are mirrored into headers and that JavaScript cannot represent (SEP-2243).
+    """Reject mirrored integers that JavaScript cannot represent (SEP-2243).
 
     Args:
         schema: The schema of the arguments.
         arguments: The arguments.
-        path: The properties above them.
+        path: The path of their object.
 
     Raises:
         ValueError: An integer is beyond ±(2^53 - 1).
@@ -125,12 +125,12 @@ def refuse_unsafe_integers(schema: Any, arguments: Any, path: tuple[str, ...] = 
         value = arguments.get(name)
         if is_mapping(below) and "x-mcp-header" in below and type(value) is int and abs(value) > MAX_SAFE_INTEGER:
             shown = ".".join((*path, name))
-            raise ValueError(f"`{shown}` goes into a header, and must be within ±{MAX_SAFE_INTEGER}; it is {value}")
+            raise ValueError(f"`{shown}` is sent in a header, and must be within ±{MAX_SAFE_INTEGER}, not {value}")
         refuse_unsafe_integers(below, value, (*path, name))
 
 
 def _has_header(schema: Any) -> bool:
-    """Return whether a property, reached through `properties` alone, is mirrored into a header."""
+    """Return whether a property, possibly a nested one, is mirrored into a header."""
     properties: Json = schema.get("properties") if is_mapping(schema) else None
     if not isinstance(properties, dict):
         return False

@@ -1,4 +1,4 @@
-"""The stdio transport: a server process and the lines of its standard output.
+"""The stdio transport: runs a server process, and reads messages from its standard output.
 
 Closing the transport closes the standard input, then terminates, then kills the process and its children (MCP
 2025-11-25, basic/lifecycle, "Shutdown").
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _EXIT_SECONDS: Final = 1.0
 """The time for a process to exit after it has closed its standard output, and to read its standard error.
 
-A child of an exited process may keep the standard output open: after this time without output, it is ignored.
+    Children may hold the standard output open; it is ignored after this time without output.
 """
 
 _GRACE: Final = 2.0
@@ -145,7 +145,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         return error.strerror or str(error)
 
     async def send(self, message: Mapping[str, Any], _headers: Mapping[str, str] | None = None, /) -> None:
-        """Write a message as a line when the pipe has room, unless the pipe is closed."""
+        """Write a message as a line, unless the pipe is closed."""
         from pydantic_core import to_json
 
         line = to_json(message, inf_nan_mode="null") + b"\n"
@@ -155,7 +155,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._input.write(line)
 
     async def close(self, seconds: float, /) -> None:
-        """Stop the process and its children: half of the time is for each step before SIGKILL."""
+        """Stop the process and its children; each step before SIGKILL may take half of the time."""
         import anyio
 
         if self._transport is None:
@@ -164,7 +164,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._lines.clear()
         with anyio.CancelScope(shield=True):
             self._input.close()
-            self._resume_reading()  # a process that is blocked on output never sees the end of its input
+            self._resume_reading()  # a process that blocks on its output does not read the end of its input
             grace = min(_GRACE, seconds / 2)
             if not await self._wait_for_exit(grace):
                 await self._kill(grace)
@@ -205,7 +205,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         return self._errors.list_lines()
 
     def resume(self) -> None:
-        """Deliver the lines that the connection had no room for."""
+        """Deliver more lines after the connection was full."""
         self._deliver()
 
     def connection_made(self, transport: Any) -> None:
@@ -235,7 +235,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     def _split(self, data: bytes) -> None:
         if not self._has_begun and bytes(self._begun[:2] + data[:2]).startswith(_UTF_16):
-            self._fault = "wrote UTF-16 in place of UTF-8"
+            self._fault = "wrote UTF-16 instead of UTF-8"
             return
         if self._connection is None:
             return
@@ -293,7 +293,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._end()
 
     def process_exited(self) -> None:
-        """Fail the connection soon after the process has exited, unless there is more output."""
+        """Fail the connection when an exited process has no more output."""
         self._exited.set()
         if not self._has_ended and not self._is_closing:
             loop = asyncio.get_running_loop()
@@ -346,6 +346,6 @@ def _describe_exit(status: int | None) -> str:
     if status >= 0:
         return f"ended with exit status {status}"
     try:
-        return f"was ended by {signal.Signals(-status).name}"
+        return f"was terminated by {signal.Signals(-status).name}"
     except ValueError:
-        return f"was ended by the signal {-status}"
+        return f"was terminated by signal {-status}"

@@ -1,4 +1,4 @@
-"""Reasons of an HTTP server, or the network before it, not to answer a request with MCP."""
+"""Classifies HTTP responses that are not MCP messages."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from ..rpc.mcp_error import MCPError
 
 OPENING: Final = frozenset({"initialize", "server/discover"})
-"""The methods that begin a connection: what answers them otherwise is no MCP server."""
+"""The methods that begin a connection. A server that does not answer them in MCP is not an MCP server."""
 
 SESSION: Final = "mcp-session-id"
 """The header that names the session (MCP 2025-11-25, basic/transports, "Session Management")."""
 
 _LONGEST: Final = 300
 _LONGEST_TEXT: Final = 200
-"""Characters that are shown of a text that comes with an error."""
+"""Maximum characters of an error's text in a message."""
 
 _FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title")
-"""The members of an error in JSON that say in words what is wrong (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
+"""The members of a JSON error with a readable text (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
 
 _BETWEEN: Final = re.compile(r"[\s;,]+|=(?=\w)")
 """Separators of a scheme and its token (RFC 9110, section 11.4), and of cookies."""
@@ -40,19 +40,19 @@ _FIELD: Final = re.compile(r'\b(error|error_description|scope)=(?:"([^"]+)"|([^\
 """The fields of a challenge for people and programs (RFC 6750, section 3)."""
 
 _SHORTEST: Final = 8
-"""Characters of a token; shorter words next to it, such as `Bearer`, are not secrets."""
+"""Minimum characters of a token; shorter words, such as `Bearer`, are not secrets."""
 
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
-    HTTPStatus.NOT_IMPLEMENTED  # of any POST: the server of a folder, for instance
+    HTTPStatus.NOT_IMPLEMENTED  # sent for every POST, for instance by static file servers
 }
-"""Statuses of errors that may pass in a moment."""
+"""Statuses of temporary errors."""
 
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-"""Statuses of errors that pass when the server has fewer calls (RFC 6585, section 4; RFC 9110, section 15.6.4)."""
+"""Statuses of an overloaded server (RFC 6585, section 4; RFC 9110, section 15.6.4)."""
 
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
-_PATH: Final = "check the path, which is `/mcp` at most servers"
-_HOST: Final = "list it among the hosts that the server allows, as a generated one does with `--allow-host`"
+_PATH: Final = "check the path, which is `/mcp` on most servers"
+_HOST: Final = "add it to the server's allowed hosts, in a generated server with `--allow-host`"
 _SSE: Final = f"{_PATH}; a URL of HTTP+SSE, the transport of MCP 2024-11-05, is not supported"
 
 Kind: TypeAlias = Literal[
@@ -62,17 +62,17 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason why there is no answer.
+    """An HTTP response without an MCP answer.
 
     Attributes:
-        kind: The kind of exception that it becomes.
+        kind: The kind of exception to raise.
         url: The URL of the request, without possible secrets.
         why: The problem, as a sentence that continues the URL.
-        status: The HTTP status; `None` if there was none.
-        challenge: The `WWW-Authenticate` header; `None` if there was none.
-        data: The `data` of the server's own error, if it sent one.
-        session: The id of the session that the server does not know; `None` if that is not the problem.
-        retry_after: The seconds in its `Retry-After` header; `None` if there was none.
+        status: The HTTP status; `None` without a response.
+        challenge: The `WWW-Authenticate` header; `None` without.
+        data: The `data` of the server's JSON-RPC error.
+        session: The id of the lost session; `None` for other problems.
+        retry_after: The seconds in its `Retry-After` header; `None` without.
     """
 
     kind: Kind
@@ -118,7 +118,7 @@ def hide_secrets(request: httpx2.Request) -> str:
 
 
 def judge(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
-    """Return the refusal in a response; `None` if it is an MCP answer, or if the SDK is to explain what is wrong.
+    """Return the refusal in a response; `None` for an MCP answer, and for other JSON-RPC errors.
 
     Args:
         request: The request.
@@ -131,7 +131,7 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     status, url = response.status_code, hide_secrets(request)
     challenge = response.headers.get("www-authenticate")
     media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    hide = partial(mask, secrets=_list_secrets(request))  # some servers repeat in an error what they were sent
+    hide = partial(mask, secrets=_list_secrets(request))  # some servers echo the request in errors
     message = "" if media == "text/plain" else hide(_error_message(body))
     excerpt = "" if message or response.is_success else _shorten_text(hide(_find_text(body, media)), status)
     text = message or excerpt
@@ -147,9 +147,9 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         why = f"answers with {_phrase(status)}: it does not serve the host `{host}`; {_HOST}"
         return Refusal("refused", url, why, status)
     session = request.headers.get(SESSION)
-    # A server may answer 404 for an unknown method as well, and its session is not lost then.
+    # A 404 for an unknown method does not mean a lost session.
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
-        why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(text)}"
+        why = f"does not know the client's session any more: it answers with {_phrase(status)}{_joined(text)}"
         return Refusal("session_lost", url, why, status, session=session)
     seconds = parse_retry_after(response.headers.get("retry-after"))
     if message and status in _BUSY:
@@ -170,15 +170,15 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     if status == HTTPStatus.BAD_REQUEST and isinstance(_error(body), str):
         return Refusal("refused", url, f"answers with {_phrase(status)}{_joined(excerpt)}", status)
     if method in OPENING:
-        return Refusal("not_mcp", url, f"is no MCP endpoint: it answers with {shown}; {advice}", status)
+        return Refusal("not_mcp", url, f"is not an MCP endpoint: it answers with {shown}; {advice}", status)
     if response.is_success:
         origin = "; a proxy may have sent it" if media == "text/html" else ""
-        return Refusal("not_mcp", url, f"answers with {shown} instead of a message of MCP{origin}", status)
+        return Refusal("not_mcp", url, f"answers with {shown} instead of an MCP message{origin}", status)
     return Refusal("refused", url, f"answers with {shown}", status)
 
 
 def _list_secrets(request: httpx2.Request) -> Sequence[str]:
-    """Return the secrets that a request may carry."""
+    """Return the possible secrets in a request."""
     values = [value for name, value in request.headers.items() if name == SESSION or is_secret_name(name)]
     words = [word for value in values for word in _BETWEEN.split(value) if word == value or len(word) >= _SHORTEST]
     return [*words, *(value for _, value in request.url.params.multi_items()), request.url.password]
@@ -192,7 +192,7 @@ def _phrase(status: int) -> str:
 
 
 def _find_text(body: bytes, media: str) -> str:
-    """Return the words for people in a body: one member of a JSON object if it has such, otherwise all of it."""
+    """Return the readable text of a body: a member of a JSON object if it has one, otherwise all of it."""
     value = None if media == "text/plain" else _parse(body)
     if isinstance(value, dict):
         for name in _FOR_PEOPLE:
@@ -202,7 +202,7 @@ def _find_text(body: bytes, media: str) -> str:
 
 
 def _shorten_text(text: str, status: int) -> str:
-    """Return the start of a text on one line; empty if it declines more than the status."""
+    """Return the start of a text on one line; empty if it only repeats the status."""
     text = " ".join(text.split())
     if _phrase(status).casefold().endswith(f" {text.rstrip('.').casefold()}"):
         return ""
@@ -214,7 +214,7 @@ def _reasons(response: httpx2.Response) -> list[str]:
     challenge = response.headers.get("www-authenticate") or ""
     fields = {name: quoted or plain for name, quoted, plain in _FIELD.findall(challenge)}
     error, description, scope = (fields.get(name) for name in ("error", "error_description", "scope"))
-    reasons = [error or "", description or "", f"it needs the scopes `{scope}`" if scope else ""]
+    reasons = [error or "", description or "", f"it requires the scopes `{scope}`" if scope else ""]
     return reasons if any(reasons) or not challenge else [f"it asks for `{challenge}`"]
 
 
@@ -224,7 +224,7 @@ def _joined(*parts: str) -> str:
 
 
 def _error_message(body: bytes) -> str:
-    """Return the message of a JSON-RPC error; empty if the body is none."""
+    """Return the message of a JSON-RPC error; empty for other bodies."""
     text = _error_field(body, "message")
     return text if isinstance(text, str) else ""
 

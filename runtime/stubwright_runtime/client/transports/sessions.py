@@ -1,7 +1,4 @@
-"""Sessions over HTTP, which are renewed when the server has lost them (MCP 2025-11-25, "Session Management").
-
-A server responds with 404 to a request of an unknown session. The client starts a new session and repeats the request.
-"""
+"""HTTP sessions: after a 404, the client starts a new session and repeats the request (MCP 2025-11-25)."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ class Sessions:
     """The sessions of one connection.
 
     Attributes:
-        session: The id of the session; `None` if there is none.
+        session: The id of the session; `None` without.
     """
 
     def __init__(self, transport: HttpTransport) -> None:
@@ -69,7 +66,7 @@ class Sessions:
         try:
             await self._transport.exchange(message, headers, deliver)
         except SessionLostError as lost:
-            if self._renewal is None and self.session == lost.refusal.session:  # otherwise it is renewed already
+            if self._renewal is None and self.session == lost.refusal.session:  # otherwise another request renewed it
                 self._renewal = asyncio.get_running_loop().create_task(self._renew(lost.refusal))
             if self._renewal is not None:
                 await self._wait_for_renewal(self._renewal, message)
@@ -89,10 +86,10 @@ class Sessions:
         if method == "initialize":
             self._initialize = message
         elif method in _CHANGES_SESSION:
-            what = (message.get("params") or {}).get(_CHANGES_SESSION[method])
-            self._remembered.pop(("resources/subscribe", what), None)
+            subject = (message.get("params") or {}).get(_CHANGES_SESSION[method])
+            self._remembered.pop(("resources/subscribe", subject), None)
             if method != "resources/unsubscribe":
-                self._remembered[method, what] = message
+                self._remembered[method, subject] = message
 
     async def _wait_for_renewal(self, renewal: asyncio.Task[None], message: Mapping[str, Any]) -> None:
         """Wait for the new session. Raises MCPError if it fails."""
@@ -111,8 +108,8 @@ class Sessions:
                 raise _make_error(lost)
             wrong = await self._begin(self._initialize)
             if wrong is not None:
-                self.session = lost.session  # so that the next request tries again
-                why = f"no longer knows the session of this client, and begins no other: {wrong}"
+                self.session = lost.session  # the next request tries again
+                why = f"does not know the client's session any more, and a new one failed: {wrong}"
                 raise _make_error(replace(lost, why=why))
         finally:
             self._renewal = None
@@ -133,7 +130,7 @@ class Sessions:
             except MCPError as error:
                 return getattr(error, "why", error.message)
             if result.get("protocolVersion") != revision:  # the connection keeps its revision
-                return f"the server speaks {result.get('protocolVersion')!r} now, and no longer {revision!r}"
+                return f"the server's revision changed from {revision!r} to {result.get('protocolVersion')!r}"
             await self._transport.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             has_begun = True
             # A copy: responses may change the dictionary in the meantime.
@@ -142,7 +139,7 @@ class Sessions:
                     await self._ask(message)
                 except MCPError as error:
                     why = to_one_line(error.message)
-                    log().warning("the server refused to subscribe again, in a new session: %s", why)
+                    log().warning("a subscription could not be restored in the new session: %s", why)
             return None
         return None if has_begun else f"the server did not answer in {_SECONDS:.0f} seconds"
 

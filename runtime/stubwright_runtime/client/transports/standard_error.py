@@ -1,6 +1,6 @@
-"""The standard error of a server's process: passed on unchanged, with its first and last lines kept.
+"""Copies the standard error of a server's process, and stores its first and last lines.
 
-A thread reads it, so that a server never waits for the caller's event loop before it can log.
+A thread reads it, so that the server never blocks on the caller's event loop.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _FIRST: Final = 5
-"""Lines that are retained of the start, which often has the cause."""
+"""Lines stored from the start, which often has the cause."""
 
 _LAST: Final = 10
-"""Lines that are retained of the end."""
+"""Lines stored from the end."""
 
 _LONGEST: Final = 500
-"""Characters that are retained of a line."""
+"""Characters stored per line."""
 
 _CHUNK: Final = 65536
 
@@ -33,11 +33,11 @@ class StandardError:
     """The standard error of one process.
 
     Attributes:
-        writing: The end of the pipe that the process gets; to be closed here once it has it.
+        writing: The write end of the pipe, for the process; `start` closes it here.
     """
 
     def __init__(self, shown: TextIO | None) -> None:
-        """Take the stream to pass it on to; `None` for none."""
+        """Create the pipe; `shown` receives a copy."""
         self._shown = shown
         reading, writing = os.pipe()
         self.writing: TextIO = os.fdopen(writing, "w")
@@ -48,18 +48,18 @@ class StandardError:
         self._reader = threading.Thread(target=self._read, args=(reading,), daemon=True, name="stderr of a server")
 
     def start(self) -> None:
-        """Begin to read, when the process has its end."""
-        # As long as this process holds that end, too, the pipe has no end of file.
+        """Start reading after the process has inherited the pipe."""
+        # Otherwise the pipe never reaches its end of file.
         self.writing.close()
         self._reader.start()
 
     def wait(self, seconds: float) -> None:
-        """Wait until it is read to its end; do not wait for processes that the server started."""
+        """Wait until everything is read, unless children of the server hold the pipe open."""
         if self._reader.ident is not None:
             self._reader.join(seconds)
 
     def list_lines(self) -> tuple[str, ...]:
-        """Return the first and the last lines, with a mark between them where there are more; each safe to show."""
+        """Return the first and last lines, with `…` for omitted ones, safe to show."""
         ends = [self._begun] if self._begun.strip() else []
         lines = [*self._first, *(["…"] if self._passed_over else []), *self._last, *ends]
         return tuple(to_one_line(line)[:_LONGEST].rstrip() for line in lines)
@@ -71,7 +71,7 @@ class StandardError:
                 text = decoder.decode(chunk)
                 self._keep(text)
                 if self._shown is not None:
-                    with suppress(OSError, ValueError):  # closed: the line is still kept
+                    with suppress(OSError, ValueError):  # the stream is closed
                         self._shown.write(text)
                         self._shown.flush()
 

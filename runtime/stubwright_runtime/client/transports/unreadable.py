@@ -1,7 +1,4 @@
-"""Answers that are not messages of JSON-RPC, in words for people.
-
-The SDK would list what is wrong with each class of message, in some twenty lines.
-"""
+"""Describes answers that are not JSON-RPC messages, in one line instead of pydantic's twenty."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _MOST_PROBLEMS: Final = 3
-"""The most problems of one answer that a message lists."""
+"""The maximum number of problems in a message."""
 
 _KINDS: Final = {
     "error": "JSONRPCError",
@@ -27,7 +24,7 @@ _KINDS: Final = {
     "id": "JSONRPCRequest",
     "method": "JSONRPCNotification",
 }
-"""The class of a message by the first of these keys that it has, since the SDK reports the problems with each class."""
+"""The class of a message by its first key in this order. pydantic reports problems with all classes."""
 
 _NAMES: Final = {list: "a JSON list", str: "a JSON string", bool: "a JSON boolean", type(None): "JSON null"}
 
@@ -36,7 +33,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class UnreadableError(Exception):
-    """An answer is not a message; the text describes what it is, as the end of a sentence."""
+    """An answer is not a JSON-RPC message. The text is a clause that describes the answer."""
 
     @property
     def sentence(self) -> str:
@@ -45,7 +42,7 @@ class UnreadableError(Exception):
 
 
 def parse_object(data: bytes) -> dict[str, Any]:
-    """Return the JSON object in an answer. Raises UnreadableError if it is anything else."""
+    """Return the JSON object in an answer. Raises UnreadableError for other values."""
     from pydantic_core import from_json
 
     if not data.strip():
@@ -60,19 +57,19 @@ def parse_object(data: bytes) -> dict[str, Any]:
 
 
 def describe_syntax(data: str | bytes, why: str) -> str:
-    """Return the fault of a text that is not JSON, as the end of a sentence.
+    """Return a clause that describes invalid JSON.
 
-    Half of a surrogate pair is found with its place, since JSON can write it, and no text can hold it (RFC 8259, 8.2).
+    Lone surrogates are located: Python's JSON parser accepts them, and UTF-8 cannot encode them (RFC 8259, 8.2).
     """
     with suppress(ValueError, RecursionError):  # which `why` describes
         place = _find_surrogate(json.loads(data))
         if place is not None:
-            return f"half of a surrogate pair, which is not a character, is in {shorten(place)}"
+            return f"{shorten(place)} contains a lone surrogate, which is not a character"
     return f"it is not JSON: {shorten(why)}"
 
 
 def _find_surrogate(value: Any) -> str | None:
-    """Return the place of the first half of a surrogate pair, with the name of its parent; None without one."""
+    """Return the place of the first lone surrogate, with the name of its parent; `None` without."""
     waiting: list[tuple[str, str, Any]] = [("", "", value)]
     while waiting:
         place, owner, item = waiting.pop()
@@ -83,7 +80,7 @@ def _find_surrogate(value: Any) -> str | None:
                 return f"a key of `{place}`{owner}"
             name = item.get("name")
             owner = f" of `{replace_surrogates(name)}`" if isinstance(name, str) else owner
-            # In reverse, since the stack is read from its end.
+            # The stack pops from its end.
             waiting += [(f"{place}.{key}" if place else key, owner, item[key]) for key in reversed(item)]
         elif isinstance(item, list):
             waiting += [(f"{place}[{number}]", owner, each) for number, each in reversed([*enumerate(item)])]
@@ -95,7 +92,7 @@ def _is_half(text: str) -> bool:
 
 
 def is_sound(message: dict[str, Any]) -> bool:
-    """Return whether an object is certainly a valid message; `check_message` decides about others."""
+    """Return whether an object is certainly a valid message; for others, call `check_message`."""
     if message.get("jsonrpc") != "2.0":
         return False
     key = message.get("id")
@@ -106,7 +103,7 @@ def is_sound(message: dict[str, Any]) -> bool:
 
 
 def check_message(message: dict[str, Any], data: bytes) -> None:
-    """Raise UnreadableError if an object, which `data` is the text of, is not a message of JSON-RPC."""
+    """Raise UnreadableError if an object, parsed from `data`, is not a JSON-RPC message."""
     from mcp_types import jsonrpc_message_adapter
     from pydantic import ValidationError
 
@@ -114,7 +111,7 @@ def check_message(message: dict[str, Any], data: bytes) -> None:
     with suppress(ValidationError):
         adapter.validate_python(message, by_name=False)
         return
-    # pydantic describes problems of a text in the terms of JSON: "an object", not "a dictionary".
+    # For JSON text, pydantic's messages use JSON's terms: "an object", not "a dictionary".
     try:
         adapter.validate_json(data, by_name=False)
     except ValidationError as error:
@@ -122,7 +119,7 @@ def check_message(message: dict[str, Any], data: bytes) -> None:
 
 
 def describe_message(message: dict[str, Any], error: ValidationError) -> str:
-    """Return the problems of a message, as the end of a sentence."""
+    """Return a clause with the problems of a message."""
     if not message.keys() & {"result", "error", "method"}:
         return "it is a JSON object with neither a result nor an error"
     kind = next((kind for key, kind in _KINDS.items() if key in message), None)

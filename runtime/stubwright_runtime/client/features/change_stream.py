@@ -52,7 +52,7 @@ class ChangeStream:
         Raises:
             MCPError: The server responds with an error, or ends the subscription.
         """
-        self._client.server.listeners[self._key] = self._hear
+        self._client.server.listeners[self._key] = self._handle_notification
         self._task = asyncio.create_task(self._run())
         while self._granted is None:
             await self._news.wait()
@@ -84,7 +84,7 @@ class ChangeStream:
             self._has_ended, self._error = True, error
         self._news.set()
 
-    def _hear(self, method: str, params: dict[str, Any]) -> None:
+    def _handle_notification(self, method: str, params: dict[str, Any]) -> None:
         if method == "notifications/cancelled":
             self._end(_make_lost())
         elif method == "notifications/subscriptions/acknowledged":
@@ -100,7 +100,7 @@ class ChangeStream:
                 self._add(change)
 
     def _read(self, method: str, params: dict[str, Any], granted: SubscriptionFilter) -> Change | None:
-        """Return the change that a notification announces; `None` if the server did not acknowledge this kind."""
+        """Return the change that a notification announces; `None` for a kind that the server did not acknowledge."""
         if method in _LISTS:
             name, change = _LISTS[method]
             return change if getattr(granted, name) else None
@@ -112,7 +112,7 @@ class ChangeStream:
 
     def _add(self, change: Change) -> None:
         if change not in self._waiting and len(self._waiting) >= MOST:
-            message = f"more than {MOST} changes wait; listen again, and read again"
+            message = f"more than {MOST} changes are queued; listen again, and read again"
             self._end(MCPError(code=INTERNAL_ERROR, message=message))
             return
         self._waiting[change] = None

@@ -1,4 +1,4 @@
-"""The client for an MCP client or session that the caller holds. It is recognized by its methods, without an import."""
+"""Wraps the caller's own MCP client or session, which is recognized by its methods, without importing the SDK."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from ..core.options import TellProgress
+    from ..core.options import ProgressCallback
 
 _Result = TypeVar("_Result", bound="BaseModel")
 
@@ -33,31 +33,30 @@ def find_session(target: Any) -> Any:
         return None
 
 
-class HeldClient(Requests):
+class WrappedClient(Requests):
     """Requests through a `ClientSession`, or through a client with a `session`, such as `mcp.Client` or FastMCP's.
 
-    Its holder receives its notifications and questions, and closes it. A client that is not open yet is opened, and
-    closed again.
+    The caller receives its notifications and questions, and closes it. A client that is not open is opened and closed.
     """
 
     read_timeout_seconds: float | None = None
     message_handler: Any = None
 
-    def __init__(self, held: Any) -> None:
-        """Use a client or session."""
+    def __init__(self, wrapped: Any) -> None:
+        """Wrap a client or session."""
         self._exits = AsyncExitStack()
-        self.held = held
-        self.server = getattr(held, "server", None)
-        self.input_required_max_rounds = getattr(held, "input_required_max_rounds", MOST_ROUNDS)
+        self.wrapped = wrapped
+        self.server = getattr(wrapped, "server", None)
+        self.input_required_max_rounds = getattr(wrapped, "input_required_max_rounds", MOST_ROUNDS)
 
     @property
-    def session(self) -> HeldClient:
+    def session(self) -> WrappedClient:
         """The client itself."""
         return self
 
     @property
     def _session(self) -> Any:
-        return find_session(self.held)
+        return find_session(self.wrapped)
 
     @property
     def _is_version_1(self) -> bool:
@@ -66,7 +65,7 @@ class HeldClient(Requests):
 
     @property
     def protocol_version(self) -> str:
-        """The negotiated revision; unknown in version 1 of the SDK, whose newest is assumed."""
+        """The negotiated revision. Version 1 of the SDK does not report it; its newest is assumed."""
         return LATEST_HANDSHAKE_VERSION if self._is_version_1 else self._session.protocol_version
 
     @property
@@ -87,10 +86,10 @@ class HeldClient(Requests):
         """The server's instructions for models; `None` without."""
         return getattr(self._session, "instructions", None)
 
-    async def __aenter__(self) -> HeldClient:
+    async def __aenter__(self) -> WrappedClient:
         """Open the client if it is not open. Raises RuntimeError for a session that is not initialized."""
         if self._session is None:
-            await self._exits.enter_async_context(self.held)
+            await self._exits.enter_async_context(self.wrapped)
         if self.protocol_version is None:
             raise RuntimeError("the session is not initialized; await its `initialize()` first")
         return self
@@ -107,7 +106,7 @@ class HeldClient(Requests):
         result_type: type[_Result],
         request_read_timeout_seconds: float | None = None,
         *,
-        progress_callback: TellProgress | None = None,
+        progress_callback: ProgressCallback | None = None,
     ) -> _Result:
         """Send a request and return its result."""
         seconds: Any = request_read_timeout_seconds
@@ -119,11 +118,11 @@ class HeldClient(Requests):
         return answer
 
     async def dispatch_input_request(self, context: Any, request: types.InputRequest) -> Any:
-        """Return the response of the holder's callback to an input request, or an error."""
+        """Return the response of the caller's callback to an input request, or an error."""
         return await self._session.dispatch_input_request(context, request)
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
-        """Return a page of the tools. Sessions of version 2 read the mirrored parameters from it."""
+        """Return a page of the tools. Sessions of version 2 need it for mirrored parameters."""
         if self._is_version_1:
             return await super().list_tools(cursor=cursor)
         page: types.ListToolsResult = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))

@@ -1,6 +1,6 @@
-"""Calls that are sent again if their answers are lost: tools whose policy has `once: {key: request}`.
+"""Retries calls whose answers are lost, for tools with the policy `once: {key: request}`.
 
-Each attempt has the same key, so the server runs the call once, and answers a later attempt with the first result.
+All attempts have the same idempotency key, so that the server runs the call once.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 _ATTEMPTS: Final = 3
-"""The number of attempts whose answers can be waited for within a timeout, if none of them comes."""
+"""The number of attempts that fit into a timeout if all answers are lost."""
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
-"""Seconds before the first retry, and the longest pause: doubled each time, with jitter so that clients spread out."""
+"""Seconds before the first retry, and the maximum: exponential backoff with jitter."""
 
 _PASSING: Final = frozenset({None, 502, 503, 504})
-"""The statuses of answers of a gateway whose server may have got the call; `None` without an answer."""
+"""Statuses of gateways that do not exclude that the server received the call; `None` without an answer."""
 
 
-def takes_key(tool: Tool) -> bool:
-    """Return whether calls of a tool have a key of the client's."""
+def accepts_key(tool: Tool) -> bool:
+    """Return whether a tool accepts an idempotency key from the client."""
     once: Mapping[str, Any] = tool.policy.get("once") or {}
     return once.get("key") == "request"
 
@@ -45,26 +45,26 @@ async def send_until_answered(
     send: Callable[[Options], Awaitable[_Answer]],
     options: Options,
     *,
-    can_leave: bool,
+    is_detached: bool,
     is_open: Callable[[], bool],
 ) -> _Answer:
-    """Send a call, and again within its timeout if the answer is lost.
+    """Send a call, and retry within its timeout if the answer is lost.
 
     Args:
         send: Sends the call once.
-        options: Their `timeout` limits all attempts together; without one, a lost call is repeated for 60 seconds.
-        can_leave: Whether the server continues a call after its client has closed the connection. If so, an attempt
-            gets a part of the timeout.
-        is_open: Returns whether the connection can be used.
+        options: Their `timeout` limits all attempts together; without it, retries end after 60 seconds.
+        is_detached: Whether the server continues a call after its client disconnects. If so, each attempt gets a part
+            of the timeout.
+        is_open: Returns whether the connection is usable.
 
     Raises:
-        MCPError: The answer of the server; or the last attempt was lost.
+        MCPError: The server answered with an error, or the last attempt failed.
     """
     timeout, number = options.timeout, 0
     end = None if timeout is None else time.monotonic() + timeout
     while True:
         seconds = None if end is None or timeout is None else max(0.001, end - time.monotonic())
-        if seconds is not None and timeout is not None and can_leave:
+        if seconds is not None and timeout is not None and is_detached:
             seconds = min(seconds, timeout / _ATTEMPTS)
         try:
             return await send(options.with_changes(timeout=seconds if timeout is not None else None))
@@ -72,8 +72,8 @@ async def send_until_answered(
             if not is_open() or not _is_lost(error):
                 raise
             end = time.monotonic() + TIMEOUT if end is None else end
-            asked = getattr(error, "retry_after", None) or 0.0
-            pause = max(asked, min(_FIRST_PAUSE * 2**number, _LONGEST_PAUSE) * random.uniform(0.5, 1.0))
+            retry_after = getattr(error, "retry_after", None) or 0.0
+            pause = max(retry_after, min(_FIRST_PAUSE * 2**number, _LONGEST_PAUSE) * random.uniform(0.5, 1.0))
             if time.monotonic() + pause >= end:
                 if error.code == REQUEST_TIMEOUT and number:
                     message = f"the server did not answer in {timeout} seconds, in {number + 1} attempts"
@@ -84,7 +84,7 @@ async def send_until_answered(
 
 
 def _is_lost(error: MCPError) -> bool:
-    """Return whether an answer is missing that another attempt may receive."""
+    """Return whether the answer was lost, so that a retry may succeed."""
     if isinstance(error, Unreachable | Busy):
         return error.status in _PASSING
     if isinstance(error, ConnectError):
