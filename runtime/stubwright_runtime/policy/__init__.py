@@ -1,1 +1,1 @@
-"""Policies of a manifest: the permissions of callers, and the limits of calls."""
+"""A manifest's policies: permissions of callers, and limits of calls."""

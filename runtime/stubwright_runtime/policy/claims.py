@@ -1,7 +1,7 @@
-"""Arguments that the server sets: from the caller's access token, from its own environment, or always the same.
+"""Bound arguments, which the server sets from the caller's access token, its environment, or a constant.
 
-A caller that sends such an argument is refused, and so is a call without the value: no caller can be taken for another,
-or for all.
+Calls that send such an argument are refused, and calls for which the value is missing, so that no caller can act as
+another.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _ABSENT: Final = object()
 
 _APART: Final = ("$schema", "$id", "id", "$defs", "definitions", "properties")
-"""The keywords of a schema that are needed to validate one argument without the others."""
+"""The keywords that are needed to validate a single argument."""
 
 
 def set_arguments(tool: Tool, call_next: Handle) -> Handle:
-    """Add the arguments that the server sets to the calls of a tool."""
+    """Wrap a handler that adds the bound arguments to the calls of a tool."""
     bound: Mapping[str, Any] = tool.extension.get("bind") or {}
     if not bound:
         return call_next
@@ -42,7 +42,7 @@ def set_arguments(tool: Tool, call_next: Handle) -> Handle:
             if values[name] is _ABSENT:
                 return refuse(f"{tool.name} needs {_source(binding, request.principal)}.", "denied", "claim")
             if _judge(tool, name).find_errors({name: values[name]}):
-                text = f"{tool.name} cannot take {_source(binding, request.principal)}: it is of another form."
+                text = f"{tool.name} cannot take {_source(binding, request.principal)}: it does not match the schema."
                 return refuse(text, "denied", "claim")
         request.arguments = {**request.arguments, **values}
         return await call_next(request)
@@ -61,7 +61,7 @@ def _value(binding: Mapping[str, Any], principal: Principal) -> Any:
 
 
 def read_value(value: Any, schema: Json) -> Any:
-    """Read a bound value by its argument's type: a string as JSON if the argument is not a string, any other unchanged.
+    """Return a bound value, parsed from JSON if it is a string and the argument's type is not.
 
     Args:
         value: The value.
@@ -78,7 +78,7 @@ def read_value(value: Any, schema: Json) -> Any:
 
 @cache
 def _judge(tool: Tool, name: str) -> Validator:
-    """Return the validator of an argument's value; other arguments may be absent."""
+    """Return the validator of one argument."""
     schema = {key: value for key, value in tool.accepts.items() if key in _APART}
     return compile_validator(tool, {**schema, "type": "object", "required": [name]})
 

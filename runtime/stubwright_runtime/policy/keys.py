@@ -1,4 +1,4 @@
-"""The keys that an authorization server signs its tokens with."""
+"""Fetches and caches the keys with which an authorization server signs its tokens."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from ..server.core.principal import VerificationUnavailableError
 from ..values.json import Json, is_list, is_object
 
 _KEPT: Final = 3600.0
-"""Seconds for which keys hold without being asked for again."""
+"""Seconds before keys are fetched again."""
 
 _PAUSE: Final = 30.0
-"""The minimum seconds between two questions to the issuer, for any tokens."""
+"""The minimum seconds between two requests to the issuer."""
 
 _FIRST_PAUSE: Final = 5.0
-"""The same, until the issuer has returned keys once."""
+"""The same before the first successful request."""
 
 _LONGEST: Final = 86400.0
-"""Seconds for which keys stay valid that cannot be fetched again; a key may have been withdrawn since."""
+"""Seconds for which keys are used while the issuer is unavailable; they may be revoked meanwhile."""
 
 _TIMEOUT: Final = 5.0
-"""Seconds that one answer may take."""
+"""The timeout of a request in seconds."""
 
 _LARGEST: Final = 512 * 1024
-"""Bytes of an answer."""
+"""The maximum bytes of an answer."""
 
 _SHOWN: Final = 200
-"""The maximum number of characters of a value in an answer that are logged."""
+"""The maximum number of logged characters of a value."""
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
@@ -49,8 +49,8 @@ ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-"""The signatures that are taken, with the type and the curve of their keys: none that both sides have the key of, and
-not `none` (RFC 8725, 3.1)."""
+"""The accepted algorithms, with the type and the curve of their keys: no symmetric ones, and not `none` (RFC 8725,
+3.1)."""
 
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -68,14 +68,14 @@ class Keys:
         longest: float = _LONGEST,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """Take the issuer.
+        """Create an empty cache for an issuer.
 
         Args:
             issuer: Its identifier.
             jwks_uri: The URL of its keys; by default from its metadata.
-            pause: Seconds between two questions to it.
-            kept: Seconds after which keys are asked for again.
-            longest: Seconds after which they expire if the issuer does not answer.
+            pause: Minimum seconds between two requests.
+            kept: Seconds after which the keys are fetched again.
+            longest: Seconds after which the keys expire if the issuer does not answer.
             transport: The transport of requests; by default the network.
         """
         self._issuer, self._uri = issuer, jwks_uri
@@ -87,13 +87,13 @@ class Keys:
         self._lock = anyio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the key with an identifier, for signatures of a kind; without an identifier, the only key for them.
+        """Return the key with an id for an algorithm; without an id, the only key for the algorithm.
 
-        A token with a known key does not wait while the keys are fetched again for another.
+        Tokens with a cached key do not wait while the keys are fetched for another token.
 
         Raises:
-            VerificationUnavailableError: No keys can be had, or the identifier is unknown, and the issuer, which may
-                have published its key, cannot be asked again yet.
+            VerificationUnavailableError: No keys are available, or the id is unknown, and the minimum time since the
+                last request has not passed.
         """
         began = time.monotonic()
         key = self._known(kid, algorithm)
@@ -105,13 +105,13 @@ class Keys:
         if not self._keys or self._age > self._longest:
             raise VerificationUnavailableError(f"the keys of {self._issuer} cannot be fetched")
         if key is None and self._had < began and kid not in {None, *(key.get("kid") for key in self._keys)}:
-            text = f"the key is unknown, and {self._issuer} was asked for its keys a moment ago"
+            text = f"the key is unknown, and the keys of {self._issuer} were fetched a moment ago"
             raise VerificationUnavailableError(text, max(1, ceil(self._next - time.monotonic())))
         return key
 
     @property
     def _next(self) -> float:
-        """The time from which the issuer may be asked again."""
+        """The earliest time of the next request."""
         return self._asked + (self._pause if self._keys else min(self._pause, _FIRST_PAUSE))
 
     @property
@@ -119,7 +119,7 @@ class Keys:
         return time.monotonic() - self._had
 
     def _known(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the one key that fits; several may have one identifier if their types differ (RFC 7517, 4.5)."""
+        """Return the only cached key that matches. Keys of different types may share an id (RFC 7517, 4.5)."""
         if (kid, algorithm) in self._ready:
             return self._ready[kid, algorithm]
         fitting = [key for key in self._keys if kid in (None, key.get("kid")) and _fits(key, algorithm)]
@@ -129,16 +129,16 @@ class Keys:
         return key
 
     async def _ask(self) -> None:
-        """Ask for the keys; without an answer, the known ones stay."""
+        """Fetch the keys; on failure, log it and use the cached ones."""
         self._asked = time.monotonic()
         try:
-            is_away = self._issuer.startswith("https:")  # a proxy of the environment cannot reach this machine
-            if is_away:
+            is_remote = self._issuer.startswith("https:")  # a proxy cannot reach this machine
+            if is_remote:
                 check_proxies()
             async with httpx2.AsyncClient(
-                verify=share_tls_context(), timeout=_TIMEOUT, transport=self._transport, trust_env=is_away
+                verify=share_tls_context(), timeout=_TIMEOUT, transport=self._transport, trust_env=is_remote
             ) as client:
-                with anyio.fail_after(4 * _TIMEOUT, shield=True):  # others wait for it, too
+                with anyio.fail_after(4 * _TIMEOUT, shield=True):  # other calls wait for it, too
                     uri = self._uri or await self._discover(client)
                     document = await _json(client, uri)
             self._keys = _signing(document.get("keys"))
@@ -151,7 +151,7 @@ class Keys:
         """Return the URL of the keys from the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery).
 
         Raises:
-            ValueError: No metadata has a trustworthy one.
+            ValueError: No metadata has a trustworthy URL.
         """
         reasons: list[str] = []
         for url in _metadata_urls(self._issuer):
@@ -160,9 +160,9 @@ class Keys:
             except (httpx2.HTTPError, RecursionError, ValueError) as error:
                 reasons.append(f"{url}: {str(error) or type(error).__name__}")
                 continue
-            # RFC 8414, 3.3: metadata that name another issuer must not be used.
+            # RFC 8414, 3.3: metadata with another issuer must not be used.
             if document.get("issuer") != self._issuer:
-                reasons.append(f"{url}: it is the metadata of {str(document.get('issuer'))[:_SHOWN]!r}")
+                reasons.append(f"{url}: its issuer is {str(document.get('issuer'))[:_SHOWN]!r}")
                 continue
             uri = document.get("jwks_uri")
             if not isinstance(uri, str) or not _is_trustworthy(uri, self._issuer):
@@ -172,10 +172,10 @@ class Keys:
 
 
 def _is_trustworthy(url: str, issuer: str) -> bool:
-    """Return whether a URL is safe from tampering: `https`, or `http` if both it and the issuer are on this machine.
+    """Return whether a URL is `https`, or `http` on this machine, like its issuer.
 
     Raises:
-        ValueError: It is not a URL.
+        ValueError: The URL is invalid.
     """
     parts, of_issuer = urlsplit(url), urlsplit(issuer)
     is_here = parts.hostname in _LOCAL and of_issuer.scheme == "http" and of_issuer.hostname in _LOCAL
@@ -203,7 +203,7 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
                 raise ValueError(f"the answer has more than {_LARGEST:,} bytes")
     document: Json = json.loads(body)
     if not is_object(document):
-        raise ValueError("the answer is no JSON object")
+        raise ValueError("the answer is not a JSON object")
     return document
 
 
@@ -220,13 +220,13 @@ def _verifies(key: Mapping[str, Any]) -> bool:
 
 
 def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
-    """Return whether a key is for signatures of one kind."""
+    """Return whether a key is for an algorithm."""
     kind, curve = ALGORITHMS[algorithm]
     return key.get("kty") == kind and key.get("alg", algorithm) == algorithm and (not curve or key.get("crv") == curve)
 
 
 def _key(jwk: Mapping[str, Any], algorithm: str) -> PyJWK | None:
-    """Return a key, ready to be used; `None` if it is invalid."""
+    """Return the parsed key; `None` if it is invalid."""
     try:
         return PyJWK(dict(jwk), algorithm)
     except (PyJWTError, TypeError, ValueError) as error:

@@ -1,7 +1,4 @@
-"""The limits of calls: on concurrency, on time, and on the size of a result.
-
-A refused call has not been validated, and has no model.
-"""
+"""Limits concurrency, time and result size of calls, before their arguments are validated."""
 
 from __future__ import annotations
 
@@ -28,12 +25,12 @@ class Limits:
     """The limits of one server's tools."""
 
     def __init__(self) -> None:
-        """Begin without calls."""
+        """Create limits without tools."""
         self._bounds: dict[str, _Bounds] = {}
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Keep the calls of a tool, and the runs of its tasks, within its limits."""
-        # The calls of a tool and the runs of its tasks share the places.
+        """Wrap a handler that applies the limits of a tool to its calls and its tasks."""
+        # Calls and task runs of a tool share its slots.
         bounds = self._bounds.get(tool.name) or self._bounds.setdefault(tool.name, _Bounds.from_tool(tool))
         call = call_next if bounds.result is None else _limit_size(tool, bounds.result, call_next)
         if bounds.timeout is None and bounds.slots is None:
@@ -51,7 +48,7 @@ def _limit_size(tool: Tool, most: int, call_next: Handle) -> Handle:
             return outcome
         return refuse(
             f"The result of {tool.name} is too large: {size:,} bytes; the limit is {most:,}. "
-            "The call was made; ask for less at a time.",
+            "The call was carried out; request less at a time.",
             "limited",
             "result_size",
         )
@@ -60,30 +57,30 @@ def _limit_size(tool: Tool, most: int, call_next: Handle) -> Handle:
 
 
 def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -> Handle:
-    """Give each call of a tool a slot and a deadline; `begin` only starts a task."""
+    """Limit the time and concurrency of calls; `begin` only starts a task."""
     slots, timeout = bounds.slots, bounds.timeout
 
     async def call(request: Request) -> Outcome:
-        if request.begin is not None:  # only the run of the task takes time and a place
+        if request.begin is not None:  # the limits apply to the task's run
             return await begin(request)
         if slots is not None and (request.is_answer or request.task_id is not None):
-            await slots.retake()  # it was let in before, and a person has answered since, or it is a task
-        elif slots is not None and not slots.take():
+            await slots.acquire()  # a later round, or a task: it was admitted before
+        elif slots is not None and not slots.try_acquire():
             most = slots.most
             number = "one call" if most == 1 else f"{most:,} calls"
             text = f"{tool.name} runs {number} at a time; try again when one has ended."
             return refuse(text, "limited", "concurrency")
         with anyio.CancelScope(deadline=math.inf if timeout is None else anyio.current_time() + timeout) as scope:
-            keeper = request.limits = _Keeper(scope, slots)
+            slot = request.limits = _CallSlot(scope, slots)
             try:
                 outcome = await call_next(request)
-                if not scope.cancel_called or outcome.status != "failed":  # a failure may be the cancelled handler's
+                if not scope.cancel_called or outcome.status != "failed":  # not by the cancelled handler
                     return outcome
             finally:
-                keeper.leave()
+                slot.leave()
         return refuse(
             f"{tool.name} took longer than {tool.policy['timeout']} and was stopped. "
-            "What it did until then may stay done; try again with less work, or later.",
+            "Its effects until then may persist; try again with less work, or later.",
             "limited",
             "timeout",
         )
@@ -93,7 +90,7 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """The limits of one tool, looked up once."""
+    """The limits of one tool."""
 
     slots: _Slots | None
     timeout: float | None
@@ -104,7 +101,7 @@ class _Bounds:
         policy: Mapping[str, Any] = tool.policy
         most, timeout = policy.get("concurrency"), policy.get("timeout")
         result = policy.get("maxResultBytes")
-        is_cut = "large" in (tool.extension.get("http") or {})  # a result that is too large is a link there
+        is_cut = "large" in (tool.extension.get("http") or {})  # large results become resources
         return cls(
             slots=None if most is None else _Slots(most),
             timeout=None if timeout is None else units.parse_duration(timeout),
@@ -113,23 +110,23 @@ class _Bounds:
 
 
 class _Slots:
-    """The places of one tool."""
+    """The concurrency slots of one tool."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._taken = 0
         self._waiting: deque[anyio.Event] = deque()
 
-    def take(self) -> bool:
-        """Take a place if one is free, and return whether one was."""
+    def try_acquire(self) -> bool:
+        """Acquire a slot if one is free, and return whether one was."""
         if self._taken >= self.most:
             return False
         self._taken += 1
         return True
 
-    async def retake(self) -> None:
-        """Take a place, after a wait if there is none free; waiting calls go before new ones."""
-        if self.take():
+    async def acquire(self) -> None:
+        """Acquire a slot, and wait for it if none is free, ahead of new calls."""
+        if self.try_acquire():
             return
         woken = anyio.Event()
         self._waiting.append(woken)
@@ -137,22 +134,22 @@ class _Slots:
             await woken.wait()
         except BaseException:
             if woken.is_set():
-                self.leave()  # it was handed over meanwhile
+                self.release()  # it was acquired meanwhile
             else:
                 self._waiting.remove(woken)
             raise
 
-    def leave(self) -> None:
-        """Hand a place over to the first call that waits, or free it."""
+    def release(self) -> None:
+        """Pass a slot to the first waiting call, or free it."""
         if self._waiting:
-            # The count stays, so that no new call takes the place before the waiting one runs.
+            # The count does not change, so that no new call acquires the slot first.
             self._waiting.popleft().set()
         else:
             self._taken -= 1
 
 
-class _Keeper:
-    """The clock and the place of one call; the place is left when the call and all its threads have."""
+class _CallSlot:
+    """The timer and the slot of one call. The slot is released when the call and its threads have ended."""
 
     def __init__(self, scope: anyio.CancelScope, slots: _Slots | None) -> None:
         self._scope = scope
@@ -163,7 +160,7 @@ class _Keeper:
 
     @asynccontextmanager
     async def suspend(self) -> AsyncGenerator[None, None]:
-        """Stop the clock while a person is waited for; several waits may overlap."""
+        """Stop the timer and release the slot during the block, which waits for a person. Blocks may overlap."""
         self._suspensions += 1
         if self._suspensions == 1:
             self._left = self._scope.deadline - anyio.current_time()
@@ -178,20 +175,20 @@ class _Keeper:
 
     async def _return(self) -> None:
         if self._slots is not None and not self._has_place:
-            await self._slots.retake()
+            await self._slots.acquire()
             self._has_place = True
         self._scope.deadline = anyio.current_time() + self._left
 
     def hold(self) -> Callable[[], None]:
-        """Keep the place until the returned function is called, in any thread."""
+        """Hold the slot until the returned function is called, in any thread."""
         self._holders += 1
         loop = asyncio.get_running_loop()
 
-        def let_go() -> None:
-            with suppress(RuntimeError):  # the loop is closed: there is no place left to keep
+        def release() -> None:
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self.leave)
 
-        return let_go
+        return release
 
     def leave(self) -> None:
         """Record that the call, or a thread of it, has ended."""
@@ -202,4 +199,4 @@ class _Keeper:
     def _free(self) -> None:
         if self._slots is not None and self._has_place:
             self._has_place = False
-            self._slots.leave()
+            self._slots.release()

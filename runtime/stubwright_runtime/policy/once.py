@@ -1,8 +1,7 @@
-"""Calls that are safe to repeat: `once` in a tool's policy.
+"""Makes calls idempotent (`once` in a tool's policy): runs the first call with a key, and replays its result.
 
-Takes calls; runs the first one with a key, and gives the others its result. A call claims its key in the store before
-it runs, and stores its result afterwards. A claim without a result whose lease has ended belongs to an interrupted
-call: whether that call took effect is unknown, and later callers read so.
+A call claims its key in the store before it runs, and stores its result afterwards. A claim without a result whose
+lease expired belongs to an interrupted call: later calls are refused, because it may have taken effect.
 """
 
 from __future__ import annotations
@@ -42,26 +41,26 @@ FOR: Final = "24h"
 """The default of `for`."""
 
 LEASE: Final = 30.0
-"""Seconds after which a process that has not renewed its lease on a call counts as dead."""
+"""Seconds after which a process that did not renew its lease on a call counts as dead."""
 
 _KIND: Final = "once"
 _PATIENCE: Final = 60.0
 """The maximum wait of a call without a timeout for the first call, in seconds."""
 
 _MARGIN: Final = 0.1
-"""Seconds before its timeout at which a waiting call is answered."""
+"""Seconds before its timeout at which a waiting call gets an answer."""
 
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
-"""Seconds between looks at a call in another process; the last holds from then on."""
+"""Seconds between polls of a call in another process; the last value repeats."""
 
 _EARLIER: Final = 0.99
-"""The part of the lifetime of a result for which a process remembers its key: never longer than the store."""
+"""The fraction of a result's lifetime for which a process remembers the key: less than the store's."""
 
 _KEPT: Final = ("completed", "tool_error")
-"""The statuses whose results are given again; after any other one it is unknown whether the call took effect."""
+"""The statuses whose results are replayed. After other ones it is unknown whether the call took effect."""
 
 _REMEMBERED: Final = 10_000
-"""The number of keys that a process remembers, to notice that the store has lost them."""
+"""The number of keys that a process remembers, to detect that the store lost them."""
 
 _KEY: Final = 255
 """The maximum length of a key from a client, in characters."""
@@ -77,15 +76,15 @@ _State: TypeAlias = Literal["running", "done", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
-    """The terms of one tool, from the manifest."""
+class _OncePolicy:
+    """The `once` policy of one tool."""
 
     key: Sequence[str] | str
     seconds: float
     runs_unknown: bool
 
     @classmethod
-    def from_tool(cls, tool: Tool) -> _Terms | None:
+    def from_tool(cls, tool: Tool) -> _OncePolicy | None:
         once: Mapping[str, Any] | None = tool.policy.get("once")
         if not once:
             return None
@@ -95,7 +94,7 @@ class _Terms:
         return cls(key, parse_duration(once.get("for", FOR)), once.get("onUnknown") == "run")
 
     def find_key(self, request: Request, arguments: Mapping[str, Any]) -> Any:
-        """Return the key of a call as JSON; `None` without one. Raises ValueError if the client's key is not valid.
+        """Return the key of a call as JSON; `None` without one. Raises ValueError for an invalid client key.
 
         Args:
             request: The call.
@@ -105,7 +104,7 @@ class _Terms:
             return arguments
         if is_list(self.key):
             is_sent = any(name in request.arguments for name in self.key)
-            # To most handlers, null and absence are the same: as one key, they conflict, and have one effect.
+            # Most handlers treat null and absence alike, so they are one key.
             given = {name: arguments[name] for name in self.key if arguments.get(name) is not None}
             return given if is_sent else None
         meta = request.params.get("_meta")
@@ -119,16 +118,16 @@ class _Terms:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A call as the store has it.
+    """The store's record of a call.
 
     Attributes:
-        state: What is known about it.
+        state: The state of the call.
         digest: The digest of its arguments.
-        shown: Its arguments as messages show them, shortened and without secrets.
+        shown: Its arguments for messages, shortened and redacted.
         holder: The holder of its lease.
-        result: Its result; `None` if there is none yet, or there was no room for it.
-        status: How it ended.
-        reason: The reason in one word, if it did not complete.
+        result: Its result; `None` while it runs, or if the result was too large to store.
+        status: The status of its outcome.
+        reason: A reason code if it did not complete.
     """
 
     state: _State
@@ -145,7 +144,7 @@ class _Record:
 
     @classmethod
     def load(cls, data: bytes) -> _Record | None:
-        """Read a record; `None` if it could not be decrypted."""
+        """Parse a record; return `None` if it could not be decrypted."""
         return cls(**json.loads(data.decode("utf-8", "surrogatepass"))) if data else None
 
 
@@ -156,11 +155,11 @@ class _Call:
     Attributes:
         name: The key of its record.
         owner: Its caller.
-        words: Its key in words.
+        words: A description of its key.
         record: Its record while it runs.
-        ended: Set when it has ended here.
-        outcome: Its outcome, if other calls may have it, too.
-        expires: When another process may claim its key, by the monotonic clock.
+        ended: Set when it has ended in this process.
+        outcome: Its outcome, if it can be replayed.
+        expires: The monotonic time from which another process may claim its key.
     """
 
     name: str
@@ -172,15 +171,15 @@ class _Call:
     expires: float = math.inf
 
     def has_expired(self) -> bool:
-        """Return whether its key may be another call's."""
+        """Return whether another call may have claimed its key."""
         return time.monotonic() >= self.expires
 
 
 class Once:
-    """The calls of one server's tools that are safe to repeat."""
+    """The idempotent calls of one server."""
 
     def __init__(self, store: Store, refuse_error: _Refuse) -> None:
-        """Take the store of the results, and what makes an outcome of a handler's exception."""
+        """Use a store for results, and a function that converts a handler's exception to an outcome."""
         self._store = store
         self._refuse_error = refuse_error
         self._running: dict[str, _Call] = {}
@@ -188,11 +187,11 @@ class Once:
         self._void: OrderedDict[str, str] = OrderedDict()
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Run the calls of a tool once for each key."""
-        found = _Terms.from_tool(tool)
-        if found is None:
+        """Wrap a handler that runs the calls of a tool once per key."""
+        policy = _OncePolicy.from_tool(tool)
+        if policy is None:
             return call_next
-        terms, schema = found, tool.accepts
+        terms, schema = policy, tool.accepts
 
         async def call(request: Request) -> Outcome:
             arguments = _fill_defaults(request.arguments, schema)
@@ -207,8 +206,8 @@ class Once:
 
         return call
 
-    async def _call(self, tool: Tool, terms: _Terms, request: Request, own: _Call, call_next: Handle) -> Outcome:
-        """Answer a call with a key: run it, or wait for the call that runs."""
+    async def _call(self, tool: Tool, terms: _OncePolicy, request: Request, own: _Call, call_next: Handle) -> Outcome:
+        """Run a call with a key, or wait for the running call with that key."""
         began = anyio.current_time()
         end = min(anyio.current_effective_deadline() - _MARGIN, began + _PATIENCE)
         looks = 0
@@ -236,8 +235,10 @@ class Once:
             if anyio.current_time() >= end:
                 return _refuse_running(tool, own, anyio.current_time() - began)
 
-    async def _claim(self, tool: Tool, terms: _Terms, request: Request, call: _Call, run: Handle) -> Outcome | None:
-        """Claim the key of a call, and answer it; `None` if another process is running it."""
+    async def _claim(
+        self, tool: Tool, terms: _OncePolicy, request: Request, call: _Call, run: Handle
+    ) -> Outcome | None:
+        """Claim the key of a call, and return its outcome; `None` if another process is running it."""
         data, holder = call.record.dump(), call.record.holder
         call.expires = time.monotonic() + terms.seconds
         try:
@@ -245,13 +246,13 @@ class Once:
                 _KIND, call.name, data, owner=call.owner, ttl=terms.seconds, holder=holder, lease=LEASE
             )
         except StateLost as error:
-            if error.is_unknown:  # the claim may exist; it is void, since nothing was run
+            if error.is_unknown:  # the claim may exist, but the call was not run
                 _remember(self._void, call.name, holder)
             return refuse(describe_lost_state(is_unknown=False), "limited", "state_lost")
         if claimed is None:
             if time.monotonic() >= self._begun.get(call.name, -math.inf):
                 return await self._run(tool, terms, request, call, run, 0)
-            log().warning("the store has lost a call of %s that was kept there", tool.name)
+            log().warning("the store lost the record of a call of %s", tool.name)
             version, kept = 0, None
         else:
             kept, version = _Record.load(claimed.record.data), claimed.record.version
@@ -275,14 +276,14 @@ class Once:
     async def _resume_interrupted(
         self,
         tool: Tool,
-        terms: _Terms,
+        terms: _OncePolicy,
         request: Request,
         call: _Call,
         run: Handle,
         version: int,
         kept: _Record | None,
     ) -> Outcome | None:
-        """Run a call in place of an interrupted one; `None` if another process does."""
+        """Run a call that was interrupted before; return `None` if another process does."""
         lease = f"{_KIND}:{call.name}"
         if kept is not None:
             await self._store.release(lease, kept.holder)
@@ -294,9 +295,9 @@ class Once:
         return await self._run(tool, terms, request, call, run, version + 1)
 
     async def _run(
-        self, tool: Tool, terms: _Terms, request: Request, call: _Call, call_next: Handle, version: int
+        self, tool: Tool, terms: _OncePolicy, request: Request, call: _Call, call_next: Handle, version: int
     ) -> Outcome:
-        """Run a call whose key is claimed, and keep its result."""
+        """Run a call whose key is claimed, and store its result."""
         self._void.pop(call.name, None)
         if self._store.is_shared:
             _remember(self._begun, call.name, time.monotonic() + _EARLIER * terms.seconds)
@@ -320,7 +321,7 @@ class Once:
     async def _settle(
         self, tool: Tool, request: Request, call: _Call, version: int, outcome: Outcome | None, *, asks: bool = False
     ) -> None:
-        """Keep the outcome of a call; if it never reached the handler or asks a question first, give its key back."""
+        """Store the outcome of a call, or release its key if the call did not reach the handler or asks a question."""
         if asks or not request.has_begun or (request.rounds is not None and request.rounds.pending):
             await self._release(tool, call)
         elif outcome is None or outcome.status not in _KEPT:
@@ -331,23 +332,23 @@ class Once:
             await self._save(tool, call, version, replace(call.record, state="done", **fields))
 
     async def _save(self, tool: Tool, call: _Call, version: int, record: _Record) -> None:
-        """Keep what is known after a call has run. What is not kept counts as unknown later, but this call has it."""
+        """Store the record of a call that has run. If that fails, only later calls get "unknown"."""
         if call.has_expired():
             return
         try:
             try:
-                is_kept = await self._store.replace(_KIND, call.name, record.dump(), version=version)
+                is_stored = await self._store.replace(_KIND, call.name, record.dump(), version=version)
             except BudgetExceeded:
                 small = replace(record, result=None).dump()
-                is_kept = await self._store.replace(_KIND, call.name, small, version=version, final=True)
+                is_stored = await self._store.replace(_KIND, call.name, small, version=version, final=True)
         except StateLost as error:
-            log().warning("the result of a call of %s could not be kept: %s", tool.name, error)
+            log().warning("the result of a call of %s could not be stored: %s", tool.name, error)
             return
-        if not is_kept:
-            log().warning("the result of a call of %s was not kept: its claim is gone, or another has it", tool.name)
+        if not is_stored:
+            log().warning("the result of a call of %s was not stored: its claim expired or was replaced", tool.name)
 
     async def _release(self, tool: Tool, call: _Call) -> None:
-        """Give back the key of a call that did not reach the handler, or that asks a question first."""
+        """Release the key of a call."""
         self._begun.pop(call.name, None)
         if call.has_expired():
             return
@@ -355,11 +356,11 @@ class Once:
             await self._store.delete(_KIND, call.name)
         except StateLost as error:
             _remember(self._void, call.name, call.record.holder)
-            log().warning("the key of a call of %s could not be given back: %s", tool.name, error)
+            log().warning("the key of a call of %s could not be released: %s", tool.name, error)
 
     @asynccontextmanager
     async def _keep_lease(self, call: _Call) -> AsyncGenerator[None, None]:
-        """Renew the lease of a call during the block, if other processes look at it."""
+        """Renew the lease of a call during the block, if other processes share the store."""
         if not self._store.is_shared:
             yield
             return
@@ -367,7 +368,7 @@ class Once:
         async def renew() -> None:
             while True:
                 await asyncio.sleep(LEASE / 3)
-                with suppress(StateLost):  # which the log has; the next renewal may be in time
+                with suppress(StateLost):  # the store logs it; the next renewal may be in time
                     await self._store.hold(f"{_KIND}:{call.name}", call.record.holder, LEASE)
 
         renewing = asyncio.create_task(renew())
@@ -378,7 +379,7 @@ class Once:
 
 
 async def _await_shielded(storing: Coroutine[Any, Any, None]) -> None:
-    """Await a coroutine to its end, also if this task or a scope around it is cancelled meanwhile."""
+    """Await a coroutine to its end, even if this task or a scope around it is cancelled."""
     task = asyncio.ensure_future(storing)
     with anyio.CancelScope(shield=True):
         try:
@@ -389,11 +390,11 @@ async def _await_shielded(storing: Coroutine[Any, Any, None]) -> None:
 
 
 def _asks(error: BaseException) -> bool:
-    """Return whether a call ends with a question to its client; the handler runs again after the answer."""
+    """Return whether an exception is a question to the client, after which the handler runs again."""
     return is_suspended(error) or any(find_inner(error, kind) is not None for kind in (MissingCapability, UrlRequired))
 
 
-def _make_call(tool: Tool, terms: _Terms, request: Request, key: Any, arguments: Mapping[str, Any]) -> _Call:
+def _make_call(tool: Tool, terms: _OncePolicy, request: Request, key: Any, arguments: Mapping[str, Any]) -> _Call:
     principal = request.principal.key
     redacted = tool.redact(arguments)
     shown = {name: _show(value) for name, value in [*redacted.items()][:_ARGUMENTS]}
@@ -408,7 +409,7 @@ def _make_call(tool: Tool, terms: _Terms, request: Request, key: Any, arguments:
 
 
 def _fill_defaults(value: Any, schema: Any) -> Any:
-    """Return a value with the defaults of absent properties, since handlers get the same without them."""
+    """Return a value with the defaults of absent properties, like the handler's model."""
     properties = schema.get("properties") if is_mapping(schema) else None
     if not is_mapping(properties) or not is_mapping(value):
         return value
@@ -422,7 +423,7 @@ def _digest(value: Any) -> str:
 
 
 def _normalize(value: Any) -> Any:
-    """Return JSON in which equal numbers are written alike: `1` and `1.0` are the same (JSON Schema 2020-12, 4.2.2)."""
+    """Return JSON with integral floats as integers: `1.0` equals `1` (JSON Schema 2020-12, 4.2.2)."""
     if is_mapping(value):
         return {name: _normalize(each) for name, each in value.items()}
     if is_list(value):
@@ -443,7 +444,7 @@ def _remember(memory: OrderedDict[str, Any], name: str, value: Any) -> None:
 
 
 def _replay(request: Request, outcome: Outcome) -> Outcome:
-    """Return the outcome of an earlier call, marked as such."""
+    """Return the outcome of an earlier call, marked as a replay."""
     if request.record is not None:
         request.record.is_replay = True
     meta = {**(outcome.result.get("_meta") or {}), REPLAY_META_KEY: True}
@@ -455,7 +456,7 @@ def _restore(tool: Tool, call: _Call, kept: _Record) -> Outcome:
     if kept.result is not None:
         return Outcome(kept.result, kept.status, kept.reason)
     return refuse(
-        f"{tool.name} was carried out with {call.words}, and is not run again; there was no room to keep its result.",
+        f"{tool.name} was carried out with {call.words}, and is not run again; its result was too large to store.",
         "limited",
         "once_result",
     )
@@ -467,8 +468,8 @@ def _refuse_conflict(tool: Tool, call: _Call, first: _Record) -> Outcome:
     lines = "".join(f"\n- {name}: was {before.get(name, 'absent')}, is {now.get(name, 'absent')}" for name in names)
     return refuse(
         f"{tool.name} was called with {call.words} before, and with other arguments"
-        f"{f':{lines}' if lines else '; where they differ cannot be shown.'}\n"
-        "Nothing was done now. Repeat the first arguments to get the first result; a new call needs a new key.",
+        f"{f':{lines}' if lines else '; the differences cannot be shown.'}\n"
+        "It was not run again. Repeat the first arguments to get the first result; a new call needs a new key.",
         "invalid",
         "once_conflict",
     )
@@ -476,8 +477,8 @@ def _refuse_conflict(tool: Tool, call: _Call, first: _Record) -> Outcome:
 
 def _refuse_running(tool: Tool, call: _Call, seconds: float) -> Outcome:
     return refuse(
-        f"{tool.name} with {call.words} is still running, after a wait of {describe_wait(seconds)}. It was not begun a "
-        "second time; call it again with the same arguments to get its result.",
+        f"{tool.name} with {call.words} is still running, after a wait of {describe_wait(seconds)}. It was not started "
+        "again; call it again with the same arguments to get its result.",
         "limited",
         "once_running",
     )
@@ -485,8 +486,8 @@ def _refuse_running(tool: Tool, call: _Call, seconds: float) -> Outcome:
 
 def _refuse_unknown(tool: Tool, call: _Call) -> Outcome:
     return refuse(
-        f"It is unknown whether {tool.name} took effect with {call.words}: an earlier call began, and its result was "
-        "lost. It was not run again; check what it did before you do anything else.",
+        f"It is unknown whether {tool.name} took effect with {call.words}: an earlier call started, and its result was "
+        "lost. It was not run again; check its effects before you do anything else.",
         "limited",
         "once_unknown",
     )

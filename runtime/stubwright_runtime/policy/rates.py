@@ -1,7 +1,4 @@
-"""Rate limits of tools: a moving window for each principal and tool.
-
-A refused call has not been validated.
-"""
+"""Applies the rate limits of tools: a sliding window per principal and tool, before arguments are validated."""
 
 from __future__ import annotations
 
@@ -25,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Rates:
-    """The rates of one server's tools: a step that their calls go through.
+    """The rate limits of one server's tools.
 
     Attributes:
-        uncounted: Calls that were let through while the store was lost (`onStateLoss: open`).
+        uncounted: The number of calls admitted while the store was unavailable (`onStateLoss: open`).
     """
 
     def __init__(self, store: Store) -> None:
-        """Take the store in which calls are counted."""
+        """Count calls in a store, or in memory if it is not shared."""
         self._windows = Windows() if store.pool is None else SharedWindows(store)
         self.uncounted = 0
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Count the calls of a tool, and refuse those above its rate."""
+        """Wrap a handler that counts the calls of a tool, and refuses calls above its rate."""
         policy = tool.policy
         rate: str | None = policy.get("rateLimit")
         if rate is None:
@@ -50,7 +47,7 @@ class Rates:
         is_open = policy.get("onStateLoss") == "open"
 
         async def call(request: Request) -> Outcome:
-            if request.is_answer:  # a further round of a call has been counted already
+            if request.is_answer:  # the first round was counted
                 return await call_next(request)
             try:
                 wait = await self._windows.hit(_hash(tool.name, rate, request.principal.key), limit, seconds)
@@ -66,14 +63,14 @@ class Rates:
         return call
 
     def _record_uncounted(self) -> None:
-        """Log that a call was let through while the count is unknown, by the manifest's `onStateLoss`."""
+        """Log a call that was admitted without a count (`onStateLoss: open`)."""
         self.uncounted += 1
         if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …
-            text = "calls go uncounted without the state; %d let through so far (`onStateLoss: open`)"
+            text = "admitting calls without rate limits while the store is unavailable: %d so far (`onStateLoss: open`)"
             log().warning(text, self.uncounted)
 
 
 @lru_cache(4096)
 def _hash(tool: str, rate: str, principal: str) -> str:
-    """Return the key of a window: a text of one length, whatever the names hold."""
+    """Return the key of a window."""
     return hashlib.sha256(json.dumps([tool, rate, principal]).encode()).hexdigest()

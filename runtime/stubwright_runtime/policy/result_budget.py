@@ -1,8 +1,7 @@
-"""The limit on the tokens of a call's result: `budget.result`.
+"""Limits the tokens of a call's result (`budget.result`): cuts plain text, and refuses other large results.
 
-Either states that the call was carried out, and how to ask for less. A result with structured content is never cut:
-the text would no longer say the same, and a part may not fit the `outputSchema` (MCP 2025-11-25, server/tools,
-"Structured Content"). Nor is text that is JSON, since a part of it would not be JSON.
+Structured content is never cut: a part may break the `outputSchema`, and the text has to match it (MCP 2025-11-25,
+server/tools, "Structured Content"). Neither is JSON text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _AMOUNTS: Final = frozenset(
     {"count", "first", "limit", "maxcount", "maxitems", "maxlines", "maxresults", "pagesize", "perpage", "take", "top"}
 )
-"""Names of arguments for the amount asked for, in lower case without `_` and `-`."""
+"""Names of arguments that limit the number of results, in lower case without `_` and `-`."""
 
 _FILTERS: Final = frozenset(
     {"columns", "depth", "fields", "filter", "lines", "q", "query", "search", "select", "where"}
@@ -30,13 +29,13 @@ _FILTERS: Final = frozenset(
 """Names of arguments that filter results."""
 
 _PLACES: Final = frozenset({"after", "continuationtoken", "cursor", "offset", "page", "pagetoken", "skip", "start"})
-"""Names of arguments for the position to go on from, useful only together with an amount."""
+"""Names of arguments for a start position, useful only together with a limit."""
 
 _JSON_STARTS: Final = ("{", "[")
 
 
 def limit_result(tool: Tool, call_next: Handle) -> Handle:
-    """Shorten the results of a tool as its budget says, or refuse them."""
+    """Wrap a handler that shortens or refuses results above the tool's budget."""
     budget = tool.result_budget
     if budget is None:
         return call_next
@@ -44,7 +43,7 @@ def limit_result(tool: Tool, call_next: Handle) -> Handle:
 
     async def call(request: Request) -> Outcome:
         outcome = await call_next(request)
-        # For a task, the result of its run.
+        # The budget of a task applies to the result of its run.
         if request.begin is not None or outcome.status not in ("completed", "tool_error"):
             return outcome
         size = measure(outcome.result)
@@ -69,10 +68,10 @@ def _shorten(tool: Tool, outcome: Outcome, size: int, most: int) -> Outcome:
 
 
 def measure(result: Mapping[str, Any]) -> int:
-    """Return the approximate number of tokens of a result that a model reads.
+    """Return the estimated number of tokens of a result.
 
-    Text and structured content say the same, and clients show a model either, so the larger one counts. The cost of
-    images and sounds does not depend on their bytes, and they do not count.
+    Clients pass either the text or the structured content to a model, so the larger one counts. Images and audio do
+    not count, because their cost does not depend on their bytes.
     """
     structured = result.get("structuredContent")
     return tokens.estimate(
@@ -81,7 +80,7 @@ def measure(result: Mapping[str, Any]) -> int:
 
 
 def count_characters(block: Mapping[str, Any]) -> int:
-    """Return the number of characters of a content block on the wire that a model reads."""
+    """Return the number of a content block's characters that a model reads."""
     match block["type"]:
         case "text":
             return len(block["text"])
@@ -98,9 +97,9 @@ def _write(value: object) -> str:
 
 
 def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> list[dict[str, Any]] | None:
-    """Return the content with as many whole lines of its texts as fit, and a last line on the rest.
+    """Return the content with the lines of text that fit, and a note about the rest.
 
-    `None` if it must not be cut, or not one line fits.
+    `None` if it must not be cut, or if no line fits.
     """
     content: Sequence[dict[str, Any]] = result["content"]
     texts = [block["text"] for block in content if block["type"] == "text"]
@@ -137,7 +136,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
 
 
 def _cut_error(result: Mapping[str, Any], most: int, end: str) -> list[dict[str, Any]]:
-    """Return the content of a failure with the start of its text, which is only read, and so may be cut anywhere."""
+    """Return the content of a tool error with the start of its text, which may be cut anywhere."""
     room = max(_find_room(result["content"], most) - len(end), 0)
     text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
     others = [block for block in result["content"] if block["type"] != "text"]
@@ -145,7 +144,7 @@ def _cut_error(result: Mapping[str, Any], most: int, end: str) -> list[dict[str,
 
 
 def _find_room(content: Sequence[Mapping[str, Any]], most: int) -> int:
-    """Return the number of characters that the texts may have."""
+    """Return the number of characters available for text."""
     return tokens.fit(most) - sum(count_characters(block) for block in content if block["type"] != "text")
 
 
@@ -166,17 +165,17 @@ def _is_json(text: str) -> bool:
 
 
 def _advise(tool: Tool) -> str:
-    """Return advice on getting the rest: by another call only if a second one has no further effect."""
+    """Return advice on getting a smaller result; suggest another call only if the tool is idempotent."""
     hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
     names = ", ".join(f"`{name}`" for name in _list_narrowing(tool.definition["inputSchema"]))
     if hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True:
-        return f"Call it again and ask for less{f', with {names}' if names else ''}."
-    less = f" To get less the next time, use {names}." if names else ""
+        return f"Call it again and request less{f', with {names}' if names else ''}."
+    less = f" To get less next time, use {names}." if names else ""
     return f"Do not call it again only to read the rest: that would carry it out again.{less}"
 
 
 def _list_narrowing(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the arguments that make results smaller."""
+    """Yield the names of arguments that reduce results."""
     plain = {name: name.lower().replace("_", "").replace("-", "") for name in schema.get("properties") or ()}
     has_amount = not _AMOUNTS.isdisjoint(plain.values())
     for names in (_AMOUNTS, _FILTERS, _PLACES if has_amount else frozenset[str]()):

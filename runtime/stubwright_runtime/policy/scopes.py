@@ -1,7 +1,4 @@
-"""The scopes that the tools, resources and prompts of a package need, and the decisions about principals.
-
-Scopes may include others (`auth: {scopes: {admin: [write]}}`).
-"""
+"""Authorizes principals by the scopes that tools, resources and prompts require."""
 
 from __future__ import annotations
 
@@ -23,12 +20,13 @@ class Scopes:
     """The scopes of one package.
 
     Attributes:
-        challenges: True if entries are listed even if a caller over HTTP lacks their scopes, and a use asks for these.
-        every: All scopes that any entry needs.
+        challenges: Whether callers over HTTP see entries whose scopes they lack, and get a challenge when they use
+            them.
+        every: All required scopes.
     """
 
     def __init__(self, package: Package) -> None:
-        """Take the package."""
+        """Collect the scopes of a package."""
         auth: Mapping[str, Any] = package.manifest.get("auth") or {}
         self.challenges: bool = auth.get("onMissing") == "challenge"
         self._required: Sequence[str] = auth.get("requiredScopes") or ()
@@ -43,24 +41,24 @@ class Scopes:
         self.every: Sequence[str] = tuple(dict.fromkeys((*self._required, *sorted(others))))
 
     def widen(self, principal: Principal) -> Principal:
-        """Return a principal with the scopes that its own include."""
+        """Return a principal with the scopes that its own include (`auth: {scopes: {admin: [write]}}`)."""
         return replace(principal, scopes=_closure(principal.scopes, self._held)) if self._held else principal
 
     def select_relevant(self, principal: Principal, section: str) -> frozenset[str]:
-        """Return the scopes of a principal that a list depends on."""
+        """Return the scopes of a principal that affect a list."""
         return principal.scopes & self._of_section[section]
 
     def find_lacking(self, principal: Principal) -> Sequence[str]:
-        """Return the scopes that any entry needs and a principal lacks."""
+        """Return the required scopes of all entries that a principal lacks."""
         return sorted(frozenset[str]().union(*self._of_section.values()) - principal.scopes)
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
-        """Return whether a principal may use an entry of a list."""
+        """Return whether a principal may use an entry."""
         needed = self._needed[section].get(key)
         return not needed or principal.scopes.issuperset(needed)
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Return whether a principal may be notified about a resource: an unreadable resource seems not to exist."""
+        """Return whether a principal may be notified about a resource. Unreadable resources must seem not to exist."""
         if uri in self._package.resources:
             return self.allows(principal, "resources", uri)
         fitting = [
@@ -73,9 +71,9 @@ class Scopes:
         return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
 
     def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
-        """Return all scopes that a JSON-RPC message needs if its sender lacks some of them; otherwise none.
+        """Return the scopes that a JSON-RPC message requires if its sender lacks any; otherwise none.
 
-        Scopes that the caller has already are among them, since a new token replaces the present one.
+        They include the sender's scopes, because a new token replaces the current one.
         """
         if not is_object(message) or not self.challenges:
             return ()
@@ -86,10 +84,10 @@ class Scopes:
         return tuple(dict.fromkeys((*self._required, *needed)))
 
     def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
-        """Yield the entries that a request uses and that need scopes: a list, and the key of the entry in it."""
+        """Yield the entries with scopes that a request uses, each as a section and a key."""
         several = [(method, params)]
         if method == "subscriptions/listen":
-            several = [("resources/subscribe", {"uri": uri}) for uri in _heard(params)]
+            several = [("resources/subscribe", {"uri": uri}) for uri in _list_subscribed(params)]
         targets = (self._target(*each) for each in several)
         yield from (target for target in targets if target is not None)
 
@@ -110,13 +108,13 @@ class Scopes:
         return place if place[1] in self._needed[place[0]] else None
 
     def _template(self, uri: str) -> tuple[str, str]:
-        """Return the first template that a URI fits, as for reading it."""
+        """Return the first template that matches a URI, as `resources/read` does."""
         fits = (template for template in self._package.templates if UriTemplate.parse(template).match(uri) is not None)
         return "resourceTemplates", next(fits, "")
 
 
-def _heard(params: object) -> Sequence[Any]:
-    """Return the resources that a caller wants to be notified of; none if the parameters are malformed."""
+def _list_subscribed(params: object) -> Sequence[Any]:
+    """Return the resources of a `subscriptions/listen` request; none if the parameters are malformed."""
     wanted = params.get("notifications") if is_mapping(params) else None
     uris = wanted.get("resourceSubscriptions") if is_mapping(wanted) else None
     return uris if is_list(uris) else ()

@@ -1,4 +1,4 @@
-"""Moving windows of rate limits in Redis."""
+"""Sliding windows of rate limits in Redis."""
 
 from __future__ import annotations
 
@@ -27,30 +27,31 @@ redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000) + 1)
 return 0
 """
-"""Gives 0, or the microseconds to wait. Hits are a list of microseconds, the newest first, which the limit bounds.
-After a failover, the clock of Redis may be behind, which leaves hits in the future: these count as made now.
+"""Returns 0, or the microseconds to wait. The list contains at most `limit` times in microseconds, newest first.
+
+After a failover, the clock may be behind: hits in the future are moved to the current time.
 """
 
 
 class SharedWindows:
-    """The windows of all processes that share a store."""
+    """The windows of processes that share a store."""
 
     def __init__(self, store: Store) -> None:
-        """Take the store whose Redis keeps them."""
+        """Use the Redis of a store."""
         self._store = store
         redis: Any = importlib.import_module("redis.asyncio").Redis(connection_pool=store.pool)
         self._hit = redis.register_script(HIT)
 
     async def hit(self, key: str, limit: int, seconds: int) -> float:
-        """Count a hit in the window that ends now; return 0, or the seconds until it would fit.
+        """Count a hit if the window has room; return 0, or the seconds until it has.
 
         Args:
-            key: The key that is hit.
+            key: The key of the window.
             limit: The maximum number of hits in a window.
             seconds: The length of a window.
 
         Raises:
-            StateLost: The store does not answer.
+            StateLost: The store is unavailable.
         """
         async with self._store.exchange(writes=True):
             wait = await self._hit(keys=[f"{self._store.prefix}:window:{key}"], args=[seconds * 1_000_000, limit])

@@ -1,4 +1,4 @@
-"""Moving windows of rate limits, in the memory of one process."""
+"""Sliding windows of rate limits in memory."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections import OrderedDict, defaultdict, deque
 class Windows:
     """The windows of one process.
 
-    It keeps only the times of the hits in the window: at most the limit's number for each key. The keys of one length
-    are in the order of their last hits, so that expired ones stand first.
+    A key has at most as many times as its limit. Keys of one window length are in the order of their last hits, so that
+    expired keys come first.
     """
 
     def __init__(self) -> None:
-        """Keep nothing so far."""
+        """Create empty windows."""
         self._hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
 
     async def hit(self, key: str, limit: int, seconds: int) -> float:
-        """Count a hit in the window that ends now; return 0, or the seconds until it would fit.
+        """Count a hit if the window has room; return 0, or the seconds until it has.
 
         Args:
-            key: The key that is hit.
+            key: The key of the window.
             limit: The maximum number of hits in a window.
             seconds: The length of a window.
         """

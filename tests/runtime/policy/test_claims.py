@@ -89,7 +89,7 @@ async def test_a_call_without_a_fitting_value_says_where_it_comes_from(
     monkeypatch.delenv("LEVEL", raising=False)
     if variable is not None:
         monkeypatch.setenv("LEVEL", variable)
-    end = ": it is of another form." if text.startswith("cannot") else "."
+    end = ": it does not match the schema." if text.startswith("cannot") else "."
     assert await call(binding, principal) == f"rise {text}{end}"
 
 

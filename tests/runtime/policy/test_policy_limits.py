@@ -129,12 +129,12 @@ class Places(RuleBasedStateMachine):
 
     @rule()
     def take(self) -> None:
-        assert self.slots.take() is (self.taken < 2)
+        assert self.slots.try_acquire() is (self.taken < 2)
         self.taken = min(2, self.taken + 1)
 
     @rule()
     def retake(self) -> None:
-        waiting = self.slots.retake().__await__()
+        waiting = self.slots.acquire().__await__()
         try:
             waiting.send(None)
             assert self.taken == 2
@@ -147,7 +147,7 @@ class Places(RuleBasedStateMachine):
     def leave(self, cancelled: bool) -> None:
         if not self.taken:
             return
-        self.slots.leave()
+        self.slots.release()
         self.taken -= 1
         if cancelled and self.line:  # it was handed the place, and leaves without it
             with pytest.raises(GeneratorExit):
@@ -358,7 +358,7 @@ def _places(module: Any) -> dict[str, int]:
 
 BUSY = "! {} runs one call at a time; try again when one has ended."
 LATE = (
-    "! {} took longer than 100ms and was stopped. What it did until then may stay done; try again with less work, "
+    "! {} took longer than 100ms and was stopped. Its effects until then may persist; try again with less work, "
     "or later."
 )
 
@@ -609,9 +609,8 @@ async def test_sizes_are_those_of_the_json_in_bytes(mode: str, module: Any) -> N
                 f"! The arguments of small are too large: {size:,} bytes; the limit is 64. Send less."
             )
         assert await _said(client, "short", text="x" * 100) == "x" * 100
-        too_large = (
-            "! The result of short is too large: {} bytes; the limit is 200. The call was made; ask for less at a time."
-        )
+        too_large = "! The result of short is too large: {} bytes; the limit is 200. "
+            "The call was carried out; request less at a time."
         assert await _said(client, "short", text="x" * 157) == "x" * 157  # exactly the limit
         assert await _said(client, "short", text="x" * 158) == too_large.format(201)
         assert await _said(client, "short", text="x" * 300) == too_large.format(343)

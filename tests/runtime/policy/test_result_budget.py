@@ -115,7 +115,7 @@ async def test_text_is_cut_at_a_whole_line_and_says_how_to_get_the_rest(mode: st
         assert len(text) <= 200 * 4.4
         assert last == (
             f"[{1000 - len(lines)} of 1,000 lines are omitted: the result was about 2,021 tokens; the limit is 200. "
-            "The call was carried out. Call it again and ask for less, with `limit`, `cursor`.]"
+            "The call was carried out. Call it again and request less, with `limit`, `cursor`.]"
         )
         assert handlers.ran == {"read": 2}
 
@@ -130,7 +130,7 @@ async def test_what_had_an_effect_is_not_to_be_called_again(mode: str, module: A
         )
         assert handlers.ran == {"read": 1}
         _, text, _ = await call(client, "mixed", size=80)
-        assert "again. To get less the next time, use `limit`.]" in text
+        assert "again. To get less next time, use `limit`.]" in text
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -140,7 +140,7 @@ async def test_structured_content_is_whole_or_refused(mode: str, module: Any) ->
         assert (failed, json.loads(text), len(structured["rows"])) == (False, structured, 50)
         text = (
             "The result of rows is too large: about 478 tokens; the limit is 200. The call was carried out, and only "
-            "its result is omitted. Call it again and ask for less, with `per_page`."
+            "its result is omitted. Call it again and request less, with `per_page`."
         )
         assert await call(client, "rows", size=200) == (True, text, None)
         assert handlers.ran == {"rows": 2}
@@ -150,7 +150,7 @@ async def test_json_and_single_lines_are_not_cut(module: Any) -> None:
     async with connected(module, "auto") as (client, _):
         failed, text, _ = await call(client, "json_text", size=1000)
         assert failed
-        assert text.endswith("only its result is omitted. Call it again and ask for less, with `query`.")
+        assert text.endswith("only its result is omitted. Call it again and request less, with `query`.")
         failed, text, _ = await call(client, "roomy", size=30_000)
         assert failed
         assert text.startswith("The result of roomy is too large: about 6,819 tokens; the limit is 5,000. The call was")
