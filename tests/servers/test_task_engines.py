@@ -135,14 +135,14 @@ async def test_a_task_that_no_engine_takes_is_refused(start: Callable[..., Proce
     async with httpx2.AsyncClient(timeout=60) as http:
         answer = await asked(http, url, "tools/call", name="again", arguments={"number": 1, "seconds": 0})
     assert "it is unknown how much of this was done" in answer["result"]["content"][0]["text"]
-    process.await_log("the task engine did not take a task: ConnectionError: the queue is unreachable")
+    process.await_log("the task engine did not accept a task: ConnectionError: the queue is unreachable")
 
 
 def test_an_engine_needs_a_store_that_processes_share(start: Callable[..., Process], project: Path) -> None:
     process = start("--tasks", "queues:Queue")
     process.close()
     status, log, _ = process.end()
-    expected = "--state: a task engine is for tasks in a store that processes share"
+    expected = "--state: a task engine requires a shared store"
     assert (status, expected in log, "Traceback" in log) == (2, True, False), log
 
 

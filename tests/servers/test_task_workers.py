@@ -339,7 +339,7 @@ async def test_a_worker_that_is_asked_to_stop_ends_its_task_or_hands_it_back(
         assert (await ended(http, url, short))["result"]["content"][0]["text"] == "did 1"
         assert (await ended(http, url, long))["result"]["content"][0]["text"] == "did 2"
         said = await ended(http, url, fragile)
-        assert said["error"]["message"] == "The server stopped while it ran; what it did until then may stay done"
+        assert said["error"]["message"] == "The server stopped while it ran; its effects until then may persist"
     assert runs(project) == {"once 1": 1, "again 2": 2, "once 3": 1, "once 4": 1}
 
 
@@ -453,7 +453,7 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
             (("--run-again", "x"), "--run-again is for the command tasks, which does not serve"),
             (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
             (("--workers", "two"), "'two' is not a whole number, such as 4"),
-            (("--state", "redis:/x"), "--state: a text without a URL's scheme is not a place for state"),
+            (("--state", "redis:/x"), "--state: a text without a URL scheme is not supported for state"),
         ],
         2,
     ),
@@ -474,7 +474,7 @@ async def test_a_task_that_was_given_up_is_listed_and_run_again(
         status, log, output = await asyncio.to_thread(process.end)
         return status, log, output.decode()
 
-    assert await manage() == (0, "no task was given up\n", "")
+    assert await manage() == (0, "no abandoned tasks\n", "")
     _, url = served(start, redis_url, "--workers", "0")
     async with httpx2.AsyncClient(timeout=60) as http:
         task = await begun(http, url, "fatal", 1, 0.0)
@@ -495,6 +495,6 @@ async def test_a_task_that_was_given_up_is_listed_and_run_again(
     keys = (project / "keys").read_text().split()
     assert (len(keys), len(set(keys))) == (MAX_DEATHS + 1, 1), "its effects have the same keys"
     assert content == [{"type": "text", "text": "did 1 at last"}]
-    assert await manage() == (0, "no task was given up\n", "")
+    assert await manage() == (0, "no abandoned tasks\n", "")
     status, log, _ = await manage("--run-again", task)
     assert (status, "was given up, or it was already run again" in log) == (1, True)

@@ -1,4 +1,4 @@
-"""The way from a task's handler to its client, who has its answer already and may be gone."""
+"""The channel from a task's handler to its client, which may have disconnected."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LEVELS: Final[Mapping[LogLevel, int]] = {
 }
 
 _MAX_CHARACTERS: Final = 500
-"""Characters of a task's message."""
+"""The maximum number of characters of a task's message."""
 
 
 class TaskChannel:
-    """The way to the client of one task."""
+    """The channel to the client of one task."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class TaskChannel:
         log: logging.Logger,
         save_message: Callable[[str], Awaitable[None]],
     ) -> None:
-        """Take the open connections, the server's log, and a function that saves the task's message."""
+        """Use the open connections, the server's log, and a function that saves the task's message."""
         self._task = task
         self._connections = connections
         self._log = log
@@ -51,7 +51,7 @@ class TaskChannel:
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that the client reported when it called."""
+        """The client's name and version when it called."""
         return self._task.client
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
@@ -60,30 +60,30 @@ class TaskChannel:
         await self._connections.send_progress(self._task.id, done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send it, or write it to the server's log if there is no connection."""
+        """Send a log message, or write it to the server's log without a connection."""
         if not await self._connections.log(self._task.id, level, data, logger):
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
             self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)
 
     async def subscribe(self, uri: str) -> None:
-        """Do nothing: no task subscribes."""
+        """Do nothing: tasks cannot subscribe."""
 
     async def release(self) -> None:
-        """Do nothing: no stream waits."""
+        """Do nothing: tasks have no stream."""
 
     async def request(self, method: str, _params: Mapping[str, Any] | None, /) -> NoReturn:
-        """Raise RuntimeError: questions of tasks are not requests, since its rounds keep them."""
+        """Raise RuntimeError: tasks store their questions instead of sending requests."""
         raise RuntimeError(f"a task cannot send {method}")
 
     async def record_visit(self, elicitation: str) -> None:
-        """Do nothing: a client that is notified of the task gets its questions."""
+        """Do nothing: clients get the questions with the task's state."""
 
     async def notify_visited(self, elicitation: str) -> bool:
-        """Notify that all is done at a URL, if there is a connection."""
+        """Notify the client that a URL elicitation is complete, if it is connected."""
         return await self._connections.notify_visited(self._task.id, elicitation)
 
 
 def _describe_progress(done: float, total: float | None, message: str | None) -> str:
-    """Describe progress in words: `3 of 10: packing`."""
+    """Format progress, such as `3 of 10: packing`."""
     progress = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return (progress if message is None else f"{progress}: {message}")[:_MAX_CHARACTERS]

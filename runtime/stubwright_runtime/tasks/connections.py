@@ -1,4 +1,4 @@
-"""The connections of 2025-11-25 of running tasks. A client may miss their notifications."""
+"""The client connections of running tasks, up to 2025-11-25. Clients may miss notifications."""
 
 from __future__ import annotations
 
@@ -22,75 +22,75 @@ if TYPE_CHECKING:
 
 
 class TaskConnection(Protocol):
-    """The way to a client that has asked for a call."""
+    """The connection to a client that started a task."""
 
     @property
     def session(self) -> str | None:
-        """The id of its session over HTTP, up to 2025-11-25."""
+        """The session id over HTTP, up to 2025-11-25."""
         ...
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
-        """The capabilities that it declared."""
+        """The client's capabilities."""
         ...
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that it reports."""
+        """The client's name and version."""
         ...
 
     @property
     def token(self) -> str | int | None:
-        """The progress token of the call; `None` if it does not want progress."""
+        """The progress token of the call; `None` without."""
         ...
 
     @property
     def is_resumable(self) -> bool:
-        """True if it can come back for the answer to its request after the stream has ended."""
+        """True if the client can resume the stream of its request."""
         ...
 
     def wants(self, level: LogLevel) -> bool:
-        """Return whether it wants messages of this level."""
+        """Return whether the client requested messages of this level."""
         ...
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Ask it something, on the stream of the request. Raises ProtocolError."""
+        """Send a request on the stream of the call. Raises ProtocolError."""
         ...
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Tell it something on the stream of the request."""
+        """Send a notification on the stream of the call."""
         ...
 
     async def notify_connection(self, method: str, params: Mapping[str, Any]) -> None:
-        """Tell it something on its connection, whatever became of the request."""
+        """Send a notification on the connection, even if the stream has ended."""
         ...
 
 
 class TaskConnections:
-    """All of them, by the ids of tasks."""
+    """The connections by the ids of tasks."""
 
     def __init__(self, task_store: TaskStore) -> None:
-        """Take the store of the tasks."""
+        """Use a store of tasks."""
         self._task_store = task_store
         self._connections: dict[str, TaskConnection] = {}
         self._group: TaskGroup | None = None
 
     def open(self, task: Task, connection: TaskConnection) -> None:
-        """Notify a client of a task from now on."""
+        """Start to notify a client of a task's changes."""
         if self._group is not None:
             self._connections[task.id] = connection
-            # It excludes arguments and answers, since it stays in memory until the task ends.
+            # Without arguments and answers, because it stays in memory until the task ends.
             self._group.start_soon(self._follow, task.end(), connection)
 
     async def send_progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
-        """Notify of progress."""
+        """Send a progress notification."""
         connection = self._connections.get(task)
         if connection is not None and connection.token is not None:
             params = make_progress(connection.token, done, total, message)
             await connection.notify_connection("notifications/progress", {**params, "_meta": wire.relate(task)})
 
     async def log(self, task: str, level: LogLevel, data: Any, name: str | None) -> bool:
-        """Send a message, and return whether there is a client for it."""
+        """Send a log message, and return whether the client is connected."""
         connection = self._connections.get(task)
         if connection is None:
             return False
@@ -100,7 +100,7 @@ class TaskConnections:
         return True
 
     async def notify_visited(self, task: str, elicitation: str) -> bool:
-        """Notify that all is done at the URL of a question, and return whether there is a client for it."""
+        """Send a notification that a URL elicitation is complete, and return whether the client is connected."""
         connection = self._connections.get(task)
         if connection is None:
             return False

@@ -1,4 +1,4 @@
-"""The command `tasks`: lists the tasks that killed their processes too often, and runs a chosen task again."""
+"""The command `tasks`: lists the tasks whose processes died too often, and runs one of them again."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 async def manage(package: Package, store: Store, engine: TaskEngine | None, again: str | None) -> None:
-    """Write the tasks that were given up to standard output, or run one again and write the new id.
+    """List the abandoned tasks on standard output, or run one again and write its new id.
 
     Args:
         package: The package of the server.
         store: The store of its tasks.
-        engine: Its task engine, if it has another than the default.
+        engine: Its task engine, unless it is the default.
         again: The id of the task to run again; `None` to list all.
 
     Raises:
-        BudgetExceeded: The caller of the task may not store another.
-        LookupError: No such task was given up.
+        BudgetExceeded: The task's caller has no room for another task.
+        LookupError: The id is not an abandoned task.
         StateLost: The store cannot be reached.
     """
     tasks = Tasks(package, store, None, engine)
@@ -39,14 +39,14 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
         given_up = await tasks.task_store.list_given_up()
         sys.stdout.write("".join(f"{_describe(task)}\n" for task in given_up))
         if not given_up:
-            sys.stderr.write("no task was given up\n")
+            sys.stderr.write("no abandoned tasks\n")
 
 
 async def _repeat(tasks: Tasks, name: str) -> str:
-    """Submit the work of a task as a new task of the same caller, and return its id."""
+    """Submit a new task with the same call for the same caller, and return its id."""
     async with tasks.task_store.claim_given_up(name) as task:
         if task is None:
-            raise LookupError(f"no task with the id {clean(name)} was given up, or it was already run again")
+            raise LookupError(f"{clean(name)} is not the id of an abandoned task, or the task was already run again")
         repetition = task.repeat(tasks.task_store.now())
         await tasks.task_store.create(repetition, None)
         await tasks.submit(repetition.id)

@@ -1,4 +1,4 @@
-"""Questions of tasks to clients of 2025-11-25, which ask for results and are asked meanwhile."""
+"""Sends the questions of a task to a client that waits for its result, up to 2025-11-25."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from .service import Tasks
 
 _GONE: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
-"""The errors that are not answers of the client."""
+"""Errors that are not answers of the client."""
 
 
 class InputRequester:
-    """Asks what tasks wait for."""
+    """Sends the pending questions of tasks."""
 
     def __init__(self, tasks: Tasks) -> None:
-        """Take the tasks."""
+        """Use the tasks of a server."""
         self._tasks = tasks
 
     async def ask(self, connection: TaskConnection, task: Task) -> None:
-        """Ask the first question that a task waits for; returns when it waits for that no longer.
+        """Ask the first pending question of a task, until it is answered here or elsewhere.
 
         Raises:
             ProtocolError: The client cannot be asked.
-            StateLost: It is unknown whether the answer is retained.
+            StateLost: The answer may not have been stored.
         """
         key, question = next(iter(task.pending.items()))
         answers: list[Mapping[str, Any]] = []
@@ -47,7 +47,7 @@ class InputRequester:
             except ProtocolError as error:
                 failures.append(error)
             except anyio.get_cancelled_exc_class():
-                return  # anyio leaves a task that ends as cancelled in a circle of references, with its frames
+                return  # anyio leaves a reference cycle with the frames of a cancelled task
             asking.cancel()
 
         with anyio.CancelScope() as asking, self._tasks.task_store.watch([task.id]) as changed:
@@ -63,7 +63,7 @@ class InputRequester:
                     if current is None or key not in current.pending:
                         asking.cancel()
         if failures:
-            raise failures.pop()  # its traceback holds this frame, which must not hold it
+            raise failures.pop()  # pop, because its traceback holds this frame
         if answers:
             await self._tasks.answer(task, {key: answers[0]})
 

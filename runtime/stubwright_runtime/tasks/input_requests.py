@@ -1,7 +1,4 @@
-"""The questions of a task: without an answer they end the run, and the task goes on when the answers exist.
-
-It is the way of 2026-07-28, whatever the client speaks.
-"""
+"""The questions of a task: an unanswered question ends the run, and the answer starts another, in all revisions."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ class TaskInputRequests(InputRequests):
         request: Request,
         save: Callable[[Mapping[str, Any]], Awaitable[None]],
     ) -> None:
-        """Go on from where the task was left; `save` keeps what `ctx.once` gave."""
+        """Restore the state of a task; `save` stores the values of `ctx.once`."""
         state = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
         super().__init__(request, state)
         self._task = task
@@ -34,19 +31,19 @@ class TaskInputRequests(InputRequests):
 
     @property
     def in_handshake_era(self) -> bool:
-        """No question is a request in the middle of the run."""
+        """False: questions of tasks are never requests during a run."""
         return False
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the id of a question that opens a URL: the same in each run, since the handler begins again."""
+        """Return the id of a URL elicitation: the same in each run, because the handler starts again."""
         if self.revision.has("stateless"):
             return None
         self._visits += 1
         return elicitation or hashlib.sha256(f"{self._task.id} {self._visits}".encode()).hexdigest()[:32]
 
     def _get_seed(self) -> str:
-        return self._task.origin or self._task.id  # a run that dies stores no seed
+        return self._task.origin or self._task.id  # a run whose process dies stores no seed
 
     async def save(self) -> None:
-        """Store the value immediately, so that a later run after a crash does not make it again."""
+        """Store the values immediately, so that a run after a crash does not compute them again."""
         await self._save(dict(self._done))

@@ -1,4 +1,4 @@
-"""The leases of running tasks, which a thread renews: a handler that blocks the event loop keeps its lease."""
+"""Renews the leases of running tasks from a thread, even while a handler blocks the event loop."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ LEASE: Final = "10s"
 """The default of the manifest's `task.lease`."""
 
 RENEWAL: Final = 0.3
-"""The interval between two renewals of a lease, as a part of its duration."""
+"""The interval between two renewals of a lease, as a fraction of its duration."""
 
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A lease that this process has.
+    """A lease of this process.
 
     Attributes:
         name: Its name in the store.
         holder: Its holder.
         seconds: Its duration from each renewal on.
-        due: When it is to be renewed, in seconds of `time.monotonic`.
+        due: The time of the next renewal, by `time.monotonic`.
     """
 
     name: str
@@ -43,16 +43,16 @@ class Lease:
 
 
 def find_duration(tool: Tool | None) -> float:
-    """Return the seconds after which a process that has not renewed its lease on a task of a tool counts as dead."""
+    """Return the duration in seconds of leases on tasks of a tool."""
     settings: Mapping[str, Any] = {} if tool is None else tool.extension.get("task") or {}
     return parse_duration(settings.get("lease", LEASE))
 
 
 class LeaseRenewer:
-    """Renews leases from one thread, which runs while there are any."""
+    """Renews leases from one thread, which runs while there are leases."""
 
     def __init__(self, store: Store) -> None:
-        """Start without leases and without a thread."""
+        """Create a renewer without leases."""
         self._store = store
         self._leases: set[Lease] = set()
         self._changed = threading.Condition()
@@ -62,11 +62,11 @@ class LeaseRenewer:
     def keep(self, name: str, holder: str, seconds: float) -> Generator[Lease, None, None]:
         """Renew a lease during the block.
 
-        A renewal does not take a lease that has ended: only the event loop does, which also releases it.
+        A renewal does not acquire an expired lease: only the event loop does, which also releases it.
 
         Args:
             name: The name of the lease in the store.
-            holder: Its holder, which has it.
+            holder: The holder, which has acquired it.
             seconds: Its duration from each renewal on.
         """
         lease = Lease(name, holder, seconds, time.monotonic() + seconds * RENEWAL)
@@ -91,11 +91,11 @@ class LeaseRenewer:
                     self._store.renew(lease.name, lease.holder, lease.seconds)
                 except StateLost:
                     log().debug("a lease on a task was not renewed")
-                except Exception:  # noqa: BLE001 - the other leases are renewed
+                except Exception:  # noqa: BLE001 - renew the other leases
                     log().exception("a lease on a task was not renewed")
 
     def _wait(self) -> list[Lease]:
-        """Wait for leases that are due, and return them; without any leases, the thread ends."""
+        """Wait until leases are due, and return them; an empty list, without any leases, ends the thread."""
         with self._changed:
             while self._leases:
                 now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Notifications of tasks on streams of `subscriptions/listen` (2026-07-28)."""
+"""Sends notifications of tasks on streams of `subscriptions/listen` (2026-07-28)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class TaskFeed:
     """The notifications about tasks on one stream."""
 
     def __init__(self, task_store: TaskStore, names: Sequence[str]) -> None:
-        """Set the store of the tasks, and the ids that the stream reports."""
+        """Use a store of tasks, and the ids of the subscribed tasks."""
         self._task_store = task_store
         self._names = names
 
     @property
     def honored(self) -> Mapping[str, Any]:
-        """The tasks, as the acknowledgement of the stream names them."""
+        """The tasks for the acknowledgement of the stream."""
         return {"taskIds": [*self._names]}
 
     async def run(self, notifier: Notifier, meta: Mapping[str, Any]) -> None:
-        """Send each task's state, and then each change, until it is cancelled."""
+        """Send each task's state, and each change, until cancelled."""
         last_sent: dict[str, dict[str, Any]] = {}
         with self._task_store.watch(self._names) as changed:
             while True:

@@ -1,4 +1,4 @@
-"""The methods and capabilities of tasks, in both eras."""
+"""The methods and capabilities of tasks, in all revisions."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     _Method: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
 
 _PAGE_SIZE: Final = 50
-"""Tasks on a page of the list."""
+"""The number of tasks on a page of the list."""
 
 _MAX_SUBSCRIBED: Final = 1000
-"""The most tasks of one stream."""
+"""The maximum number of tasks of one stream."""
 
 _ID: Final = 100
-"""Characters of a task's id that callers are told apart by."""
+"""Characters of a task's id that distinguish anonymous callers."""
 
 _POLL_INTERVAL: Final = 5.0
-"""Seconds between reads of an awaited task without notifications."""
+"""Seconds between polls of an awaited task."""
 
 _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 
@@ -55,10 +55,10 @@ _CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {
 
 
 class Methods:
-    """The middleware."""
+    """The middleware for methods of tasks."""
 
     def __init__(self, hub: Hub, listeners: Listeners, tasks: Tasks) -> None:
-        """Take the server, its streams of changes, and its tasks."""
+        """Use a server, its subscription streams, and its tasks."""
         self._hub = hub
         self._listeners = listeners
         self._tasks = tasks
@@ -77,7 +77,7 @@ class Methods:
         }
 
     def wrap(self, method: str, call_next: Answer) -> Answer:
-        """Answer the requests about tasks; the description of the server names them."""
+        """Wrap a method: handle requests about tasks, and add tasks to the server's capabilities."""
         if method.startswith("tasks/"):
             return partial(self._refuse_large_answers, partial(self._answer, call_next))
         if method == LISTENING:
@@ -95,7 +95,7 @@ class Methods:
         try:
             return await answer(request)
         except BudgetExceeded as error:
-            raise ProtocolError(INVALID_PARAMS, f"The answers were not taken. {error}") from None
+            raise ProtocolError(INVALID_PARAMS, f"The answers were not accepted. {error}") from None
 
     async def _answer(self, call_next: Answer, request: Request) -> Result:
         if request.id is None:
@@ -104,7 +104,7 @@ class Methods:
         methods = self._stateless if is_stateless else self._handshake
         is_known = request.method in methods and (is_stateless or request.revision.has("handshake_tasks"))
         if (is_known or is_stateless) and not request.is_admissible:
-            await call_next(request)  # who refuses what is wrong with any request
+            await call_next(request)  # raises the error of an invalid request
         if not is_known:
             raise refuse_unknown_method(request.method)
         if not is_stateless:
@@ -116,14 +116,14 @@ class Methods:
         return self._hub.stamp(await methods[request.method](request), request.revision)
 
     def _count(self, request: Request) -> None:
-        """Refuse who asks too often. Who is not known by name is counted by the task."""
+        """Limit the rate of requests by principal, or by session and task for anonymous callers."""
         principal = self._hub.find_principal(over_http=request.over_http)
         key = principal.key
         if principal.kind == "anonymous":
             key = f"{key} {find_connection(request).session} {str(request.params.get('taskId'))[:_ID]}"
         if wait := self._rates.count(key):
             data = {"retryAfter": math.ceil(wait)}
-            text = f"More than {PER_SECOND} requests about tasks in a second; ask as often as `pollInterval` says"
+            text = f"More than {PER_SECOND} requests about tasks in a second; poll at the task's `pollInterval`"
             raise ProtocolError(INVALID_REQUEST, text, data)
 
     def _require(self, request: Request) -> None:
@@ -131,12 +131,12 @@ class Methods:
             raise refuse_without_tasks()
 
     async def _find(self, request: Request, name: str | None = None) -> Task:
-        """Return the task of a request. The error does not show whether it has ended, another's, or never was."""
+        """Return the task of a request. Errors do not reveal whether it exists."""
         task_id = _task_id(request) if name is None else name
         task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(request, task):
             raise ProtocolError(INVALID_PARAMS, "Task not found")
-        await self._tasks.look(task)
+        await self._tasks.revive(task)
         return task
 
     def _may_see(self, request: Request, task: Task) -> bool:
@@ -152,16 +152,16 @@ class Methods:
         return wire.to_handshake_task(await self._find(request))
 
     async def _result(self, request: Request) -> dict[str, Any]:
-        """Wait for the end, and ask meanwhile what the task waits for.
+        """Wait for the end of a task, and ask its questions.
 
-        A client that cannot come back for the answer does not wait for longer than its token holds.
+        A client that cannot resume its stream waits only until its token expires.
         """
         left = None if find_connection(request).is_resumable else count_own_seconds_left()
         task: Task | None = None
         with anyio.move_on_after(left):
             task = await self._end(request)
         if task is None:
-            raise ProtocolError(INVALID_REQUEST, "The access token has expired. Ask again with another one.")
+            raise ProtocolError(INVALID_REQUEST, "The access token has expired. Repeat the request with a new one.")
         if task.status == "cancelled":
             raise ProtocolError(INVALID_REQUEST, "The task was cancelled")
         if task.error is not None:
@@ -172,7 +172,7 @@ class Methods:
         return wire.to_final_result(task, result, self._hub.package.tools[task.tool].definition, request.revision)
 
     async def _end(self, request: Request) -> Task:
-        """Wait for the end of a task, and return it."""
+        """Return a task after its end."""
         task = await self._find(request)
         with self._tasks.task_store.watch([task.id]) as changed:
             while not task.is_over:
@@ -190,7 +190,7 @@ class Methods:
         if cursor is not None and not isinstance(cursor, str):
             raise refuse_parameters("`cursor` must be a string")
         principal, connection = self._hub.find_principal(over_http=request.over_http), find_connection(request)
-        if principal.kind == "anonymous" and connection.session is None:  # only ids give access
+        if principal.kind == "anonymous" and connection.session is None:  # without a session, only ids give access
             return {"tasks": []}
         tasks = await self._tasks.task_store.list_owned(find_owner(principal, connection, request.revision))
         after = ("", "") if cursor is None else _parse_cursor(cursor)
@@ -242,14 +242,14 @@ class Methods:
         for name in names:
             try:
                 known.append((await self._find(request, name)).id)
-            except ProtocolError:  # unknown tasks are not reported
+            except ProtocolError:  # ignore unknown tasks
                 continue
         feed = TaskFeed(self._tasks.task_store, known)
         return self._hub.stamp(await self._listeners.listen(request, feed), request.revision)
 
 
 def _task_id(request: Request) -> str:
-    """Return the id of the task that a request is about. Raises ProtocolError if it names none."""
+    """Return the `taskId` of a request. Raises ProtocolError without one."""
     task_id = request.params.get("taskId")
     if not isinstance(task_id, str):
         raise refuse_parameters("`taskId` must be a string")
@@ -257,7 +257,7 @@ def _task_id(request: Request) -> str:
 
 
 def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the server's capabilities with its tasks, if the revision has tasks."""
+    """Return a result with the capability for tasks, if the revision supports tasks."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
         extensions: dict[str, Any] = capabilities.get("extensions") or {}
@@ -268,7 +268,7 @@ def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, A
 
 
 def _subscribed_task_ids(params: object) -> list[str]:
-    """Return the tasks that a client wants to be notified of."""
+    """Return the task ids of a `subscriptions/listen` request."""
     wanted = params.get("notifications") if is_mapping(params) else None
     names = wanted.get("taskIds") if is_mapping(wanted) else None
     return list(dict.fromkeys(name for name in names if isinstance(name, str))) if is_list(names) else []
@@ -276,7 +276,7 @@ def _subscribed_task_ids(params: object) -> list[str]:
 
 def _position(task: Task) -> tuple[str, str]:
     """Return the position of a task in the list, without revealing its id."""
-    # Padded, since positions are compared as texts.
+    # Padded, because positions are compared as strings.
     return f"{task.created:020.6f}", hashlib.sha256(task.id.encode()).hexdigest()
 
 

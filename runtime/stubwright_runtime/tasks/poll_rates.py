@@ -1,7 +1,4 @@
-"""Limits on how often one principal may ask about tasks, in one process.
-
-Calls that make tasks have limits of their own.
-"""
+"""Limits the rate of a principal's requests about tasks, per process."""
 
 from __future__ import annotations
 
@@ -11,23 +8,23 @@ from typing import Final
 
 PER_SECOND: Final = 100
 BURST: Final = 1000
-"""The burst of requests that a principal may send after a pause."""
+"""The maximum burst of a principal's requests."""
 
 _PRINCIPALS: Final = 10_000
-"""Principals that are remembered; a forgotten one begins again."""
+"""The maximum number of remembered principals."""
 
 
 class PollRates:
-    """The requests of each principal."""
+    """A token bucket for each principal."""
 
     def __init__(self) -> None:
-        """Start without requests."""
+        """Create empty limits."""
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, principal: str) -> float:
-        """Count a request, and return the seconds until the next one may be made; 0 if this one may."""
+        """Count a request; return 0, or the seconds to wait."""
         now = time.monotonic()
-        # Moved to the end, so that the least recent principal comes first.
+        # Insert at the end, so that the least recent principal comes first.
         left, since = self._left.pop(principal, (float(BURST), now))
         left = min(float(BURST), left + (now - since) * PER_SECOND)
         is_let_in = left >= 1

@@ -1,4 +1,4 @@
-"""The record of one task, and its allowed changes.
+"""The record of a task, and its permitted changes.
 
 MCP 2025-11-25 (basic/utilities/tasks, "Task Status Lifecycle") and the extension for 2026-07-28 define the statuses and
 their transitions.
@@ -19,18 +19,18 @@ from ..server.core.principal import Principal
 Status: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
 OVER: Final[frozenset[Status]] = frozenset({"completed", "failed", "cancelled"})
-"""The statuses that never change again."""
+"""The final statuses."""
 
 _NEXT: Final[Mapping[Status, frozenset[Status]]] = {
     "working": frozenset({"working", "input_required", *OVER}),
     "input_required": frozenset({"working", "input_required", *OVER}),
 }
-"""The next statuses of each status; a status that follows itself has another message or fewer questions."""
+"""The permitted next statuses. A status may repeat with another message or fewer questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that a task waits for.
+    """A pending question of a task.
 
     Attributes:
         name: The handler's name for it.
@@ -42,10 +42,9 @@ class Question:
 
 
 def make_id() -> str:
-    """Return an id for a new task, of 192 random bits: without tokens, the id alone gives access to the task.
+    """Return an id for a new task, of 192 random bits: without tokens, the id alone grants access.
 
-    It is hexadecimal: argparse takes no value that begins with `-` for an option, so the command `tasks` could not name
-    some of the ids that `secrets.token_urlsafe` makes.
+    It is hexadecimal, because argparse treats ids of `secrets.token_urlsafe` that begin with `-` as options.
     """
     return secrets.token_hex(24)
 
@@ -58,7 +57,7 @@ class Task:
         id: Its id for clients.
         owner: Its owner.
         tool: The tool.
-        arguments: Its valid arguments, including the arguments that the server sets.
+        arguments: Its valid arguments, including bound ones.
         revision: The revision of its call.
         transport: The transport of the call.
         call_id: Its id in the log and in the record of calls.
@@ -68,7 +67,7 @@ class Task:
         capabilities: The client's capabilities.
         created: Its creation, in seconds since 1970.
         updated: Its last change.
-        ttl: Seconds that it is retained after its creation.
+        ttl: Its retention in seconds from its creation.
         poll: The suggested polling interval, in seconds.
         status: Its status.
         message: A description of the status.
@@ -76,15 +75,15 @@ class Task:
         result: The key of its stored result.
         error: The JSON-RPC error that it failed with.
         answers: The client's answers, by the names of questions.
-        done: The results of `ctx.once`, by its keys.
-        tries: How often each question was asked.
-        pending: What it waits for, by the keys on the wire.
-        used: All keys that there were on the wire; none represents two requests.
-        run: The run that works on it; also one whose process crashed.
-        attempt: The number of its runs; it grows with each, so that a database can reject a run that was replaced.
-        deaths: How many processes died while they ran it.
-        origin: The id of the task that was given up, which this one repeats; its effects have the keys of that task.
-        is_given_up: True if it failed after too many deaths; then the arguments stay in its record.
+        done: The results of `ctx.once`, by key.
+        tries: The number of times that each question was asked.
+        pending: Its pending questions, by their keys on the wire.
+        used: All keys used on the wire so far, which are not reused.
+        run: The current run, whose process may have crashed.
+        attempt: The number of its runs so far: a fencing token, by which a database can reject a replaced run.
+        deaths: The number of processes that died while they ran it.
+        origin: The id of the abandoned task that this one repeats, with the same idempotency keys.
+        is_given_up: Whether it was abandoned after too many deaths; its record retains the arguments.
     """
 
     id: str = field(default_factory=make_id)
@@ -120,23 +119,23 @@ class Task:
 
     @property
     def is_over(self) -> bool:
-        """True if it never changes again."""
+        """True if the status is final."""
         return self.status in OVER
 
     def move(self, status: Status, message: str | None = None, **changes: Any) -> Task:
-        """Return the task in another status; only `input_required` has questions.
+        """Return the task in another status. Questions are dropped unless it is `input_required`.
 
         Raises:
             ValueError: The transition is not allowed.
         """
         if status not in _NEXT.get(self.status, ()):
-            raise ValueError(f"no task that is {self.status} becomes {status}")
+            raise ValueError(f"a task cannot change from {self.status} to {status}")
         if status != "input_required":
             changes["pending"] = {}
         return replace(self, status=status, message=message, **changes)
 
     def wait_for(self, requests: Mapping[str, Mapping[str, Any]], **changes: Any) -> Task:
-        """Return the task waiting for answers, by the names of the questions; each has a key that was never used."""
+        """Return the task with pending questions from requests by name, each under an unused key."""
         pending: dict[str, Question] = {}
         for name, request in requests.items():
             key, number = name, 1
@@ -148,7 +147,7 @@ class Task:
         return self.move("input_required", "It waits for input.", pending=pending, used=used, run=None, **changes)
 
     def answer(self, responses: Mapping[str, Any]) -> Task | None:
-        """Return the task with answers to its questions; `None` if no answer belongs to one."""
+        """Return the task with answers to its questions; `None` if no answer matches a question."""
         given = {self.pending[key].name: response for key, response in responses.items() if key in self.pending}
         if not given or self.status != "input_required":
             return None
@@ -159,7 +158,7 @@ class Task:
         return self.move("working", answers=answers)
 
     def repeat(self, now: float) -> Task:
-        """Return a new task that does the work of this one, which was given up: clients never see one change again."""
+        """Return a new task that repeats this abandoned one, because ended tasks must not change."""
         return replace(
             self,
             id=make_id(),
@@ -179,7 +178,7 @@ class Task:
         return replace(self, arguments={}, answers={}, done={}, tries={}, capabilities=None, trace={})
 
     def dump_head(self) -> bytes:
-        """Return the list's view of the task, and its owner, as JSON; `load` takes it."""
+        """Return the fields for lists, and the owner, as JSON for `load`."""
         principal = replace(self.principal, claims={})
         return replace(self.end(), principal=principal, pending={}, used=(), error=None).dump()
 

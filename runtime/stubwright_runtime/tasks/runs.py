@@ -1,7 +1,6 @@
-"""The runs of tasks: the process that runs one has a lease on it, and loses it if it crashes.
+"""Runs tasks under a lease, which expires if the process crashes.
 
-A task whose runner died is run again where its tool says `idempotentHint`; otherwise it fails, since how far it came is
-unknown.
+Then the task is run again if its tool has `idempotentHint`; otherwise it fails, because its effects are unknown.
 """
 
 from __future__ import annotations
@@ -49,33 +48,33 @@ if TYPE_CHECKING:
 
 
 MAX_DEATHS: Final = 3
-"""Runners that may die over a task: more suggest that it kills them."""
+"""The maximum number of processes that may die while they run a task, which may be the cause."""
 
-_TAKING_TIMEOUT: Final = 10.0
-"""Seconds for which the taking of a task is repeated while the store is lost."""
+_CLAIM_TIMEOUT: Final = 10.0
+"""Seconds for which claiming a task is retried while the store is unavailable."""
 
 _RETRY_INTERVAL: Final = 0.5
-"""Seconds between two attempts to keep how a task ended."""
+"""Seconds between two attempts to store the end of a task."""
 
 _MESSAGE_INTERVAL: Final = 1.0
-"""The minimum interval between two retained messages of a task, in seconds."""
+"""The minimum seconds between two stored messages of a task."""
 
 _MAX_CHARACTERS: Final = 200
-"""Characters of an error that are a task's message."""
+"""The maximum characters of an error in a task's message."""
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """One run.
+    """One run of a task.
 
     Attributes:
         task: The task.
         lease: Its lease.
         call_state: The record of the call.
         scope: The scope that is cancelled with the task.
-        message_saved_at: The time at which its message was saved last.
-        pending_message: The message that waits to be saved.
-        is_ending: True if its end is being saved.
+        message_saved_at: The time at which a message was last saved.
+        pending_message: A message to save later.
+        is_ending: Whether its end is being saved.
     """
 
     task: Task
@@ -100,7 +99,7 @@ class Runs:
         compile_run: Callable[[str], Handle],
         recorder: Recorder | None,
     ) -> None:
-        """Take the tasks, their listeners, their turns, the shared objects, the runs of each tool, and the recorder."""
+        """Use the stores, the connections, the scheduler, the server, the handlers of tools, and the recorder."""
         self._store = store
         self._task_store = task_store
         self._connections = connections
@@ -109,17 +108,17 @@ class Runs:
         self._compile = lru_cache(None)(compile_run)
         self._recorder = recorder
         self._renewer = LeaseRenewer(store)
-        self._under_way: set[str] = set()
+        self._running: set[str] = set()
 
     async def work(self, name: str) -> bool:
         """Run a task if it is due: see `TaskWork`."""
-        if name in self._under_way:  # also if the store was unavailable for longer than a lease
+        if name in self._running:  # even after a store outage longer than a lease
             return False
-        self._under_way.add(name)
+        self._running.add(name)
         try:
             return await self._work_in_turn(name)
         finally:
-            self._under_way.discard(name)
+            self._running.discard(name)
 
     async def _work_in_turn(self, name: str) -> bool:
         task = await self._task_store.find(name)
@@ -127,11 +126,11 @@ class Runs:
             return True
         tool = self._server.package.tools.get(task.tool)
         places = math.inf if tool is None else tool.policy.get("concurrency", math.inf)
-        # A name that the manifest does not have is not an attribute of a metric.
+        # Unknown names must not become attributes of metrics.
         known = "" if tool is None else tool.name
         add_waiting(known, 1)
         try:
-            is_turn = await self._turns.take(task.tool, task.owner, places)
+            is_turn = await self._turns.acquire(task.tool, task.owner, places)
         finally:
             add_waiting(known, -1)
         if not is_turn:
@@ -139,7 +138,7 @@ class Runs:
         try:
             return await self._work(name, task, known, find_duration(tool))
         finally:
-            self._turns.leave(task.tool)
+            self._turns.release(task.tool)
 
     async def _work(self, name: str, before: Task, tool: str, seconds: float) -> bool:
         holder, lease_name = secrets.token_hex(8), f"task:{name}"
@@ -147,12 +146,12 @@ class Runs:
             return False
         try:
             with self._renewer.keep(lease_name, holder, seconds) as lease:
-                task = await self._take(name, holder)
+                task = await self._claim(name, holder)
                 if task is not None and before.run is not None:
                     count_death(tool, is_retried=not task.is_over)
                     if task.is_given_up:
                         log().error(
-                            "a task of %s was given up after %d deaths of its process; the command `tasks` lists it",
+                            "abandoned a task of %s after %d deaths of its process; the command `tasks` lists it",
                             tool,
                             task.deaths,
                         )
@@ -165,18 +164,18 @@ class Runs:
                 try:
                     await self._store.release(lease_name, holder)
                 except StateLost:
-                    log().info("the lease on a task was not released, and will expire")
+                    log().info("the lease of a task could not be released, and will expire")
         return True
 
-    async def _take(self, name: str, holder: str) -> Task | None:
-        """Take a task to run, or fail it if there is no room for a record that names the run.
+    async def _claim(self, name: str, holder: str) -> Task | None:
+        """Claim a task, or fail it if the store has no room for its new record.
 
-        If the answer of the store is lost, ask again: the task may have been taken.
+        This is retried during an outage, because the claim may have succeeded.
         """
-        end = time.monotonic() + _TAKING_TIMEOUT
+        end = time.monotonic() + _CLAIM_TIMEOUT
         while True:
             try:
-                return await self._task_store.change(name, partial(self._mark_taken, holder))
+                return await self._task_store.change(name, partial(self._mark_claimed, holder))
             except BudgetExceeded as error:
                 return await self._task_store.change(name, partial(_refuse, error))
             except StateLost:
@@ -184,10 +183,10 @@ class Runs:
                     raise
                 await anyio.sleep(_RETRY_INTERVAL)
 
-    def _mark_taken(self, holder: str, task: Task) -> Task | None:
+    def _mark_claimed(self, holder: str, task: Task) -> Task | None:
         if task.status != "working":
             return None
-        # The answer to an earlier attempt was lost: this run has the task already.
+        # An earlier attempt succeeded, and its answer was lost.
         if task.run == holder:
             return task
         tool = self._server.package.tools.get(task.tool)
@@ -199,11 +198,11 @@ class Runs:
         is_repeatable = _is_repeatable(tool)
         if is_repeatable and task.deaths < MAX_DEATHS:
             return replace(task, run=holder, attempt=task.attempt + 1)
-        text = "The process that ran it died, or stood still for longer than its lease; what it did may stay done"
+        text = "Its process died, or did not respond for longer than its lease; its effects may persist"
         return replace(_to_failed(task, INTERNAL_ERROR, text), is_given_up=is_repeatable)
 
     def _make_request(self, attempt: _Attempt) -> Request:
-        """Return the request that a run answers; its client has an answer already, and may be gone."""
+        """Return the request of a run, whose client has already received an answer."""
         task = attempt.task
 
         def open_channel(_request: Request) -> Channel:
@@ -224,12 +223,12 @@ class Runs:
             record=attempt.call_state,
             task_id=task.id,
             attempt=task.attempt,
-            patience=math.inf,  # it was let in when it was made
+            patience=math.inf,  # admitted when the task was created
         )
 
     async def _run(self, attempt: _Attempt, request: Request) -> None:
         async def watch() -> None:
-            # anyio leaves a task that ends as cancelled in a circle of references, with all that its frames hold.
+            # anyio leaves a reference cycle with the frames of a cancelled task.
             with suppress(anyio.get_cancelled_exc_class()):
                 await self._watch(attempt)
 
@@ -257,7 +256,7 @@ class Runs:
                 self._recorder.record(attempt.call_state)
 
     async def _watch(self, attempt: _Attempt) -> None:
-        """Check the lease, and end the run if it is no longer wanted: cancelled, expired, or taken over."""
+        """Renew the lease, and cancel the run if the task was cancelled, expired, or was claimed elsewhere."""
         lease = attempt.lease
         with self._task_store.watch([attempt.task.id]) as changed:
             while True:
@@ -269,7 +268,7 @@ class Runs:
                     task = await self._task_store.find(attempt.task.id)
                 except StateLost:
                     continue
-                # Once its end is retained, the task is not `working`; that must not cancel the run that keeps it.
+                # The status changes when the end is stored, which must not cancel this run.
                 if attempt.is_ending:
                     continue
                 if not is_held or task is None or task.run != lease.holder or task.status != "working":
@@ -279,7 +278,7 @@ class Runs:
                     await self._save_message(attempt, attempt.pending_message)
 
     def _find_sent(self, task: Task) -> dict[str, Any]:
-        """Return the caller's arguments; a stored task includes the server's arguments as well."""
+        """Return the caller's arguments, without bound ones."""
         tool = self._server.package.tools.get(task.tool)
         bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
         return {name: value for name, value in task.arguments.items() if name not in bound}
@@ -303,7 +302,7 @@ class Runs:
                 await self._fail(attempt, MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return
             outcome = refuse(f"{text}.", "failed", "client_capability")
-        except Exception as error:  # noqa: BLE001 - whatever it is, the task ends
+        except Exception as error:  # noqa: BLE001 - any exception ends the task
             await self._fail_with(attempt, error)
             return
         if outcome is not None:
@@ -319,7 +318,7 @@ class Runs:
             )
         except BudgetExceeded as error:
             await self._fail_for_storage(
-                attempt, f"{tool.name} cannot ask its questions, which would be stored. {error}"
+                attempt, f"{tool.name} cannot ask its questions, because they cannot be stored. {error}"
             )
 
     async def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
@@ -333,7 +332,7 @@ class Runs:
                 return None
             return now.move("completed", message, is_error=is_error, result=key)
 
-        # The handler has run, so its result is retained however long the store is unavailable.
+        # The handler has run: retry until its result is stored.
         while True:
             try:
                 await self._task_store.complete(attempt.task, outcome.result, wait_for_end)
@@ -348,12 +347,12 @@ class Runs:
                 return
 
     async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
-        """Fail, since there is no room for the next record."""
+        """Fail the task, because its next record cannot be stored."""
         attempt.call_state.status, attempt.call_state.reason = "limited", "storage"
         await self._fail(attempt, INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
-        """Fail with the handler's exception if it is an error of the protocol; otherwise it goes only to the log."""
+        """Fail the task with the handler's protocol error; other exceptions are only logged."""
         raised = find_mcp_error(error)
         if raised is not None:
             attempt.call_state.status, attempt.call_state.reason = "failed", "protocol_error"
@@ -381,23 +380,23 @@ class Runs:
         )
 
     async def _give_up(self, attempt: _Attempt) -> None:
-        """Hand a task back, or end it, since the server stops."""
+        """Release or fail a task when the server stops."""
         try:
             if _is_repeatable(self._server.package.tools[attempt.task.tool]):
                 await self._task_store.change(
                     attempt.task.id, lambda now: replace(now, run=None) if _is_run_by(now, attempt) else None
                 )
             else:
-                text = "The server stopped while it ran; what it did until then may stay done"
+                text = "The server stopped while it ran; its effects until then may persist"
                 await self._task_store.change(
                     attempt.task.id,
                     lambda now: _to_failed(now, INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None,
                 )
         except StateLost:
-            log().info("a task was stopped while its state was lost; it counts as killed with its process")
+            log().info("a task was stopped during a store outage; it counts as a death of its process")
 
     async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
-        """Save the end of a run, however long the store is lost: the task is retained no longer than its time."""
+        """Save the end of a run, and retry until the store is available."""
         while True:
             try:
                 await self._task_store.change(attempt.task.id, make)
@@ -407,7 +406,7 @@ class Runs:
                 return
 
     async def _save_message(self, attempt: _Attempt, text: str) -> None:
-        """Save a message, now or with the next renewal."""
+        """Save a message, now or with the next renewal of the lease."""
         attempt.pending_message = text
         if time.monotonic() - attempt.message_saved_at < _MESSAGE_INTERVAL or attempt.is_ending:
             return
@@ -419,7 +418,7 @@ class Runs:
         except StateLost:
             attempt.pending_message = text
         except BudgetExceeded:
-            log().warning("a message of a task was not stored: the budget of its caller is used up")
+            log().warning("a message of a task was not stored: its caller's budget is exhausted")
 
     async def _save(self, attempt: _Attempt, done: Mapping[str, Any]) -> None:
         """Save the results of `ctx.once`."""
@@ -429,7 +428,7 @@ class Runs:
 
 
 def _is_run_by(task: Task, attempt: _Attempt) -> bool:
-    """Return whether a task is still run by this run."""
+    """Return whether this is still the task's run."""
     return task.run == attempt.lease.holder and task.status == "working"
 
 
@@ -446,7 +445,7 @@ def _to_failed(task: Task, code: int, message: str, data: Any = None) -> Task:
 def _refuse(error: BudgetExceeded, task: Task) -> Task | None:
     if task.status != "working":
         return None
-    return _to_failed(task, INTERNAL_ERROR, f"{task.tool} cannot start, since its run would be stored. {error}")
+    return _to_failed(task, INTERNAL_ERROR, f"{task.tool} cannot start, because its run cannot be stored. {error}")
 
 
 def _first_text(result: Mapping[str, Any]) -> str | None:
@@ -455,7 +454,7 @@ def _first_text(result: Mapping[str, Any]) -> str | None:
 
 
 async def _answer_nothing(_request: Request) -> Result:
-    """Do nothing: a task is not a message of its client."""
+    """Do nothing: a run has no next middleware."""
     return None
 
 

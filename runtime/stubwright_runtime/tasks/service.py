@@ -1,4 +1,4 @@
-"""The tasks of one server: which calls become tasks, and what runs them."""
+"""The tasks of one server: creates them from calls, and runs them."""
 
 from __future__ import annotations
 
@@ -51,25 +51,25 @@ MOST: Final = 100
 """The defaults of the manifest's `task`."""
 
 _GRACE: Final = 5.0
-"""Seconds that running tasks may take to end, by default."""
+"""The default seconds for running tasks to end."""
 
 _CHECK_INTERVAL: Final = 30.0
-"""Seconds between two looks whether anyone works at a task."""
+"""Seconds between two checks whether a process runs a task."""
 
 _MIN_TTL: Final = 1.0
 """The minimum retention of a task, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
-    """The terms of a tool's tasks, from the manifest's `task`."""
+class _TaskSettings:
+    """The settings of a tool's tasks, from the manifest's `task`."""
 
     ttl: float
     poll: float
     most: int
 
     @classmethod
-    def from_tool(cls, tool: Tool) -> _Terms:
+    def from_tool(cls, tool: Tool) -> _TaskSettings:
         settings: Mapping[str, Any] = tool.extension.get("task") or {}
         return cls(
             parse_duration(settings.get("ttl", TTL)),
@@ -84,18 +84,18 @@ class Tasks:
     Attributes:
         task_store: The store of the tasks.
         engine: The engine that runs them.
-        works: True if this process runs tasks, too.
-        grace: Seconds that running tasks may take to end when the server stops.
+        works: Whether this process also runs tasks.
+        grace: Seconds for running tasks to end when the server stops.
     """
 
     def __init__(
         self, package: Package, store: Store, recorder: Recorder | None, engine: TaskEngine | None = None
     ) -> None:
-        """Take the package, the store of its state, the recorder of calls, and the engine if it is not the default one.
+        """Create the tasks of a package.
 
         Raises:
             MissingExtraError: A package that the engine for a shared store needs is not installed.
-            StoreConfigurationError: There is an engine for many processes, and a store of this one.
+            StoreConfigurationError: An engine was given for a store that is not shared.
         """
         self.task_store = TaskStore(store)
         self.engine: TaskEngine = choose_engine(store, engine)
@@ -110,19 +110,19 @@ class Tasks:
         self._server: ServerContext
 
     def serve(self, server: ServerContext, compile_run: Callable[[str], Handle]) -> None:
-        """Take the objects that features share, and what returns the runs of a tool by its name."""
+        """Set the server, and a function that returns the handler of a tool's runs by name."""
         self._server = server
         self._runs = Runs(
             self._store, self.task_store, self._connections, self._turns, server, compile_run, self._recorder
         )
 
     async def work(self, task: str) -> bool:
-        """Do the work for a task: see `TaskWork`."""
+        """Run a task; see `TaskWork`."""
         return self._runs is not None and await self._runs.work(task)
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
-        """Run tasks, and notify clients of theirs, during the block."""
+        """Run tasks and notify clients during the block."""
         self._turns.open()
         async with self._connections.run(), self.engine.run(self.work if self.works else None, self.grace):
             try:
@@ -131,48 +131,48 @@ class Tasks:
                 self.stop()
 
     def stop(self) -> None:
-        """Begin no more tasks; running tasks continue."""
+        """Stop starting tasks; running ones continue."""
         self._turns.close()
         self.engine.stop()
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
-        """Add answers to a task's questions; it continues once all are answered. Other answers are ignored.
+        """Store answers to a task's questions, and continue it after the last one. Other answers are ignored.
 
         Raises:
-            StateLost: It is unknown whether they are retained.
+            StateLost: The answers may not have been stored.
         """
         changed = await self.task_store.change(task.id, lambda now: now.answer(responses))
         if changed is not None and changed.status == "working":
             with mark_after_change():
                 await self.submit(task.id)
 
-    async def look(self, task: Task) -> None:
-        """Have an abandoned task worked at: its process crashed, or did not start it.
+    async def revive(self, task: Task) -> None:
+        """Submit a task again if no process runs it, because the process crashed or did not start it.
 
         Raises:
-            StateLost: It is unknown whether a process does.
+            StateLost: The task may not have been submitted.
         """
         lease = find_duration(self._package.tools.get(task.tool))
         if task.status != "working" or self.task_store.now() - task.updated < lease:
             return
         holder = secrets.token_hex(8)
-        # One read per period is enough for all clients that poll a task.
+        # One check per interval is enough for all clients that poll a task.
         if not await self._store.hold(f"task-look:{task.id}", holder, _CHECK_INTERVAL):
             return
-        # A lease that can be taken shows that no process works at the task.
+        # If the lease is free, no process runs the task.
         if await self._store.hold(f"task:{task.id}", holder, lease):
             await self._store.release(f"task:{task.id}", holder)
             await self.submit(task.id)
 
     async def submit(self, task: str) -> None:
-        """Submit a task to the engine. Raises StateLost: it is unknown whether the engine has it."""
+        """Submit a task to the engine. Raises StateLost if the engine may not have received it."""
         try:
             await self.engine.submit(task)
         except StateLost:
             raise
         except Exception as error:
-            log().warning("the task engine did not take a task: %s: %s", type(error).__name__, error)
-            raise StateLost("the task engine did not take a task", is_unknown=True) from error
+            log().warning("the task engine did not accept a task: %s: %s", type(error).__name__, error)
+            raise StateLost("the task engine did not accept a task", is_unknown=True) from error
 
     def find_starter(self, request: Request, tool: Tool) -> Handle | None:
         """Return the function that runs a call as a task; `None` for a direct call.
@@ -196,13 +196,13 @@ class Tasks:
         return partial(self._begin, tool, asked)
 
     async def _begin(self, tool: Tool, asked: Any, request: Request) -> Outcome:
-        """Make a task, and have it run; what is asked before that is asked now."""
-        terms, connection = _Terms.from_tool(tool), find_connection(request)
+        """Ask the questions that come before the task, then create and submit it."""
+        terms, connection = _TaskSettings.from_tool(tool), find_connection(request)
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
         if asked_first:
             context: Any = compile_context(self._server, tool.stem, tool.extension)(request, tool.name)
-            # From 2026-07-28 on, questions that are asked together come in one round.
+            # From 2026-07-28 on, concurrent questions are sent in one round.
             await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         state, now = find_rounds(request).state, self.task_store.now()
         task = Task(
@@ -227,13 +227,13 @@ class Tasks:
         try:
             if not await self.task_store.create(task, terms.most):
                 allowed = "one task" if terms.most == 1 else f"{terms.most:,} tasks"
-                text = f"{tool.name} runs {allowed} of a caller at a time; try again when one has ended."
+                text = f"{tool.name} runs {allowed} per caller at a time; try again when one has ended."
                 return refuse(text, "limited", "tasks")
             if not request.revision.has("stateless"):
                 self._connections.open(task, connection)
             try:
                 await self.submit(task.id)
-            # The caller gets an error and no id, so the task must not stay.
+            # The caller gets an error without the id, so delete the task.
             except BaseException:
                 with mark_after_change():
                     await self.task_store.forget(task)
@@ -248,12 +248,12 @@ class Tasks:
 
 
 def find_connection(request: Request) -> TaskConnection:
-    """Return the channel to the sender of a request, as tasks need it."""
+    """Return the connection to the sender of a request."""
     return cast("TaskConnection", request.channel)
 
 
 def declares_tasks(connection: TaskConnection) -> bool:
-    """Return whether a client of 2026-07-28 knows tasks."""
+    """Return whether a client of 2026-07-28 supports tasks."""
     capabilities = connection.capabilities
     return capabilities is not None and wire.EXTENSION in (capabilities.get("extensions") or {})
 
@@ -262,13 +262,13 @@ def refuse_without_tasks() -> ProtocolError:
     """Return the error for a client of 2026-07-28 without tasks (the extension, "Capability Negotiation")."""
     return ProtocolError(
         MISSING_REQUIRED_CLIENT_CAPABILITY,
-        f"This needs a client with the extension {wire.EXTENSION!r}",
+        f"This requires a client with the extension {wire.EXTENSION!r}",
         {"requiredCapabilities": {"extensions": {wire.EXTENSION: {}}}},
     )
 
 
 def find_owner(principal: Principal, connection: TaskConnection, revision: Revision) -> str:
-    """Return the owner of a task: the principal, and, if it is anonymous and the revision has sessions, its session."""
+    """Return the owner of a task: the principal, with the session of an anonymous one if the revision has sessions."""
     if principal.kind != "anonymous" or revision.has("stateless"):
         return principal.key
     return json.dumps([principal.key, connection.session])
@@ -284,6 +284,6 @@ def _task_required(tool: Tool, is_stateless: bool) -> ProtocolError:
 
 
 def _limit_ttl(most: float, asked: Any) -> float:
-    """Return the seconds for which a task is retained: the client's value, within the manifest's bound."""
+    """Return the retention of a task in seconds: the client's value, up to the manifest's limit."""
     wanted: float | None = None if asked is None else asked.get("ttl")
     return most if wanted is None else min(most, max(_MIN_TTL, wanted / 1000))

@@ -1,6 +1,4 @@
-"""The stored tasks of a server; all changes of tasks are made here. A change applies to the current version, so that
-concurrent changes are not lost, and ended tasks stay unchanged.
-"""
+"""Stores the tasks of a server. Changes are atomic, and ended tasks never change."""
 
 from __future__ import annotations
 
@@ -28,33 +26,33 @@ _TOPIC: Final = "task"
 _GIVEN_UP: Final = "tasks-given-up"
 
 _CLAIM: Final = 60.0
-"""Seconds after which another process may repeat a task that was given up, if the first one died."""
+"""Seconds after which another process may repeat an abandoned task, if the first one died."""
 
 _MIN_RESULT_TTL: Final = 1.0
 """The minimum retention of a result, in seconds."""
 
 
 class TaskStore:
-    """All tasks."""
+    """The stored tasks."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
-        """Take the store; `clock` tells the seconds since 1970."""
+        """Use a store, and a clock that returns seconds since 1970."""
         self._store = store
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.now = clock
-        store.listen(_TOPIC, self._hear)
+        store.listen(_TOPIC, self._wake)
 
     async def create(self, task: Task, most: int | None) -> bool:
-        """Keep a new task, and return whether its caller had fewer than `most` of this tool under way.
+        """Store a new task, unless its caller has `most` unfinished tasks of this tool; return whether it was stored.
 
         Raises:
-            StateLost: It is unknown whether it is retained.
-            BudgetExceeded: There is no room for it.
+            StateLost: The task may not have been stored.
+            BudgetExceeded: The task exceeds the caller's budget.
         """
         payer = task.principal.key
-        slot, store = json.dumps([payer, task.tool]), self._store  # from any session of the caller
+        slot, store = json.dumps([payer, task.tool]), self._store  # shared by all sessions of the caller
         data, head = task.dump(), task.dump_head()
-        # A slot without its task would count in the budget that the caller reads.
+        # Reserve room for the task, too: the error must not count a slot without its task.
         room = count_bytes(task.id, data, head)
         if not await store.create(_SLOT, task.id, b"", owner=slot, ttl=task.ttl, most=most, payer=payer, room=room):
             return False
@@ -62,13 +60,13 @@ class TaskStore:
             await store.create(
                 _TASK, task.id, data, owner=task.owner, ttl=task.ttl, payer=payer, head=head, tracked=True
             )
-        except BudgetExceeded:  # others may have used the room
+        except BudgetExceeded:  # concurrent calls may have used the room
             await store.delete(_SLOT, task.id)
             raise
         return True
 
     async def forget(self, task: Task) -> None:
-        """Keep a task no longer. Raises StateLost."""
+        """Delete a task. Raises StateLost."""
         await self._store.delete(_TASK, task.id, payer=task.principal.key)
         await self._store.delete(_SLOT, task.id)
 
@@ -78,12 +76,12 @@ class TaskStore:
         return None if record is None else Task.load(record.data)
 
     async def list_owned(self, owner: str) -> list[Task]:
-        """Return the heads of all tasks of an owner, the oldest first. Raises StateLost."""
+        """Return the heads of an owner's tasks, oldest first. Raises StateLost."""
         tasks = [Task.load(head) for head in await self._store.list_heads(_TASK, owner)]
         return sorted(tasks, key=lambda task: (task.created, task.id))
 
     async def list_given_up(self) -> list[Task]:
-        """Return the tasks that were given up and not repeated, the oldest first. Raises StateLost."""
+        """Return the abandoned tasks that were not repeated, oldest first. Raises StateLost."""
         tasks: list[Task] = []
         for name in await self._store.list_members(_GIVEN_UP):
             task = await self.find(name)
@@ -95,9 +93,9 @@ class TaskStore:
 
     @asynccontextmanager
     async def claim_given_up(self, name: str) -> AsyncGenerator[Task | None, None]:
-        """Yield a task that was given up, for one process at a time, and take it from the list after the block.
+        """Yield an abandoned task to one process at a time, and remove it from the list unless the block raises.
 
-        It stays on the list if the block raises an exception. Raises StateLost.
+        Raises StateLost.
         """
         holder, lease = secrets.token_hex(8), f"task-again:{name}"
         if not await self._store.hold(lease, holder, _CLAIM):
@@ -112,18 +110,18 @@ class TaskStore:
             await self._store.release(lease, holder)
 
     async def change(self, name: str, make: Callable[[Task], Task | None]) -> Task | None:
-        """Change a task that is not over.
+        """Change an unfinished task.
 
         Args:
             name: Its id.
-            make: Makes the new task from the current one; `None` for no change. May be called several times.
+            make: Returns the new task for the current one; `None` for no change. It may be called repeatedly.
 
         Returns:
-            The new one; `None` if nothing changed.
+            The new task; `None` if it did not change.
 
         Raises:
-            StateLost: It is unknown whether it changed.
-            BudgetExceeded: There is no room for it; a task always ends.
+            StateLost: The change may not have been stored.
+            BudgetExceeded: The change exceeds the caller's budget; the end of a task never does.
         """
         while True:
             record = await self._store.get(_TASK, name)
@@ -131,9 +129,9 @@ class TaskStore:
             if record is None or task is None or task.is_over or (changed := make(task)) is None:
                 return None
             if changed.is_given_up:
-                await self._store.switch(_GIVEN_UP, name, on=True)  # first, so that the list lacks none
+                await self._store.switch(_GIVEN_UP, name, on=True)  # first, so that the list is complete
             is_forgotten = changed.is_over and not changed.is_given_up
-            # The clocks of processes may differ, and `updated` must not go back.
+            # Clocks differ between processes, and `updated` must not decrease.
             changed = replace(changed.end() if is_forgotten else changed, updated=max(self.now(), task.updated))
             if await self._store.replace(
                 _TASK,
@@ -154,24 +152,24 @@ class TaskStore:
     async def complete(
         self, task: Task, result: Mapping[str, Any], make: Callable[[Task, str], Task | None]
     ) -> Task | None:
-        """Change a task to one with a result, which is retained with the task.
+        """Store a result, and change its task.
 
         Args:
             task: The task.
-            result: The result, in the newest revision's form.
-            make: Makes the new task, with the name of its result; `None` if it stays.
+            result: The result in the newest revision.
+            make: Returns the new task for the current one and the key of the result; `None` for no change.
 
         Returns:
-            The new one; `None` if nothing changed.
+            The new task; `None` if it did not change.
 
         Raises:
-            StateLost: It is unknown whether it changed.
-            BudgetExceeded: There is no room for the result.
-            TypeError: The result is no JSON.
+            StateLost: The change may not have been stored.
+            BudgetExceeded: The result exceeds the caller's budget.
+            TypeError: The result is not JSON.
         """
         key, data = secrets.token_urlsafe(16), json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
         left = max(_MIN_RESULT_TTL, task.created + task.ttl - self.now())
-        # The result first: a reader that finds the task complete must find its result.
+        # Store the result first: readers of a completed task need it.
         await self._store.create(_RESULT, key, data, owner=task.id, ttl=left, payer=task.principal.key)
         changed = await self.change(task.id, lambda now: make(now, key))
         if changed is None:
@@ -179,14 +177,14 @@ class TaskStore:
         return changed
 
     async def get_result(self, task: Task) -> dict[str, Any] | None:
-        """Return the result of a task; `None` if there is none, or it has ended with it. Raises StateLost."""
+        """Return the result of a task; `None` without one, or if it expired. Raises StateLost."""
         record = None if task.result is None else await self._store.get(_RESULT, task.result)
         result: dict[str, Any] | None = None if record is None else json.loads(record.data)
         return result
 
     @contextmanager
     def watch(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
-        """Yield an event that is set when one of these tasks may have changed; the one who waits clears it."""
+        """Yield an event that is set when one of the tasks may have changed; the caller clears it."""
         changed = asyncio.Event()
         watched = [*names]
         for name in watched:
@@ -199,7 +197,7 @@ class TaskStore:
                 if not self._waiting[name]:
                     del self._waiting[name]
 
-    async def _hear(self, data: bytes | None) -> None:
+    async def _wake(self, data: bytes | None) -> None:
         names = [*self._waiting] if data is None else [data.decode()]
         for changed in [changed for name in names for changed in self._waiting.get(name, ())]:
             changed.set()

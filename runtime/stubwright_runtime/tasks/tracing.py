@@ -1,7 +1,4 @@
-"""OpenTelemetry for tasks: metrics, and a span for each run, in the trace of the call that made the task.
-
-Without telemetry, OpenTelemetry is not loaded, so that servers with tasks start as fast as others.
-"""
+"""OpenTelemetry for tasks: metrics, and spans of runs in the trace of the call. It is imported only if enabled."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ if TYPE_CHECKING:
 
 
 def make_trace_headers() -> dict[str, str]:
-    """Return the current trace as headers have it (W3C Trace Context).
-
-    Without telemetry, it is the trace of the caller if calls are recorded, and otherwise empty.
-    """
+    """Return the headers of the current trace (W3C Trace Context); without telemetry, the caller's, if recorded."""
     trace: dict[str, str] = {}
     if is_observed():
         from opentelemetry.propagate import inject
@@ -39,7 +33,7 @@ def make_trace_headers() -> dict[str, str]:
 
 @contextmanager
 def open_span(task: Task, call_state: CallState) -> Generator[None, None, None]:
-    """Trace a run of a task, if there is telemetry."""
+    """Trace a run of a task, if telemetry is enabled."""
     if not is_observed():
         call_state.trace = read_trace_id(task.trace.get("traceparent"))
         yield
@@ -66,19 +60,19 @@ def open_span(task: Task, call_state: CallState) -> Generator[None, None, None]:
 
 
 def add_waiting(tool: str, number: int) -> None:
-    """Add to the number of tasks of a tool that this process has read and not begun."""
+    """Change the number of a tool's tasks that this process has received and not started."""
     if is_observed():
         _create_waiting().add(number, {"gen_ai.tool.name": tool})
 
 
 def record_age(tool: str, seconds: float) -> None:
-    """Record how long a task has waited, in seconds since its creation or its last change, when its run begins."""
+    """Record the seconds from a task's creation or last change to the start of its run."""
     if is_observed():
         _create_age().record(seconds, {"gen_ai.tool.name": tool})
 
 
 def count_death(tool: str, *, is_retried: bool) -> None:
-    """Count a run whose process died, and the run that replaces it, if there is one."""
+    """Count a run whose process died, and the retry, if any."""
     if is_observed():
         for name in ("deaths", "retries") if is_retried else ("deaths",):
             _create_counter(name).add(1, {"gen_ai.tool.name": tool})
@@ -89,7 +83,7 @@ def _create_waiting() -> UpDownCounter:
     from opentelemetry.metrics import get_meter
 
     return get_meter("stubwright").create_up_down_counter(
-        "stubwright.task.waiting", unit="{task}", description="Tasks that this process has read and not begun."
+        "stubwright.task.waiting", unit="{task}", description="Tasks that this process has received and not started."
     )
 
 

@@ -1,7 +1,6 @@
-"""Tasks as they go on the wire: in 2025-11-25, and in the extension for 2026-07-28.
+"""Converts tasks to the wire format of 2025-11-25, and of the extension for 2026-07-28.
 
-The two call the same things by different names, and a tool that ends with `isError` failed in the one and completed in
-the other.
+A task whose tool answers with `isError` is `failed` in 2025-11-25, and `completed` in the extension.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
     from .records import Task
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-"""The extension that a client of 2026-07-28 declares if it supports tasks."""
+"""The extension that clients of 2026-07-28 with support for tasks declare."""
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
 def relate(task: str) -> dict[str, Any]:
-    """Return the `_meta` of what belongs to a task (MCP 2025-11-25, "Associating Task-Related Messages")."""
+    """Return the `_meta` of a message about a task (MCP 2025-11-25, "Associating Task-Related Messages")."""
     return {RELATED: {"taskId": task}}
 
 
@@ -47,7 +46,7 @@ def to_task(task: Task) -> dict[str, Any]:
 
 
 def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Convert a task, including what its status brings along (the extension, `DetailedTask`)."""
+    """Convert a task with its result, error or questions (the extension, `DetailedTask`)."""
     fields = to_task(task)
     if task.status == "completed":
         fields["result"] = {"resultType": "complete", **(result or {})}
@@ -61,7 +60,7 @@ def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, 
 def to_final_result(
     task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: Revision
 ) -> dict[str, Any]:
-    """Return the result for `tasks/result`: as the call would have given it, with the task that it belongs to."""
+    """Return the result for `tasks/result`: the result of the call, with the id of the task."""
     fitting = downgrade_result(result, definition, revision)
     return {**fitting, "_meta": {**fitting.get("_meta", {}), **relate(task.id)}}
 

@@ -96,7 +96,7 @@ def task(**more: Any) -> Task:
 @pytest.mark.parametrize("then", STATUSES)
 async def test_a_task_goes_the_ways_that_there_are(now: Status, then: Status) -> None:
     if now in OVER:
-        with pytest.raises(ValueError, match=f"no task that is {now} becomes {then}"):
+        with pytest.raises(ValueError, match=f"a task cannot change from {now} to {then}"):
             task(status=now).move(then)
     else:
         assert task(status=now).move(then).status == then
@@ -186,7 +186,9 @@ async def test_a_task_for_whose_run_there_is_no_room_fails(
 ) -> None:
     async with in_memory(server(package, Filled(budget=Budget(each=8000))), STATELESS, TASKS) as wire:
         said = await wire.until(await made(wire, "work"), "failed")
-    assert said["error"]["message"].startswith("work cannot start, since its run would be stored. You have 7.8 KiB of ")
+    assert said["error"]["message"].startswith(
+        "work cannot start, because its run cannot be stored. You have 7.8 KiB of "
+    )
     assert not [record for record in caplog.records if record.exc_info]
 
 
@@ -512,7 +514,7 @@ async def test_a_run_that_was_replaced_cannot_write_its_result(package: ModuleTy
         assert await other.core.tasks.work(name)
         gate.go.set()
         async with asyncio.timeout(60):
-            while paused.core.tasks._runs._under_way:  # noqa: ASYNC110 - until the first run has ended, too
+            while paused.core.tasks._runs._running:  # noqa: ASYNC110 - until the first run has ended, too
                 await asyncio.sleep(0.005)
         assert first((await wire("tasks/get", taskId=name))["result"]) == "second"
     assert attempts == {"first": 1, "second": 2}

@@ -27,7 +27,7 @@ class _Line:
 
     async def add(self, name: str, tool: str, caller: str = "ann", places: float = math.inf) -> None:
         async def wait() -> bool:
-            is_turn = await self.turns.take(tool, caller, places)
+            is_turn = await self.turns.acquire(tool, caller, places)
             if is_turn:
                 self.begun.append(name)
             return is_turn
@@ -37,7 +37,7 @@ class _Line:
 
     async def end(self, tool: str) -> None:
         """End a task of a tool."""
-        self.turns.leave(tool)
+        self.turns.release(tool)
         for _ in range(3):
             await asyncio.sleep(0)
 
@@ -79,7 +79,7 @@ async def test_a_slot_that_came_with_a_cancellation_is_free_again() -> None:
     await line.add("first", "film")
     await line.add("cancelled", "film")
     await line.add("last", "film")
-    line.turns.leave("film")
+    line.turns.release("film")
     line.waiting["cancelled"].cancel()
     with suppress(asyncio.CancelledError):
         await line.waiting["cancelled"]
@@ -93,7 +93,7 @@ async def test_nothing_begins_after_the_end() -> None:
     await line.add("waits", "film")
     line.turns.close()
     assert not await line.waiting["waits"]
-    assert not await line.turns.take("film", "ann", math.inf)
-    line.turns.leave("film")
+    assert not await line.turns.acquire("film", "ann", math.inf)
+    line.turns.release("film")
     line.turns.open()
-    assert await line.turns.take("film", "ann", math.inf)
+    assert await line.turns.acquire("film", "ann", math.inf)

@@ -1,1 +1,1 @@
-"""Engines that run tasks, in this process or over a Redis stream, and the turns that tasks take."""
+"""Task engines, in this process or over a Redis stream, and the scheduling of tasks."""

@@ -1,4 +1,4 @@
-"""The task engine in memory, which loses its tasks when the process ends, like the store in memory."""
+"""The in-memory task engine, whose tasks end with the process."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from ...server.core.task_engine import TaskWork
 
 _RETRY_INTERVAL: Final = 0.02
-"""Seconds until a task is looked at again whose last run is still ending."""
+"""Seconds before a retry of a task whose last run is still ending."""
 
 
 class MemoryEngine:
-    """Works at tasks in this process."""
+    """Runs tasks in this process."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Create an engine without tasks."""
         self._group: TaskGroup | None = None
         self._work: TaskWork | None = None
         self._context = contextvars.Context()
 
     def stop(self) -> None:
-        """Implement the protocol; what is not begun here is begun nowhere."""
+        """Implement the protocol; there is no other process to leave tasks to."""
 
     async def submit(self, task: str) -> None:
         """Implement the protocol."""
         if self._group is None or self._work is None:
             raise StateLost("tasks are not run here")
         start = self._group.start_soon
-        self._context.run(start, _work_at, self._work, task)  # not in the context of the request that it comes with
+        self._context.run(start, _work_at, self._work, task)  # not in the context of the current request
 
     @asynccontextmanager
     async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
@@ -56,10 +56,10 @@ class MemoryEngine:
 
 async def _work_at(work: TaskWork, task: str) -> None:
     try:
-        # A client may answer before the run that asked has ended: its question is retained, and seen, a moment earlier.
+        # A client may answer before the run that asked has ended.
         while True:
             if await work(task):
                 return
             await anyio.sleep(_RETRY_INTERVAL)
-    except Exception:  # noqa: BLE001 - others go on
-        log().exception("a task could not be worked at")
+    except Exception:  # noqa: BLE001 - other tasks continue
+        log().exception("a task could not be run")

@@ -1,7 +1,7 @@
-"""The engine on a stream of Redis, for all processes with one store.
+"""The task engine over a Redis stream, for processes that share a store.
 
-The stream contains only ids, so writers to Redis choose no function and no arguments. Tasks of a process that died go
-to another process.
+The stream contains only ids, so that writers to Redis cannot choose functions or arguments. Other processes reclaim the
+tasks of a dead process.
 """
 
 from __future__ import annotations
@@ -25,53 +25,50 @@ if TYPE_CHECKING:
     from ...state.store import Store
 
 
-MAX_TAKEN: Final = 1000
-"""The most ids that one process has taken and is not done with; most of them wait for their turn."""
+MAX_CLAIMED: Final = 1000
+"""The maximum number of ids that one process has claimed; most of them wait for a slot."""
 
 IDLE: Final = 4000
-"""Milliseconds after which an id that was given out and is not done with is given to another program, too.
-
-Who is at work on a task has a lease on it, so that it is not run twice for that.
-"""
+"""Milliseconds after which another process may claim an unfinished id. A lease prevents that the task runs twice."""
 
 _GROUP: Final = "workers"
 _WORKER: Final = "worker"
 """One consumer name for all processes: redelivery depends only on age."""
 
 _BLOCK: Final = 1000
-"""Milliseconds of one wait for an id; it must be shorter than a connection waits for an answer."""
+"""Milliseconds of a blocking read; less than the connection's timeout."""
 
 _LOOKS: Final = 4
-"""The number of looks for ids that were given out long ago, within the time after which they count as such."""
+"""The number of scans for idle ids per idle time."""
 
 _BATCH: Final = 100
-"""The most ids that are taken over in one step from processes that took them long ago."""
+"""The maximum number of idle ids to claim in one step."""
 
 _CONNECTIONS: Final = 40
-"""The most connections of one process for its ids; an exchange that needs another waits."""
+"""The maximum number of connections per process."""
 
 _RETRY_INTERVAL: Final = 1.0
 """Seconds between two attempts to reach Redis."""
 
 _CANCEL_TIMEOUT: Final = 3.0
-"""Seconds for cancelled tasks to end, longer than a wait for an id."""
+"""Seconds for cancelled tasks to end; longer than a blocking read."""
 
 _ID: Final = re.compile(rb"[A-Za-z0-9_-]{16,64}")
 _T = TypeVar("_T")
 
 
 class _Entry(NamedTuple):
-    """An entry of the stream: its place, and its fields, if they are still there."""
+    """An entry of the stream: its id, and its fields unless it was deleted."""
 
     place: bytes
     fields: dict[bytes, bytes] | None
 
 
 class _Stream:
-    """The waiting ids and the delivered ids."""
+    """The stream of task ids."""
 
     def __init__(self, redis: Redis, key: str, idle: int) -> None:
-        """Take the stream's key, and the milliseconds after which an id is given out again."""
+        """Use the stream with a key; ids are reclaimed after `idle` milliseconds."""
         self._redis = redis
         self._key = key
         self._idle = idle
@@ -82,19 +79,19 @@ class _Stream:
         """Enqueue an id."""
         await self._redis.xadd(self._key, {b"data": task.encode()})
 
-    async def take(self) -> list[tuple[bytes, str]]:
-        """Return ids with their places; none if there were none for a while.
+    async def receive(self) -> list[tuple[bytes, str]]:
+        """Claim or read entries, and return their places and task ids; none after a timeout.
 
         Raises:
             RedisError: Redis cannot be reached.
-            OSError: Likewise.
+            OSError: Redis cannot be reached.
         """
         try:
             if not self._has_group:
                 await self._make_group()
             entries = await self._claim() or await self._read()
         except (RedisError, OSError):
-            self._has_group = False  # Redis may have lost all
+            self._has_group = False  # Redis may have lost the group
             raise
         taken: list[tuple[bytes, str]] = []
         for entry in entries:
@@ -103,10 +100,10 @@ class _Stream:
                 taken.append((entry.place, data.decode()))
             else:
                 log().warning("dropped an entry that is not the id of a task")
-                await self.forget(entry.place)
+                await self.remove(entry.place)
         return taken
 
-    async def forget(self, place: bytes) -> None:
+    async def remove(self, place: bytes) -> None:
         """Delete an id."""
         async with self._redis.pipeline(transaction=True) as steps:
             steps.xack(self._key, _GROUP, place)
@@ -115,28 +112,28 @@ class _Stream:
 
     async def _make_group(self) -> None:
         try:
-            await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)  # also what came before
+            await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)  # from the first entry on
         except ResponseError as error:
-            # Another process has made the group.
+            # Another process created the group.
             if not str(error).startswith("BUSYGROUP"):
                 raise
         self._has_group = True
 
     async def _claim(self) -> list[_Entry]:
-        """Return some that were given out long ago; they are looked through step by step, now and then."""
+        """Claim a batch of idle entries; the list is scanned in steps."""
         clock = asyncio.get_running_loop().time
         if clock() < self._next_look:
             return []
         self._cursor, idle, _ = await self._redis.xautoclaim(
             self._key, _GROUP, _WORKER, self._idle, self._cursor, count=_BATCH
         )
-        # XAUTOCLAIM has been through the whole list.
+        # The scan is complete.
         if self._cursor == b"0-0":
             self._next_look = clock() + self._idle / _LOOKS / 1000
         return [_Entry(*entry) for entry in idle]
 
     async def _read(self) -> list[_Entry]:
-        """Return a new one; wait for it, unless there is more to look through."""
+        """Read a new entry; wait for it, unless a scan is in progress."""
         wait = _BLOCK if self._cursor == b"0-0" else None
         read = await self._redis.xreadgroup(_GROUP, _WORKER, {self._key: ">"}, count=1, block=wait)
         streams = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
@@ -144,10 +141,10 @@ class _Stream:
 
 
 class StreamEngine:
-    """Works at tasks that wait in Redis."""
+    """Runs the tasks of a Redis stream."""
 
     def __init__(self, store: Store, *, idle: int = IDLE) -> None:
-        """Take the store of the stream.
+        """Create an engine.
 
         Args:
             store: The store whose Redis has the stream.
@@ -155,8 +152,8 @@ class StreamEngine:
         """
         self._store = store
         self._stop = asyncio.Event()
-        self._is_away = False
-        # Unlike the store, this may send a command twice: a task whose id waits twice runs once, by its lease.
+        self._is_unreachable = False
+        # Unlike the store, this may send a command twice: by its lease, a task that is queued twice runs once.
         options: dict[str, Any] = {
             **store.pool.connection_kwargs,
             "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
@@ -183,40 +180,40 @@ class StreamEngine:
     async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
         """Implement the protocol."""
         self._stop = asyncio.Event()
-        taker = None if work is None else asyncio.create_task(self._take(work))
+        consumer = None if work is None else asyncio.create_task(self._consume(work))
         try:
             yield
         finally:
             self._stop.set()
-            if taker is not None:
-                await asyncio.wait([taker], timeout=grace)
-                taker.cancel()
-                if (await asyncio.wait([taker], timeout=_CANCEL_TIMEOUT))[1]:
-                    log().warning("a task does not end although it was cancelled; it is abandoned")
+            if consumer is not None:
+                await asyncio.wait([consumer], timeout=grace)
+                consumer.cancel()
+                if (await asyncio.wait([consumer], timeout=_CANCEL_TIMEOUT))[1]:
+                    log().warning("abandoning a task that does not end after its cancellation")
             await self._pool.disconnect()
 
-    async def _take(self, work: TaskWork) -> None:
-        """Work at tasks until the stop, and until those under way have ended."""
-        under_way: set[asyncio.Task[None]] = set()
+    async def _consume(self, work: TaskWork) -> None:
+        """Run tasks until `stop`, then wait for the running ones."""
+        running: set[asyncio.Task[None]] = set()
         try:
             while not self._stop.is_set():
-                if len(under_way) >= MAX_TAKEN:  # what waits in Redis can be taken by others
-                    await self._before_stop(asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED))
+                if len(running) >= MAX_CLAIMED:  # leave the rest to other processes
+                    await self._before_stop(asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED))
                     continue
                 for taken in await self._before_stop(self._next()) or ():
                     working = asyncio.create_task(self._work(work, *taken))
-                    under_way.add(working)
-                    working.add_done_callback(under_way.discard)
-            if under_way:
-                # Not `gather`, which passes a cancellation on: a second one would break off the handing back of a task.
-                await asyncio.wait(under_way)
+                    running.add(working)
+                    working.add_done_callback(running.discard)
+            if running:
+                # Not `gather`, which propagates cancellation: a second one would interrupt releasing a task.
+                await asyncio.wait(running)
         finally:
-            for working in under_way:
+            for working in running:
                 working.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
 
     async def _before_stop(self, step: Coroutine[Any, Any, _T]) -> _T | None:
-        """Return the result of a step; `None` if the stop comes first; an id on its way is given out again later."""
+        """Return the result of a step; `None` if `stop` is called first. An id in transit is reclaimed later."""
         done = asyncio.create_task(step)
         both = (done, asyncio.create_task(self._stop.wait()))
         try:
@@ -229,24 +226,24 @@ class StreamEngine:
 
     async def _next(self) -> list[tuple[bytes, str]]:
         try:
-            taken = await self._stream.take()
+            taken = await self._stream.receive()
         except (RedisError, OSError) as error:
-            if not self._is_away:
-                log().warning("tasks cannot be taken from Redis: %s", error)
-            self._is_away = True
+            if not self._is_unreachable:
+                log().warning("tasks cannot be read from Redis: %s", error)
+            self._is_unreachable = True
             await asyncio.sleep(_RETRY_INTERVAL)
             return []
-        self._is_away = False
+        self._is_unreachable = False
         return taken
 
     async def _work(self, work: TaskWork, place: bytes, task: str) -> None:
-        """Run one task; an unfinished task is delivered again."""
+        """Run one task; an unfinished one is delivered again."""
         try:
             if await work(task):
-                await self._stream.forget(place)
+                await self._stream.remove(place)
         except StateLost:
             return
         except RedisError as error:
-            log().warning("a task that has ended stays in Redis for a while: %s", error)
-        except Exception:  # noqa: BLE001 - one task that cannot be worked at stops no other
-            log().exception("a task could not be worked at")
+            log().warning("the id of an ended task could not be removed from Redis yet: %s", error)
+        except Exception:  # noqa: BLE001 - other tasks continue
+            log().exception("a task could not be run")

@@ -1,4 +1,4 @@
-"""The choice of a task engine: the user's, or the default for the store."""
+"""Selects the task engine: the user's, or the default for the store."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ def choose_engine(store: Store, engine: TaskEngine | None = None) -> TaskEngine:
 
     Raises:
         MissingExtraError: A package that it needs is not installed.
-        StoreConfigurationError: An engine was given, and no other process can read the store.
+        StoreConfigurationError: An engine was given for a store that is not shared.
     """
     if engine is not None:
         if not store.is_shared:
-            raise StoreConfigurationError(
-                "a task engine is for tasks in a store that processes share; use redis://HOST:PORT"
-            )
+            raise StoreConfigurationError("a task engine requires a shared store; use redis://HOST:PORT")
         return engine
     if not store.is_shared:
         return MemoryEngine()

@@ -1,4 +1,4 @@
-"""The order in which the tasks of one process begin: tools in turn, and for each tool its callers in turn."""
+"""Schedules the tasks of one process: round-robin over tools, and over the callers of each tool."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from collections import Counter, deque
 from typing import Final, TypeAlias
 
 SLOTS: Final = 32
-"""The most tasks that one process runs if other processes can run the rest."""
+"""The maximum number of tasks that one process runs if other processes can run the rest."""
 
 _Waiting: TypeAlias = dict[str, deque[asyncio.Future[bool]]]
-"""The waiting tasks of one tool by their callers, who are in the order of their turns."""
+"""The waiting tasks of one tool by caller, in the order of their turns."""
 
 
 class Turns:
-    """The slots of one process, and the tasks that wait for one.
-
-    A task waits without a slot while its tool runs as many tasks as it may.
-    """
+    """The slots of one process, and the waiting tasks. The number of running tasks per tool is limited, too."""
 
     def __init__(self, slots: float) -> None:
-        """Start without tasks; `slots` is the most that run."""
+        """Create a scheduler for a number of slots."""
         self._slots = slots
         self._running: Counter[str] = Counter()
         self._places: dict[str, float] = {}
@@ -28,11 +25,11 @@ class Turns:
         self._is_open = True
 
     def open(self) -> None:
-        """Begin tasks, also after `close`."""
+        """Start tasks, also after `close`."""
         self._is_open = True
 
     def close(self) -> None:
-        """Begin no more tasks; running tasks continue."""
+        """Stop starting tasks; running ones continue."""
         self._is_open = False
         for callers in self._waiting.values():
             for waiting in callers.values():
@@ -41,16 +38,16 @@ class Turns:
                         turn.set_result(False)
         self._waiting.clear()
 
-    async def take(self, tool: str, caller: str, places: float) -> bool:
-        """Wait for the turn of a task, which then has a slot until `leave`.
+    async def acquire(self, tool: str, caller: str, places: float) -> bool:
+        """Wait for a slot for a task, which holds it until `release`.
 
         Args:
             tool: The name of its tool.
-            caller: Whose task it is.
-            places: The most tasks of the tool that run in this process.
+            caller: The caller of the task.
+            places: The maximum number of running tasks of the tool in this process.
 
         Returns:
-            False if no more tasks begin.
+            False after `close`.
         """
         if not self._is_open:
             return False
@@ -62,10 +59,10 @@ class Turns:
             return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.result():
-                self.leave(tool)
+                self.release(tool)
             raise
 
-    def leave(self, tool: str) -> None:
+    def release(self, tool: str) -> None:
         """Free the slot of a task."""
         self._running[tool] -= 1
         self._grant()
@@ -79,11 +76,11 @@ class Turns:
             caller, waiting = next(iter(callers.items()))
             del callers[caller]
             turn = waiting.popleft()
-            # At the end of the line of callers, and of tools.
+            # Requeue the caller and the tool at the end.
             if waiting:
                 callers[caller] = waiting
             if callers:
                 self._waiting[tool] = callers
-            if not turn.done():  # a cancelled one
+            if not turn.done():  # not cancelled
                 self._running[tool] += 1
                 turn.set_result(True)
