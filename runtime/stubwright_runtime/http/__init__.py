@@ -1,1 +1,1 @@
-"""Tools that are HTTP calls."""
+"""Tools that call HTTP APIs."""

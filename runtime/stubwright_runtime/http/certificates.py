@@ -1,7 +1,4 @@
-"""Client certificates for APIs that request one (RFC 8446, 4.4.2).
-
-The files are read when the server starts, so that it reports a missing file before the first call.
-"""
+"""Loads client certificates for APIs (RFC 8446, 4.4.2) when the server starts, to report missing files early."""
 
 from __future__ import annotations
 
@@ -17,17 +14,16 @@ if TYPE_CHECKING:
 
 
 def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return the TLS context of an API with a client certificate; None if the environment names none, as the log says.
+    """Return the TLS context of an API with a client certificate; log a warning and return `None` if it is not set.
 
     Args:
-        name: What the manifest calls the API.
+        name: The API's name in the manifest.
         settings: Its entry under `apis`.
-        environment: Where the variables are.
+        environment: The environment variables.
 
     Raises:
-        SettingError: The file that `SSL_CERT_FILE` names cannot be used.
-        ValueError: A file cannot be used, the key is not named, or the API is not called by HTTPS; the message says
-            which.
+        SettingError: The file of `SSL_CERT_FILE` is invalid.
+        ValueError: A file is invalid, the key is not set, or the base URL is not HTTPS.
     """
     url = environment.get(settings.get("baseUrlEnv") or "") or settings.get("baseUrl", "")
     if urlsplit(str(url)).scheme != "https":
@@ -41,13 +37,13 @@ def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[st
     for key in ("certificateEnv", "keyEnv", "passwordEnv"):
         if key in certificate:
             if not (value := environment.get(certificate[key])):
-                raise ValueError(f"{certificate[key]} is not set, which the client certificate for {name} needs")
+                raise ValueError(f"{certificate[key]} is not set, but the client certificate for {name} requires it")
             values[key] = value
     context = make_tls_context()
     try:
-        # A callable, since OpenSSL would ask at the terminal for a password that is not given.
+        # Without a callable, OpenSSL would ask for the password on the terminal.
         context.load_cert_chain(values["certificateEnv"], values.get("keyEnv"), lambda: values.get("passwordEnv", ""))
-    except OSError as error:  # also for an invalid certificate, a wrong password, and a key of another certificate
+    except OSError as error:  # includes invalid certificates, wrong passwords, and mismatched keys
         files = " and ".join(certificate[key] for key in ("certificateEnv", "keyEnv") if key in certificate)
         raise ValueError(
             f"the client certificate for {name} cannot be used ({files}): {error.strerror or error}"

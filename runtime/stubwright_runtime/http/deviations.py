@@ -1,7 +1,4 @@
-"""Responses of APIs that do not match the `outputSchema` of their tool.
-
-The call was made, so its content is still returned, with the mismatch in its `_meta` and in the log.
-"""
+"""Returns responses of APIs that do not match the `outputSchema`, with the mismatch in `_meta` and in the log."""
 
 from __future__ import annotations
 
@@ -20,24 +17,24 @@ if TYPE_CHECKING:
     from ..package import Tool
 
 META: Final = "io.stubwright/output"
-"""The key in `_meta`; MCP requires a prefix for custom keys (2025-11-25, basic, `_meta`)."""
+"""The `_meta` key of the mismatch; custom keys require a prefix (MCP 2025-11-25, basic, `_meta`)."""
 
 _MOST: Final = 5
 
 
 def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
-    """Return the result that `make` makes of an answer, whether it fits or not.
+    """Return the result of `make`, or the unstructured answer if it does not match the schema.
 
     Args:
         answer: The answer.
         tool: The tool.
-        make: Returns the structured result, or raises `SchemaMismatch` if there can be none.
+        make: Returns the structured result, or raises `SchemaMismatch`.
     """
     try:
         value = make()
     except SchemaMismatch as error:
-        came = make_content(answer) if error.instead is None else error.instead
-        return _unfitting(tool, came, [{"pointer": "", "keyword": "", "message": str(error)}])
+        content = make_content(answer) if error.instead is None else error.instead
+        return _make_mismatch(tool, content, [{"pointer": "", "keyword": "", "message": str(error)}])
     if isinstance(value, Unstructured):
         return value
 
@@ -45,7 +42,7 @@ def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
         violations_found = list(_violations(tool, json.loads(text))) or [
             {"pointer": "", "keyword": "", "message": lines[0]}
         ]
-        return _unfitting(tool, text if answer.body.strip() else make_content(answer), violations_found)
+        return _make_mismatch(tool, text if answer.body.strip() else make_content(answer), violations_found)
 
     return UpstreamReply(value, otherwise=make_deviation)
 
@@ -57,14 +54,16 @@ def _violations(tool: Tool, value: Any) -> Iterator[dict[str, str]]:
             yield {"pointer": _pointer(path), "keyword": keyword, "message": line}
 
 
-def _unfitting(tool: Tool, came: Any, violations: Sequence[Mapping[str, str]]) -> Unstructured:
+def _make_mismatch(tool: Tool, content: Any, violations: Sequence[Mapping[str, str]]) -> Unstructured:
     more = len(violations) - _MOST
     shown: dict[str, Any] = {"fits": False, "violations": [*violations[:_MOST]]}
     if more > 0:
         shown["more"] = more
     lines = "\n".join(violation["message"] for violation in violations[:_MOST])
-    log().warning("%s: the API's answer does not fit the outputSchema, and is given as text:\n%s", tool.name, lines)
-    return Unstructured(came, meta={META: shown})
+    log().warning(
+        "%s: the API's answer does not match the outputSchema, and is returned as text:\n%s", tool.name, lines
+    )
+    return Unstructured(content, meta={META: shown})
 
 
 def _pointer(path: Iterable[str | int]) -> str:

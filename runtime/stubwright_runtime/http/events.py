@@ -1,6 +1,6 @@
-"""Answers that come as events: told as they arrive, and a result when they end.
+"""Reads event streams of APIs: reports each event as progress, and joins them into a result.
 
-A stream that does not end is cut a little before the call's time has ended, with what came until then.
+An endless stream is cut off shortly before the call's timeout.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ from .responses import conceal_text
 
 if TYPE_CHECKING:
     from ..server.features.context import Context
-    from .requests import Api, Hear
+    from .requests import Api, ReadEvents
 
 _SHOWN: Final = 300
-"""Characters of an event that progress shows."""
+"""Maximum characters of an event in a progress message."""
 
 _EARLY: Final = 0.1
-"""The fraction of a call's time that is retained for the result of a stream that does not end."""
+"""The fraction of a call's time that is reserved for the result of an endless stream."""
 
 
-def make_listener(ctx: Context, api: Api, *, wants_json: bool) -> Hear:
-    """Return a function that makes a media type and a body of a stream, and reports each event to the caller."""
+def make_event_reader(ctx: Context, api: Api, *, wants_json: bool) -> ReadEvents:
+    """Return a function that reads a stream, reports each event to the caller, and returns a media type and a body."""
 
-    async def listen(chunks: AsyncIterator[bytes], secrets: Sequence[str]) -> tuple[str, bytes]:
-        async def tell(number: int, data: str) -> None:
-            # Cut afterwards: the start of a secret would not be found.
+    async def read_events(chunks: AsyncIterator[bytes], secrets: Sequence[str]) -> tuple[str, bytes]:
+        async def report(number: int, data: str) -> None:
+            # Redact before truncating, which could split a secret.
             await ctx.progress(number, None, conceal_text(data, secrets)[:_SHOWN])
 
-        events = await read(chunks, api.most, api.timeout, tell)
+        events = await read(chunks, api.most, api.timeout, report)
         return "application/json" if wants_json else "text/plain; charset=utf-8", join_events(
             events, wants_json=wants_json
         )
 
-    return listen
+    return read_events
 
 
 async def read(
-    chunks: AsyncIterator[bytes], most: int, seconds: float, tell: Callable[[int, str], Awaitable[None]]
+    chunks: AsyncIterator[bytes], most: int, seconds: float, report: Callable[[int, str], Awaitable[None]]
 ) -> list[str]:
     """Return the data of the events of a stream.
 
     Args:
         chunks: The bytes.
-        most: The most bytes in all.
-        seconds: How long the call may take.
-        tell: Called for each event with its number and its data.
+        most: The maximum number of bytes.
+        seconds: The timeout of the call.
+        report: Called with the number and the data of each event.
 
     Raises:
-        ToolError: The stream has more bytes.
+        ToolError: The stream has too many bytes.
     """
     events: list[str] = []
     reader, size = EventReader(), 0
@@ -62,15 +62,15 @@ async def read(
         async for chunk in chunks:
             size += len(chunk)
             if size > most:
-                raise ToolError(f"The API's answer is larger than {most:,} bytes; ask for less.")
+                raise ToolError(f"The API's answer is larger than {most:,} bytes; request less.")
             for data in reader.feed(chunk):
                 events.append(data.decode("utf-8", "replace"))
-                await tell(len(events), events[-1])
+                await report(len(events), events[-1])
     return events
 
 
 def join_events(events: list[str], *, wants_json: bool) -> bytes:
-    """Join the events of a stream: the last JSON event if the tool expects JSON; otherwise the data of all."""
+    """Return the last JSON event if the tool expects JSON; otherwise the data of all events."""
     if wants_json:
         for event in reversed(events):
             try:

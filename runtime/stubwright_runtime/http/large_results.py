@@ -1,4 +1,4 @@
-"""Results that exceed a tool's limit: a part, and a link to the whole, which is stored for some minutes."""
+"""Truncates results that exceed a tool's limit, and links to the whole, which is stored for some minutes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DEFAULT: Final = 64 * 1024
 
 
 def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
-    """Return a result within its bounds: unchanged, or its start and a link to the stored whole.
+    """Return a result, or the start of a large one with a link to the stored whole.
 
     Args:
         value: The result of the tool.
         name: The tool's name.
-        policy: Its policy, whose `maxResultBytes` bounds the result; by default 64 KiB.
-        most_tokens: The most tokens that it may have, if it is text (`budget.result`).
+        policy: Its policy, whose `maxResultBytes` is the limit; by default 64 KiB.
+        most_tokens: The maximum number of tokens of text (`budget.result`).
     """
     most = parse_size(policy.get("maxResultBytes", _DEFAULT))
     data, mime_type = _bytes(value)
@@ -38,10 +38,10 @@ def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: 
     uri = STORE.keep(data, mime_type)
     amount = f"{len(data):,} bytes" + (f", about {size:,} tokens" if is_over_budget else "")
     if uri is None:
-        explanation = f"the result has {amount}, and the whole is not kept, since that is more than {STORE.largest:,}"
+        explanation = f"the result has {amount}, and is not stored, because the limit is {STORE.largest:,}"
         links: list[ResourceLink] = []
     else:
-        explanation = f"the result has {amount}; for {SECONDS / 60:g} minutes the whole can be read at {uri}"
+        explanation = f"the result has {amount}; the whole can be read at {uri} for {SECONDS / 60:g} minutes"
         links = [link(uri, f"{name} result", description="The whole result.", mime_type=mime_type, size=len(data))]
     note = [text(f"({explanation})")]
     if is_text:
@@ -65,4 +65,4 @@ def _bytes(value: Any) -> tuple[bytes, str]:
     try:
         return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"), "application/json"
     except (TypeError, ValueError, RecursionError):
-        return b"", "text/plain"  # links, and values that are not JSON, which the dispatcher reports
+        return b"", "text/plain"  # links have no size, and the dispatcher reports values that are not JSON

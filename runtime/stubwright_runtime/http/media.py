@@ -1,4 +1,4 @@
-"""Media types of texts, and files among the arguments of a tool."""
+"""Detects media types of text, and files among the arguments of a tool."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _TEXTS: Final = frozenset(
         *("xml", "yaml"),
     )
 )
-"""Text types without `text/`."""
+"""Text types outside of `text/`."""
 
 
 def is_text(media: str) -> bool:
-    """Return whether this type is a text, and not a JSON document."""
+    """Return whether a media type is text, except JSON."""
     return media.startswith("text/") or media.endswith(("+xml", "+yaml", "+jwt")) or media in _TEXTS
 
 
 _PLAIN: Final = ("string", "integer", "number", "boolean")
 _DEPTH: Final = 12
-"""Levels of lists in lists that are followed."""
+"""The maximum depth of nested lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Content:
     """The content of an argument.
 
     Attributes:
-        is_file: Whether it is base64 of bytes (JSON Schema, `contentEncoding`).
-        is_base64: Whether the API itself wants the base64, and not the bytes (OpenAPI 3.0, `format: byte`).
-        media: Its media type (JSON Schema, `contentMediaType`), if it has one.
-        items: The content of its items, if it may be a list; of those after `first`, if there are any.
-        may_be_text: Whether another alternative is plain text.
-        texts: The texts that other alternatives list (`const`, `enum`), although they may be base64 as well.
-        first: The contents of its first items, each at its place (JSON Schema, `prefixItems`).
+        is_file: Whether it is base64 (JSON Schema, `contentEncoding`).
+        is_base64: Whether the API expects base64, not bytes (OpenAPI 3.0, `format: byte`).
+        media: Its media type (JSON Schema, `contentMediaType`); `None` without.
+        items: The content of list items after `first`; `None` if it is not a list.
+        may_be_text: Whether an alternative is plain text.
+        texts: The texts of other alternatives (`const`, `enum`), which may look like base64.
+        first: The contents of the first list items (JSON Schema, `prefixItems`).
     """
 
     is_file: bool
@@ -59,7 +59,7 @@ class Content:
         return any(item.is_file for item in (*self.first, *((self.items,) if self.items else ())))
 
     def list_items(self, count: int) -> list[Content]:
-        """Return the contents of the items of a list with this length."""
+        """Return the contents of the items of a list with `count` items."""
         return [*self.first[:count], *[self.items or TEXT] * (count - len(self.first))]
 
 
@@ -69,7 +69,7 @@ TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of arguments by name, by pattern of the name, and of all others (`additionalProperties`)."""
+    """The contents of arguments by name, by pattern, and of all others (`additionalProperties`)."""
 
     by_name: Mapping[str, Content]
     others: Content = TEXT
@@ -87,7 +87,7 @@ def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> Con
 
     Args:
         schema: The input schema.
-        argument: The argument whose properties count in place of the arguments, if there is one.
+        argument: The argument whose properties to return instead.
     """
     holders: list[Mapping[str, Any]] = [schema]
     if argument is not None:
@@ -138,10 +138,10 @@ def _find_content(root: Mapping[str, Any], schemas: list[Mapping[str, Any]], dep
 
 
 def _list_applied(root: Mapping[str, Any], schemas: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield schemas and their parts for the same value, each once: behind references, in `allOf`, in alternatives."""
+    """Yield the schemas that apply to a value, through references, `allOf` and alternatives, each once."""
     visited: set[int] = set()
     waiting: list[Any] = [*schemas]
-    for schema in waiting:  # grows while it is read
+    for schema in waiting:  # grows during the loop
         if not isinstance(schema, dict) or id(schema) in visited:
             continue
         visited.add(id(schema))

@@ -1,7 +1,7 @@
-"""The pages of an API, by a cursor in the body, a `Link` header, an offset, or a number.
+"""Paginates APIs, by a cursor in the body, a `Link` header, an offset, or a page number.
 
-Our cursors contain only the start of a page. It is sent in the place that the manifest declares, encoded like any
-argument, so that it never reaches another path or host.
+Our cursors contain only a position, which is sent as an encoded argument, so that it cannot select another path or
+host.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .selections import get_value
 from .styles import encode
 
 CURSOR: Final = "cursor"
-"""The argument that specifies where a page starts."""
+"""The argument with the position of a page."""
 
 _VERSION: Final = 1
 _LONGEST: Final = 4096
-"""Characters of a cursor."""
+"""The maximum characters of a cursor."""
 
 _MOST_PAIRS: Final = 50
 _FURTHEST: Final = 2**53
 _FURTHEST_CURSOR: Final = 2**128
-"""Cursors may be ids, which many APIs make of 64 bits."""
+"""Cursors may be ids, often of 64 bits."""
 
 _LINK: Final = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s;,="]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
 """A link of a `Link` header with its parameters (RFC 8288, 3)."""
@@ -42,10 +42,10 @@ _LONGEST_HEADER: Final = 16_384
 
 
 class Page:
-    """The settings of a tool's pages in the manifest."""
+    """The pagination settings of a tool."""
 
     def __init__(self, tool: str, http: Mapping[str, Any]) -> None:
-        """Take the tool's name and its `http`."""
+        """Read the settings from a tool's `http`."""
         settings: Mapping[str, Any] = http["page"]
         self.by: str = settings["by"]
         self.items: str = settings.get("items", "")
@@ -60,10 +60,10 @@ class Page:
         self._tag = hashlib.sha256(f"{tool}\0{self.by}".encode()).hexdigest()[:8]
 
     def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], PageRequest]:
-        """Return the arguments for the API, and an object that makes a page of its answer.
+        """Return the arguments for the API, and the request of the page.
 
         Raises:
-            ToolError: This tool did not give the cursor.
+            ToolError: The cursor does not belong to this tool.
         """
         given = {name: value for name, value in values.items() if name != CURSOR}
         cursor: Json = values.get(CURSOR)
@@ -87,7 +87,7 @@ class Page:
         text = json.dumps([_VERSION, self._tag, position], separators=(",", ":"))
         cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         if len(cursor) > _LONGEST:
-            raise SchemaMismatch(f"The API's own cursor is longer than {_LONGEST} characters, and cannot be followed.")
+            raise SchemaMismatch(f"The API's own cursor is longer than {_LONGEST} characters, and cannot be used.")
         return cursor
 
     def _read(self, cursor: Json) -> Any:
@@ -105,11 +105,11 @@ class Page:
         if self.by == "cursor" and isinstance(value, str):
             return value != ""
         if self.by == "cursor" and isinstance(value, float):
-            return abs(value) < _FURTHEST  # beyond it, digits are lost
+            return abs(value) < _FURTHEST  # larger floats are inexact
         if not isinstance(value, int) or isinstance(value, bool):
             return False
         if self.by == "cursor":
-            return abs(value) < _FURTHEST_CURSOR  # some are signed hashes, such as Cassandra's tokens
+            return abs(value) < _FURTHEST_CURSOR  # negative for signed hashes, such as Cassandra's tokens
         return 0 <= value < _FURTHEST
 
     def _is_pair(self, value: Json) -> bool:
@@ -123,8 +123,13 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One page, from its start to the next page. `limit` is the most items that it may have, if that is known.
-    `secrets` are the texts of its request that must stay secret.
+    """The request of one page.
+
+    Attributes:
+        page: The settings.
+        start: The position of the page; `None` for the first.
+        limit: The maximum number of items; `None` if unknown.
+        secrets: The secrets in its request.
     """
 
     page: Page
@@ -134,11 +139,11 @@ class PageRequest:
 
     @property
     def where(self) -> str:
-        """The place of the items in a response."""
+        """The JSON Pointer of the items in a response."""
         return self.page.items
 
     def make_request(self, request: OutgoingRequest) -> OutgoingRequest:
-        """Return the request for this page: the first request, with the query changes of the last `Link` header."""
+        """Return the first page's request with the query changes of the previous `Link` header."""
         if self.page.by != "link" or not self.start:
             return request
         names = {name for name, _ in self.start}
@@ -148,17 +153,17 @@ class PageRequest:
         return replace(request, url=f"{url}?{'&'.join(parameters)}")
 
     def find_items(self, body: Any) -> Sequence[Any]:
-        """Return the items that a response has.
+        """Return the items of a response.
 
         Raises:
-            SchemaMismatch: There is no list.
+            SchemaMismatch: The items are not a list.
         """
         items: Json = get_value(body, self.page.items)
         if items is None:
             return []
         if not isinstance(items, list):
             where = f"at `{self.page.items}`" if self.page.items else "in its answer"
-            raise SchemaMismatch(f"The API has no list {where}, where the items of a page should be.")
+            raise SchemaMismatch(f"The API has no list of items {where}.")
         return items
 
     def find_cursor(self, answer: Answer, body: Any) -> str | None:
@@ -171,9 +176,9 @@ class PageRequest:
         if page.more is not None and get_value(body, page.more) is False:
             return None
         if page.by == "link":
-            return self._linked(answer)
+            return self._read_link(answer)
         if page.by == "cursor":
-            return self._said(body)
+            return self._read_cursor(body)
         got = len(self.find_items(body))
         total = None if page.total is None else _number(get_value(body, page.total))
         if got == 0 or (self.limit is not None and got < self.limit and total is None):
@@ -191,23 +196,23 @@ class PageRequest:
         """Return the cursor of the next page.
 
         Raises:
-            SchemaMismatch: It holds a credential, which a cursor would show to callers, or is too long.
+            SchemaMismatch: It contains a credential, which would be revealed to callers, or is too long.
         """
         if holds_secret(json.dumps(position, ensure_ascii=False), self.secrets):
-            raise SchemaMismatch("The API's own cursor has the server's credentials in it, and cannot be followed.")
+            raise SchemaMismatch("The API's own cursor contains the server's credentials, and cannot be used.")
         return self.page.write(position)
 
-    def _said(self, body: Any) -> str | None:
+    def _read_cursor(self, body: Any) -> str | None:
         following: Json = None if self.page.next is None else get_value(body, self.page.next)
         if following is None or following == "" or following is False:
             return None
         if not self.page.is_position(following):
             raise SchemaMismatch(
-                "The API's own cursor is neither a text nor a number in the supported range, and cannot be followed."
+                "The API's own cursor is neither a text nor a number in the supported range, and cannot be used."
             )
         return self._write(int(following) if isinstance(following, float) and following.is_integer() else following)
 
-    def _linked(self, answer: Answer) -> str | None:
+    def _read_link(self, answer: Answer) -> str | None:
         target = find_next_link(answer.headers.get("link", ""))
         if target is None:
             return None
@@ -216,20 +221,20 @@ class PageRequest:
             here = parse_qsl(urlsplit(answer.url).query, keep_blank_values=True)
         except ValueError:
             raise SchemaMismatch("The API's link to its next page is not a URL.") from None
-        # Only what differs from this request: credentials in the query must not get into a cursor.
+        # Only changed parameters: a cursor must not contain credentials of the query.
         changed = {name for name, _ in {*there} - {*here}}
         strange = sorted(changed - self.page.parameters)
         if strange:
             names = ", ".join(f"`{name}`" for name in strange)
             raise SchemaMismatch(
-                f"The API links its next page with {names}, which the call does not have: "
-                "name it in `http.page.parameters`."
+                f"The API's link to its next page has {names}, which the call does not have: "
+                "add it to `http.page.parameters`."
             )
         return self._write([[name, value] for name, value in there if name in changed]) if changed else None
 
 
 def find_next_link(header: str) -> str | None:
-    """Return the target of the link to the next page in a `Link` header (RFC 8288, 3); None if there is none."""
+    """Return the target of the link to the next page in a `Link` header (RFC 8288, 3); `None` without."""
     for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
         pairs = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
         relation = next((value for name, value in pairs if name == "rel"), "")  # only the first counts (3.3)

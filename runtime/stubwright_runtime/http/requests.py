@@ -1,7 +1,6 @@
-"""A tool's arguments as an HTTP request, as the manifest's `http` says.
+"""Builds the HTTP request of a call from the manifest's `http`.
 
-Everything that comes from arguments is encoded: it cannot leave its place in the path, add a parameter or a header, or
-reach another host.
+Arguments are encoded, so that they cannot change the path, add parameters or headers, or select another host.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from .media import TEXT, Content, find_contents, is_text
 from .styles import encode, encode_but_reserved, format_pairs, format_plain, format_segment, refuse_escaping
 
 HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
-"""An argument in braces, or a brace that is written twice to be one."""
+"""An argument in braces, or an escaped brace."""
 
 BODIED: Final = frozenset({"POST", "PUT", "PATCH", "QUERY"})
-"""Methods that send the arguments that are used nowhere else."""
+"""Methods that send the remaining arguments in the body."""
 
 SAFE: Final = ("GET", "HEAD", "OPTIONS", "QUERY")
-"""Methods that change nothing (RFC 9110, 9.2.1)."""
+"""Safe methods (RFC 9110, 9.2.1)."""
 
-# A tab is the one control character that a header may hold (RFC 9110, 5.5).
+# Headers may contain tabs, and no other control characters (RFC 9110, 5.5).
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
@@ -48,16 +47,16 @@ _ABSENT: Final = object()
 _ENV: Final = ("env", "usernameEnv", "passwordEnv", "clientIdEnv", "clientSecretEnv", "refreshTokenEnv")
 
 Part = tuple[str, tuple[str | None, bytes, str]]
-"""A part of a form: its name, and its file name (if it is a file), content and media type."""
+"""A part of a form: its name, and its file name (or `None`), content and media type."""
 
-Hear = Callable[[AsyncIterator[bytes], Sequence[str]], Awaitable[tuple[str, bytes]]]
+ReadEvents = Callable[[AsyncIterator[bytes], Sequence[str]], Awaitable[tuple[str, bytes]]]
 Constant = str | Mapping[str, str]
-"""A text that is the same in all calls, or an environment variable with its default."""
+"""A constant string, or an environment variable with its default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The settings of an API that all calls share. Times are in seconds, sizes in bytes."""
+    """The settings of an API. Times are in seconds, sizes in bytes."""
 
     base: str
     base_env: str | None
@@ -71,9 +70,9 @@ class Api:
 
     @classmethod
     def from_entry(cls, settings: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
-        """Return the API that an entry of `apis` describes; an empty one is for URLs that are whole.
+        """Return the API of an entry of `apis`, with the times and sizes of a tool's `http`.
 
-        Times and sizes of a tool's `http` take precedence.
+        An empty entry is for absolute URLs.
         """
         settings = {**settings, **{key: http[key] for key in ("timeout", "maxResponseBytes") if http and key in http}}
         return cls(
@@ -91,7 +90,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """A request that is ready to be sent. `secrets` are the texts in it that must stay secret."""
+    """A request to send. `secrets` are the secrets in it."""
 
     method: str
     url: str = field(repr=False)
@@ -100,11 +99,11 @@ class OutgoingRequest:
     parts: Sequence[Part] = field(repr=False)
     secrets: Sequence[str] = field(repr=False)
     lacking: Sequence[str] = ()
-    """The variables with the server's credentials, if none is set."""
+    """The unset variables for credentials, if the request has none."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The environment that it was made with."""
-    hear: Hear | None = field(default=None, repr=False)
-    """Makes a media type and a body of an answer that comes as events."""
+    """The environment that it was built with."""
+    read_events: ReadEvents | None = field(default=None, repr=False)
+    """Reads an event stream, and returns a media type and a body."""
 
 
 @dataclass(slots=True)
@@ -117,15 +116,15 @@ class _RequestBuilder:
 
 
 class Binding:
-    """One tool's `http`, with the API that it calls."""
+    """A tool's `http`, and its API."""
 
     def __init__(self, http: Mapping[str, Any], api: Api, schema: Mapping[str, Any]) -> None:
-        """Take the HTTP binding of a tool.
+        """Prepare requests of a tool.
 
         Args:
             http: The tool's `http`.
-            api: The API that it names.
-            schema: The tool's `inputSchema`, whose properties name the rest of the arguments.
+            api: The API.
+            schema: The tool's `inputSchema`.
         """
         self.api = api
         self.method: str = http.get("method", "GET")
@@ -134,7 +133,7 @@ class Binding:
         self._properties: Mapping[str, Any] = schema.get("properties") or {}
         self._used = frozenset(list_used(http))
         page: Mapping[str, Any] = http.get("page") or {}
-        if page:  # `cursor` is our argument, in place of the API's own argument for the start of a page
+        if page:  # `cursor` replaces the API's own argument for the position
             own: dict[str, Any] = {page["argument"]: {}} if "argument" in page else {}
             self._properties = {
                 **{name: schema for name, schema in self._properties.items() if name != "cursor"},
@@ -153,13 +152,13 @@ class Binding:
         self._sends_rest = has_rest and self.method in BODIED
 
     def describe_lost(self, values: Mapping[str, Any]) -> str:
-        """Return the names of the arguments that would not be sent, in quotes."""
+        """Return the quoted names of arguments that the request cannot contain."""
         known = self._used | self._properties.keys() | ({"cursor"} if "page" in self._http else set[str]())
         return "" if self._sends_rest else ", ".join(f"`{name}`" for name in values if name not in known)
 
     @property
     def idempotency_header(self) -> str | None:
-        """The header for the key of a call; `None` if the manifest sets that header, or the method only reads."""
+        """The idempotency header; `None` if the manifest sets that header, or the method is safe."""
         declared: str | None = self._http.get("idempotencyHeader")
         if declared is None and self.method in SAFE:
             return None
@@ -169,21 +168,21 @@ class Binding:
 
     @property
     def shown(self) -> str:
-        """The method and the URL as the manifest has them, without any value."""
+        """The method and the URL template from the manifest."""
         return f"{self.method} {self._http['url']}"
 
     def make_request(
-        self, values: Mapping[str, Any], environment: Mapping[str, str], way: Sequence[str] | None = None
+        self, values: Mapping[str, Any], environment: Mapping[str, str], schemes: Sequence[str] | None = None
     ) -> OutgoingRequest:
         """Return the request for these arguments.
 
         Args:
             values: The arguments.
             environment: The variables with the API's address and credentials.
-            way: One of the ways to authenticate; by default the first.
+            schemes: The authentication schemes to use; by default the first usable ones.
 
         Raises:
-            ToolError: An argument is not possible at its place, or the environment lacks the API's base URL.
+            ToolError: An argument is invalid for its place, or the API's base URL is not set.
         """
         making = _RequestBuilder()
         url = self._base(environment) + self._filled(values)
@@ -205,7 +204,7 @@ class Binding:
             making.cookies += _pairs(name, spec, values, refuse_escaping if is_escaped else encode)
         if "accept" in self._http or not any(name.lower() == "accept" for name in self.api.headers):
             making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
-        self._authenticate(self.list_ways(environment)[0] if way is None else way, making, environment)
+        self._authenticate(self.list_credentials(environment)[0] if schemes is None else schemes, making, environment)
         content, parts = self._body(values, making)
         if making.cookies:
             making.headers.append(("Cookie", "; ".join(making.cookies).encode()))
@@ -238,7 +237,7 @@ class Binding:
         return base.rstrip("/")
 
     def _filled(self, values: Mapping[str, Any]) -> str:
-        """Return the URL of the manifest with its arguments."""
+        """Return the URL template with the arguments filled in."""
 
         def find_value(match: re.Match[str]) -> str:
             if match[1] is None:
@@ -258,38 +257,35 @@ class Binding:
 
         return HOLE.sub(find_value, self._http["url"])
 
-    def list_ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
-        """Return the ways to authenticate whose variables are all set, in order; one without, if none
-        are.
-        """
+    def list_credentials(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
+        """Return the alternative sets of schemes whose variables are set, in order; one empty set without any."""
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
         usable = [names for names in alternatives if all(self._is_set(name, environment) for name in names)]
         return usable or [()]
 
     def _is_set(self, name: str, environment: Mapping[str, str]) -> bool:
-        """Return whether the environment has the credentials of a scheme, or a token in their place."""
+        """Return whether the environment has the credentials or a token of a scheme."""
         scheme = self.api.auth[name]
         if is_exchange(scheme):
-            return True  # a caller without a token gets an error, never another caller's token
+            return True  # a caller without a token gets an error
         if scheme["type"] == "oauth2" and environment.get(scheme["env"]):
             return True
         return all(environment.get(variable) for variable in self._variables([name]))
 
-    def _authenticate(self, way: Sequence[str], making: _RequestBuilder, environment: Mapping[str, str]) -> None:
-        for name in way:
+    def _authenticate(self, schemes: Sequence[str], making: _RequestBuilder, environment: Mapping[str, str]) -> None:
+        for name in schemes:
             _authorize(self.api.auth[name], making, environment)
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
-        if not way:
+        if not schemes:
             variables = [variable for names in alternatives for variable in self._variables(names)]
             making.lacking += [variable for variable in variables if not environment.get(variable)]
-        for variable in self._variables(
-            self.api.auth, every=True
-        ):  # also unsent secrets: the API may repeat them from other calls
+        # The API may also echo secrets of other calls.
+        for variable in self._variables(self.api.auth, every=True):
             if environment.get(variable) and variable not in self._users:
                 making.secrets.append(environment[variable])
 
     def _variables(self, names: Iterable[str], *, every: bool = False) -> list[str]:
-        """Return the variables that schemes need, or with `every` all that they have."""
+        """Return the required variables of schemes, or all with `every`."""
         schemes = [self.api.auth[name] for name in names]
         return [
             variable
@@ -319,12 +315,12 @@ class Binding:
             if not is_mapping(value):
                 raise ToolError(f"The API requires an object as `{media}`.")
             if kind == _MULTIPART:
-                return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
+                return None, self._parts(value, values)  # the HTTP client adds the header with the boundary
             making.headers.append(header)
             charset = _find_charset(media)
             if charset != "utf-8":
                 for name, item in value.items():
-                    _encode_text(name, name + format_plain(item), media)  # refuses what the charset lacks
+                    _encode_text(name, name + format_plain(item), media)  # raises for characters outside of the charset
             fields = [part for name, item in value.items() for part in self._field(name, item, charset)]
             return "&".join(fields).encode(), ()
         making.headers.append(header)
@@ -336,7 +332,7 @@ class Binding:
         return format_plain(value).encode() if self._body_content.is_base64 else decoded, ()
 
     def _field(self, name: str, value: Any, charset: str = "utf-8") -> list[str]:
-        """Return a field of a form that is written like a query; an object without a style is JSON, null is absent."""
+        """Return the pairs of a form field. Objects without a style are JSON, and null is omitted."""
         if value is None:
             return []
         spec: Json = dict(self._section("fields")).get(name)
@@ -351,7 +347,7 @@ class Binding:
         return format_pairs(style, explode=explode, name=name, value=value, encode=encoding)
 
     def _part_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
-        """Return the file name or the type of a part from the manifest; None if an argument in it is missing."""
+        """Return the file name or the type of a part from the manifest; `None` if its argument is missing."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
         spec = parts.get(name, {})
         text = _substituted(spec.get(key), values)
@@ -360,7 +356,7 @@ class Binding:
         return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", format_plain(text)).decode()
 
     def _parts(self, value: Mapping[str, Any], values: Mapping[str, Any]) -> list[Part]:
-        """Return the parts of a multipart form: one for each item of a list, and none for null."""
+        """Return the parts of a multipart form: one per list item, and none for null."""
         parts: list[Part] = []
         item: Json
         for name, item in value.items():
@@ -383,7 +379,7 @@ class Binding:
                     if media is None or _CONTROL.search(media):
                         media = "application/octet-stream"
                     decoded = _decoded(name, each)
-                    if content.is_base64:  # a text of the API, and no file
+                    if content.is_base64:  # the API expects text, not a file
                         parts.append((name, (filename, format_plain(each).encode(), media)))
                     else:
                         parts.append((name, (filename or name, decoded, media)))
@@ -394,7 +390,7 @@ class Binding:
 
 
 def _make_pair(pair: str) -> Part:
-    """Return a part for a pair that is written as in a query."""
+    """Return a part for a pair in query syntax."""
     name, _, text = pair.partition("=")
     return unquote(name), (None, unquote(text).encode(), "text/plain")
 
@@ -405,23 +401,25 @@ def _encode_part(name: str, value: Any, given: str | None, content: Content) -> 
     media = given or content.media
     if media is None or _CONTROL.search(media):
         media = "text/plain" if is_plain else "application/json"
-    is_text_of_media = given is None and isinstance(value, str)  # its `contentMediaType` describes the string
+    is_text_of_media = given is None and isinstance(
+        value, str
+    )  # `contentMediaType` describes the content of the string
     if not is_plain or (_is_json(_read_kind(media)) and not is_text_of_media):
         return _json(value).encode(), media
     return _encode_text(name, format_plain(value), media), media
 
 
 def _encode_text(name: str, text: str, media: str) -> bytes:
-    """Return a text in the character set of a media type, by default UTF-8 (RFC 9110, 8.3.2)."""
+    """Encode a text in the charset of a media type, by default UTF-8 (RFC 9110, 8.3.2)."""
     encoding = _find_charset(media)
     try:
         return text.encode(encoding)
     except (LookupError, UnicodeEncodeError):
-        raise ToolError(f"`{name}` cannot be written in {encoding}, which the API wants.") from None
+        raise ToolError(f"`{name}` cannot be encoded in {encoding}, which the API requires.") from None
 
 
 def _find_charset(media: str) -> str:
-    """Return the character set that a media type names, by default UTF-8."""
+    """Return the charset of a media type, by default UTF-8."""
     message = Message()
     message["Content-Type"] = media
     return message.get_content_charset("utf-8")
@@ -437,25 +435,23 @@ def _is_json(kind: str) -> bool:
 
 
 def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> str:
-    """Return a header or a parameter of all calls."""
+    """Return the value of a header or a parameter of all calls."""
     if isinstance(constant, str):
         return constant
     value = environment.get(constant["env"]) or constant.get("default")
     if value is None:
         variable = constant["env"]
-        raise ToolError(f"The server does not know {name}: {variable} is not set in its environment.")
+        raise ToolError(f"The server has no value for {name}: {variable} is not set in its environment.")
     return value
 
 
 def is_exchange(scheme: Mapping[str, Any]) -> bool:
-    """Return whether a scheme has the token of each caller exchanged for one of the API (RFC 8693)."""
+    """Return whether a scheme exchanges the caller's token for a token of the API (RFC 8693)."""
     return scheme.get("flow") == EXCHANGE
 
 
 def grant(scheme: Mapping[str, Any]) -> list[str]:
-    """Return the variables that hold what a token is got with; with a refresh token or an exchange, a secret is
-    optional.
-    """
+    """Return the required variables of an OAuth grant; the secret is optional for refresh tokens and exchanges."""
     if is_exchange(scheme):
         return [scheme[key] for key in ("clientIdEnv", "clientSecretEnv") if key in scheme]
     second = "refreshTokenEnv" if "refreshTokenEnv" in scheme else "clientSecretEnv"
@@ -463,7 +459,7 @@ def grant(scheme: Mapping[str, Any]) -> list[str]:
 
 
 def list_used(http: Mapping[str, Any]) -> list[str]:
-    """Return the arguments that a binding names, in braces."""
+    """Return the arguments in the templates of an `http`."""
     templates = [http.get("url", "")]
     for section in ("query", "headers", "cookies"):
         entries: Mapping[str, Any] = http.get(section) or {}
@@ -475,7 +471,7 @@ def list_used(http: Mapping[str, Any]) -> list[str]:
 
 
 def find_holes(text: str) -> list[str]:
-    """Return the arguments that a text names, in braces."""
+    """Return the arguments in a template."""
     return [match[1] for match in HOLE.finditer(text) if match[1] is not None]
 
 
@@ -492,7 +488,7 @@ def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
 
 
 def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    """Return the value of an entry of `query`, `headers` or `cookies`; `_ABSENT` if an argument of it is omitted."""
+    """Return the value of an entry of `query`, `headers` or `cookies`; `_ABSENT` if its argument is missing."""
     value = _substituted(spec["value"] if isinstance(spec, Mapping) else spec, values)
     if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)
@@ -500,9 +496,7 @@ def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
 
 
 def _substituted(template: Json, values: Mapping[str, Any]) -> Any:
-    """Return a template with its arguments; what is only one argument is its value. What is omitted is left
-    out.
-    """
+    """Return a template with its arguments filled in, without missing ones. A lone argument keeps its type."""
     if isinstance(template, dict):
         entries = {key: _substituted(value, values) for key, value in template.items()}
         return {key: value for key, value in entries.items() if value is not _ABSENT}
@@ -538,17 +532,17 @@ def _header(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> str | N
 
 def _checked(name: str, text: str) -> bytes:
     if _CONTROL.search(text):
-        raise ToolError(f"The header {name} cannot hold line breaks or control characters.")
+        raise ToolError(f"The header {name} cannot contain line breaks or control characters.")
     return text.strip().encode("utf-8", "replace")
 
 
 def _refuse_steps(name: str, value: Any) -> None:
-    """Refuse a value that some server could read as a path segment once it is decoded."""
+    """Raise ToolError for a value that a server could decode to a `.` or `..` segment."""
     texts = value.values() if is_mapping(value) else value if is_list(value) else [value]
     for text in texts:
-        # Some servers treat a backslash as a slash, and others cut a segment at a semicolon.
+        # Some servers treat `\` as `/`, or split segments at `;`.
         if any(part in (".", "..") for part in re.split(r"[/\\;]", format_plain(text))):
-            raise ToolError(f"`{name}` is part of the URL, and cannot hold `.` or `..` as a step of a path.")
+            raise ToolError(f"`{name}` is part of the URL, and cannot contain the path segment `.` or `..`.")
 
 
 def _json(value: Any) -> str:
@@ -586,7 +580,7 @@ def _authorize(scheme: Mapping[str, Any], making: _RequestBuilder, environment: 
     if where == "header":
         making.headers.append((scheme["name"], _safe(secret, scheme["env"])))
         return
-    # An API that quotes the URL quotes this form.
+    # The API may quote the encoded form.
     making.secrets.append(encode(secret))
     part = f"{encode(scheme['name'])}={encode(secret)}"
     (making.query if where == "query" else making.cookies).append(part)
@@ -594,5 +588,5 @@ def _authorize(scheme: Mapping[str, Any], making: _RequestBuilder, environment: 
 
 def _safe(text: str, variable: str) -> bytes:
     if _CONTROL.search(text):
-        raise ToolError(f"{variable} in the server's environment holds control characters.")
+        raise ToolError(f"{variable} in the server's environment contains control characters.")
     return text.encode()

@@ -1,7 +1,4 @@
-"""The response of an API as a tool's result.
-
-The caller gets the start of an error's body, without credentials and without anything that could harm a reader.
-"""
+"""Converts the response of an API to a tool's result, or to an error with the redacted start of its body."""
 
 from __future__ import annotations
 
@@ -24,20 +21,20 @@ from ..values.units import parse_retry_after
 from .media import is_text
 
 _SHORTEST: Final = 6
-"""Characters of a credential that is taken out of what succeeded."""
+"""The minimum length of credentials that are redacted in successful responses."""
 
 _DIGITS: Final = 20
-"""Characters of a number that are shown."""
+"""The maximum characters of a quoted number."""
 
 _JSON: Final = {"content-type": "application/json"}
 
 _MOST_SHOWN: Final = 600
-"""Characters of an error's body that the caller is told."""
+"""The maximum characters of a quoted error body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its status, its headers by their names in lower case, its body, and the URL that it came from."""
+    """A response: its status, its headers by lower-case name, its body, and its URL."""
 
     status: int
     headers: Mapping[str, str]
@@ -51,12 +48,12 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The body as text, in the charset that it says."""
+        """The body, decoded with its charset."""
         _, _, charset = self.headers.get("content-type", "").lower().partition("charset=")
         name = charset.partition(";")[0].strip(" \"'") or "utf-8"
         try:
             return self.body.decode(name, "replace")
-        except (LookupError, ValueError):  # an unknown charset, a compression, or a codec without "replace"
+        except (LookupError, ValueError):  # an unknown codec, one that is not for text, or one without "replace"
             return self.body.decode("utf-8", "replace")
 
     @property
@@ -66,20 +63,20 @@ class Answer:
 
 
 def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
-    """Return an answer without our own credentials, which some APIs repeat verbatim, in JSON, or in a URL.
+    """Return an answer without our credentials, which some APIs echo verbatim, in JSON, or in a URL.
 
     Args:
         answer: The answer.
-        secrets: Texts that no one may read; very short ones occur in any answer, and stay.
+        secrets: The secrets; very short ones are not redacted.
     """
     if answer.media.startswith(("image/", "audio/", "video/")):
         return answer
     body, forms = answer.body, _forms(secrets)
     for form in forms:
         body = body.replace(form.encode(), REDACTED.encode())
-    # JSON may write any character of a secret as an escape.
+    # JSON may escape any character of a secret.
     if answer.is_json and b"\\u" in body:
-        with suppress(ValueError, RecursionError):  # what is no JSON has no such escapes
+        with suppress(ValueError, RecursionError):  # not JSON
             value = json.loads(body)
             if (without := _without(value, forms)) != value:
                 body = json.dumps(without, ensure_ascii=False).encode("utf-8", "replace")
@@ -87,17 +84,17 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
 
 
 def conceal_text(text: str, secrets: Sequence[str]) -> str:
-    """Return a text of an answer, which may be JSON, without our own credentials."""
+    """Return a text from an answer, possibly JSON, without our credentials."""
     return conceal(Answer(0, _JSON, text.encode("utf-8", "replace"), ""), secrets).text
 
 
 def holds_secret(text: str, secrets: Sequence[str]) -> bool:
-    """Return whether one of our own credentials is in a text, in any of its forms."""
+    """Return whether a text contains one of our credentials in any form."""
     return any(form in text for form in _forms(secrets))
 
 
 def _forms(secrets: Sequence[str]) -> list[str]:
-    """Return the forms in which secrets may appear in a text, the longest first."""
+    """Return the possible encodings of secrets, longest first."""
     forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= _SHORTEST:
@@ -108,7 +105,7 @@ def _forms(secrets: Sequence[str]) -> list[str]:
 
 
 def _without(value: Any, forms: Sequence[str]) -> Any:
-    """Return JSON without these texts in its strings and names."""
+    """Return JSON with these texts redacted in strings and keys."""
     if isinstance(value, str):
         for form in forms:
             value = value.replace(form, REDACTED)
@@ -119,7 +116,7 @@ def _without(value: Any, forms: Sequence[str]) -> Any:
 
 
 class SchemaMismatch(ToolError):
-    """The answer is not the JSON that the tool promises. `instead` is a result that can be given in its place."""
+    """The answer does not match the tool's `outputSchema`. `instead` is an alternative result."""
 
     def __init__(self, message: str, instead: Content | None = None) -> None:
         """Show the problem."""
@@ -128,7 +125,7 @@ class SchemaMismatch(ToolError):
 
 
 def describe_redirect(target: str, secrets: Sequence[str]) -> SchemaMismatch:
-    """Return the error for a redirect to another host, which is not followed; with a link, unless it holds a secret."""
+    """Return the error for a redirect to another host, with a link unless the URL contains a secret."""
     host = urlsplit(target).hostname
     message = f"The API redirects to another host, {host}, which is not followed."
     held = any(secret in target or secret in unquote(target) for secret in secrets if secret)
@@ -136,7 +133,9 @@ def describe_redirect(target: str, secrets: Sequence[str]) -> SchemaMismatch:
         return SchemaMismatch(message)
     name = unquote(urlsplit(target).path.rpartition("/")[2]) or str(host)
     try:
-        return SchemaMismatch(message, link(target, clean(name), description=clean(f"What {host} has for this call.")))
+        return SchemaMismatch(
+            message, link(target, clean(name), description=clean(f"The resource at {host} for this call."))
+        )
     except ValueError:
         return SchemaMismatch(message)
 
@@ -144,17 +143,16 @@ def describe_redirect(target: str, secrets: Sequence[str]) -> SchemaMismatch:
 def make_result(
     answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None, secrets: Sequence[str] = ()
 ) -> Any:
-    """Return the result of the tool: the JSON of the answer if the tool has an `outputSchema`, otherwise the answer as
-    content.
+    """Return the JSON of an answer if the tool has an `outputSchema`; otherwise the answer as content.
 
     Args:
         answer: The answer.
         tool: The tool.
-        shape: Makes the tool's result of the JSON, if they differ.
-        secrets: Texts that must stay secret.
+        shape: Converts the JSON to the tool's result.
+        secrets: The secrets to redact.
 
     Raises:
-        SchemaMismatch: The answer is not the JSON that the tool promises.
+        SchemaMismatch: The answer is not JSON, or not an object although the schema requires one.
     """
     if tool.output_name is None and (shape is None or not answer.is_json):
         return make_content(conceal(answer, secrets))
@@ -173,7 +171,7 @@ def make_result(
 
 
 def make_content(answer: Answer) -> Content:
-    """Return the answer as content: text, an image, a sound, or another file."""
+    """Return an answer as content: text, an image, audio, or another file."""
     if not answer.body:
         return f"{format_status(answer.status)}{_headers(answer)}"
     if answer.media.startswith(("image/", "audio/")):
@@ -185,10 +183,10 @@ def make_content(answer: Answer) -> Content:
 
 
 def parse(answer: Answer) -> Any:
-    """Return the JSON of an answer.
+    """Return the parsed JSON of an answer.
 
     Raises:
-        SchemaMismatch: It is none.
+        SchemaMismatch: The answer is not JSON.
     """
     try:
         return json.loads(answer.body, parse_constant=refuse_constant, parse_float=_number)
@@ -197,25 +195,25 @@ def parse(answer: Answer) -> Any:
             f"The API answered {format_status(answer.status)} with the number {error}, which is too large."
         ) from None
     except (ValueError, RecursionError):
-        what = answer.media or "something"
-        raise SchemaMismatch(f"The API answered {format_status(answer.status)} with {what} that is not JSON.") from None
+        kind = answer.media or "a body"
+        raise SchemaMismatch(f"The API answered {format_status(answer.status)} with {kind} that is not JSON.") from None
 
 
 def make_failure(
     answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str], kind: type[ToolError]
 ) -> ToolError:
-    """Return the error for the caller if an answer reports that the call failed.
+    """Return the error for an unsuccessful answer.
 
     Args:
         answer: The answer.
-        shown: The method and URL of the call, without any value.
-        secrets: Texts that must stay secret.
-        lacking: Variables with the server's credentials that are not set.
+        shown: The method and the URL template of the call.
+        secrets: The secrets to redact.
+        lacking: The unset variables for credentials.
         kind: The class of the error.
     """
     text = f"The API answered {format_status(answer.status)} to {shown}"
     if answer.status in (401, 403) and lacking:
-        text += f"; no credentials were sent, since the server's environment lacks {' and '.join(lacking)}"
+        text += f"; no credentials were sent, because the server's environment lacks {' and '.join(lacking)}"
     after = parse_retry_after(answer.headers.get("retry-after"))
     if after is not None:
         text += f"; try again in {math.ceil(after)} seconds"
@@ -224,7 +222,7 @@ def make_failure(
 
 
 def format_status(status: int) -> str:
-    """Return a status in words: `404 Not Found`."""
+    """Return a status with its phrase, such as `404 Not Found`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -259,16 +257,15 @@ def _is_text(answer: Answer) -> bool:
 
 
 def _headers(answer: Answer) -> str:
-    """Return the headers of an answer to HEAD or OPTIONS, which are all that it has."""
-    shown_headers = {name: answer.headers[name] for name in _TOLD if name in answer.headers}
-    return "".join(f"\n{name}: {value}" for name, value in shown_headers.items())
+    """Return the headers to show of an answer without a body."""
+    return "".join(f"\n{name}: {answer.headers[name]}" for name in _SHOWN_HEADERS if name in answer.headers)
 
 
-_TOLD: Final = ("allow", "content-length", "content-type", "etag", "last-modified", "location")
+_SHOWN_HEADERS: Final = ("allow", "content-length", "content-type", "etag", "last-modified", "location")
 
 
 def _where(url: str) -> str:
-    """Return a URL without possible secrets: its query and its user information."""
+    """Return a URL without its query and user information."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -281,7 +278,7 @@ def _media(media: str) -> str:
 
 
 class _TooLargeError(Exception):
-    """A number that a double cannot hold."""
+    """A number exceeds the range of a double."""
 
 
 def _number(text: str) -> float:

@@ -1,6 +1,6 @@
-"""The parts of a response that are retained: JSON Pointers in which `*` is each item and each property.
+"""Selects parts of a response by JSON Pointers, in which `*` matches each item and each property.
 
-A value that is neither an object nor an array stays unchanged, even if a pointer leads further.
+Scalars are selected even if a pointer has more steps.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any, Final, TypeAlias
 from ..values.json import Json
 
 STAR: Final = "*"
-"""The step to each item and each property. A property with this name is written `~2`."""
+"""The step for each item and each property. `~2` escapes it."""
 
 Tree: TypeAlias = "Mapping[str | None, Tree]"
-"""The branches that are retained below each step; `None` is the step `*`. A tree without steps keeps everything."""
+"""The selected branches by step; `None` is the step `*`. An empty tree selects everything."""
 
 WHOLE: Final[Tree] = {}
 
 
 def parse_steps(pointer: str) -> list[str | None]:
-    """Return the steps of a pointer (RFC 6901), with `None` for `*`, and with `~2` for a literal `*`."""
+    """Return the steps of a pointer (RFC 6901): `None` for `*`, and `*` for `~2`."""
     return [
         None if step == STAR else step.replace("~2", STAR).replace("~1", "/").replace("~0", "~")
         for step in pointer.split("/")[1:]
@@ -28,7 +28,7 @@ def parse_steps(pointer: str) -> list[str | None]:
 
 
 def make_tree(pointers: Iterable[str]) -> Tree:
-    """Return the tree of everything that some pointers keep."""
+    """Return the tree for some pointers."""
     tree: Tree | None = None
     for pointer in pointers:
         branch: Tree = WHOLE
@@ -39,7 +39,7 @@ def make_tree(pointers: Iterable[str]) -> Tree:
 
 
 def merge(first: Tree, second: Tree) -> Tree:
-    """Return the tree of everything that either keeps."""
+    """Return the union of two trees."""
     if not first or not second:
         return WHOLE
     return {
@@ -53,7 +53,7 @@ def merge(first: Tree, second: Tree) -> Tree:
 
 
 def select_below(tree: Tree, step: str) -> Tree | None:
-    """Return the tree below a property or an item; `None` if it is not kept itself."""
+    """Return the tree below a property or an item; `None` if it is not selected."""
     if not tree:
         return WHOLE
     named, starred = tree.get(step), tree.get(None)
@@ -63,7 +63,7 @@ def select_below(tree: Tree, step: str) -> Tree | None:
 
 
 def select(value: Any, tree: Tree) -> Any:
-    """Return the part of a JSON value that a tree keeps."""
+    """Return the selected part of a JSON value."""
     here: Json = value
     if not tree:
         return here
@@ -77,7 +77,7 @@ def select(value: Any, tree: Tree) -> Any:
 
 
 def get_value(value: Any, pointer: str) -> Any:
-    """Return the value at a pointer without `*`; the step `-` is the last item. `None` if there is none."""
+    """Return the value at a pointer without `*`, or `None`. The step `-` is the last item."""
     here: Json = value
     for step in parse_steps(pointer):
         if isinstance(here, dict) and step is not None:

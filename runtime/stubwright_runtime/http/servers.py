@@ -1,7 +1,6 @@
-"""Base URLs with variables, which the environment of the server sets (OpenAPI 3.1.1, section 4.8.6).
+"""Base URLs with variables from the server's environment (OpenAPI 3.1.1, section 4.8.6).
 
-What a variable becomes stays in its place: it ends no host, adds no step to a path, and is one of its values where
-these are listed.
+Values cannot extend the host or add path segments.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ _PART: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._~-]+")
 
 
 def is_part(value: str) -> bool:
-    """Return whether a text can represent a variable: unreserved characters alone (RFC 3986, 2.3), and no step of a
-    path.
-    """
+    """Return whether a text is a valid value: unreserved characters (RFC 3986, 2.3), and neither `.` nor `..`."""
     return bool(_PART.fullmatch(value))
 
 
@@ -27,10 +24,10 @@ def fill_base_url(settings: Mapping[str, Any], environment: Mapping[str, str]) -
 
     Args:
         settings: Its entry under `apis`.
-        environment: The variables; an unset variable has its default.
+        environment: The variables; unset ones have their default.
 
     Raises:
-        ValueError: A variable has an invalid value; the message names it.
+        ValueError: A variable has an invalid value.
     """
     variables: Mapping[str, Mapping[str, Any]] = settings.get("variables") or {}
 
@@ -39,9 +36,9 @@ def fill_base_url(settings: Mapping[str, Any], environment: Mapping[str, str]) -
         given = environment.get(variable["env"]) or str(variable["default"])
         listed = variable.get("enum")
         if listed is not None and given not in listed:
-            raise ValueError(f"{variable['env']} is {given!r}; it can be {', '.join(map(repr, listed))}")
+            raise ValueError(f"{variable['env']} is {given!r}; it must be one of {', '.join(map(repr, listed))}")
         if not is_part(given):
-            raise ValueError(f"{variable['env']} is {given!r}; it takes letters, digits, '.', '_', '~' and '-'")
+            raise ValueError(f"{variable['env']} is {given!r}; only letters, digits, '.', '_', '~' and '-' are allowed")
         return given
 
     url = VARIABLE.sub(find_value, str(settings["baseUrl"]))

@@ -1,4 +1,4 @@
-"""The shape of a tool's result from a response: a part of its body, some of its headers, a page of its items."""
+"""Shapes a tool's result from parts of a response: its body, its headers, and its items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .responses import Answer
 
 _TRUTH: Final = {"true": True, "false": False}
-_LONGEST: Final = 40  # digits of a number in a header
+_LONGEST: Final = 40  # maximum digits of a number in a header
 
 
 class PageShape(Protocol):
@@ -22,23 +22,23 @@ class PageShape(Protocol):
 
     @property
     def where(self) -> str:
-        """The place of its items."""
+        """The JSON Pointer of its items."""
         ...
 
     def find_items(self, body: Any) -> Sequence[Any]:
-        """Its items."""
+        """Return its items."""
         ...
 
     def find_cursor(self, answer: Answer, body: Any) -> str | None:
-        """Return the cursor of the next one."""
+        """Return the cursor of the next page."""
         ...
 
 
 class Shape:
-    """The parts of responses that the `http` of one tool keeps."""
+    """The parts of responses that a tool's `http` selects."""
 
     def __init__(self, http: Mapping[str, Any]) -> None:
-        """Take the `http` of the tool."""
+        """Read the shape from a tool's `http`."""
         self._tree = make_tree(http.get("select") or ())
         self._headers: Mapping[str, Any] | None = http.get("responseHeaders")
 
@@ -48,10 +48,10 @@ class Shape:
         Args:
             answer: The response.
             body: Its JSON.
-            following: The page of this response, for a tool with pages.
+            following: The page, for a paginated tool.
 
         Raises:
-            SchemaMismatch: There is no list at the place of the items, or no way to the next page.
+            SchemaMismatch: The items are not a list, or the link to the next page cannot be used.
         """
         if following is not None:
             shaped: dict[str, Any] = {"items": select(following.find_items(body), _walked(self._tree, following.where))}
@@ -76,7 +76,7 @@ def _walked(tree: Tree, pointer: str) -> Tree:
 
 
 def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[str, Json]]:
-    """Return the wanted headers that a response has, with their types."""
+    """Return the selected headers of a response, converted to their types."""
     values: list[tuple[str, Json]] = []
     for name, spec in wanted.items():
         header: Mapping[str, str] = {"name": spec} if isinstance(spec, str) else spec
@@ -88,7 +88,7 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
 
 
 def _typed(text: str, kind: str, delimiter: str) -> Json:
-    """Return the text of a header as a value of a type; the text itself if it is none."""
+    """Convert the text of a header to a type; return the text if it is invalid."""
     if kind == "array":
         return [item for part in text.split(delimiter) if (item := part.strip())]
     if kind == "boolean":

@@ -1,4 +1,4 @@
-"""Values in URLs, headers and cookies: OpenAPI's styles (3.1.1, section 4.8.12.3; RFC 6570)."""
+"""Formats values in URLs, headers and cookies by OpenAPI's styles (3.1.1, section 4.8.12.3; RFC 6570)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..values.json import Json, is_list
 Encode: TypeAlias = Callable[[str], str]
 
 RESERVED: Final = ":/?@!$'()*,;"
-"""Reserved characters that cannot end a value in a query (RFC 3986, 2.2 and 3.4)."""
+"""Reserved characters that are allowed in a query value (RFC 3986, 2.2 and 3.4)."""
 
 
 def encode(text: str, charset: str = "utf-8") -> str:
@@ -37,13 +37,13 @@ def encode_but_reserved(text: str, charset: str = "utf-8") -> str:
 
 
 def refuse_escaping(text: str) -> str:
-    """Return the text unchanged, for a cookie whose values come escaped (OpenAPI 3.2.0, style `cookie`).
+    """Return the text of an already escaped cookie value (OpenAPI 3.2.0, style `cookie`).
 
     Raises:
-        ToolError: A character would have to be escaped.
+        ToolError: A character is not escaped.
     """
     if found := _NO_COOKIE.search(text):
-        raise ToolError(f"A cookie cannot hold {found[0]!r}: escape it as the API expects.")
+        raise ToolError(f"A cookie cannot contain {found[0]!r}: escape it as the API expects.")
     return text
 
 
@@ -67,7 +67,7 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
     key = encode(name)
     if style == "deepObject" and isinstance(value, Mapping | list):
         return list(_deep(key, value, encode))
-    if isinstance(value, Mapping) and explode:  # items of a list in it are repeated; no standard defines this
+    if isinstance(value, Mapping) and explode:  # lists in objects are repeated, which no standard defines
         entries = [(inner, item) for inner, given in value.items() for item in (given if is_list(given) else [given])]
         return [f"{encode(inner)}={encode(format_plain(item))}" for inner, item in entries]
     if isinstance(value, list) and explode:
@@ -79,11 +79,11 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
 
 
 DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
-"""The text between the items of a list, by style; in the other styles, it is a comma."""
+"""The delimiters of list items by style; the default is a comma."""
 
 
 def _get_delimiter(style: str, encode: Encode) -> str:
-    """Return the text between the items of a list, encoded."""
+    """Return the encoded delimiter of list items."""
     return encode(DELIMITERS[style]) if style in DELIMITERS else ","
 
 
@@ -92,8 +92,8 @@ def format_segment(style: str, *, explode: bool, name: str, value: Json, encode:
 
     Args:
         style: `simple`, `label`, `matrix`, `spaceDelimited`, `pipeDelimited` or `tabDelimited`.
-        explode: Whether entries are `key=value`, and items told apart.
-        name: The parameter, which `matrix` writes.
+        explode: Whether entries are `key=value`, and items are separate.
+        name: The parameter, for `matrix`.
         value: The value.
         encode: Encodes names and values.
     """
@@ -116,17 +116,14 @@ def format_segment(style: str, *, explode: bool, name: str, value: Json, encode:
 
 
 def _flat(value: Mapping[str, Any] | list[Any]) -> list[Any]:
-    """Return the items of a list, or the keys and values of an object in turn."""
+    """Return the items of a list, or the alternating keys and values of an object."""
     if isinstance(value, Mapping):
         return [part for entry in value.items() for part in entry]
     return value
 
 
 def _deep(prefix: str, value: Json, encode: Encode) -> list[str]:
-    """`filter[a]=1`, and of objects and lists in objects `filter[a][b]=1&filter[c][0]=2`, as servers read them.
-
-    The specification has objects of plain values only.
-    """
+    """Return `deepObject` pairs; nested values like most servers: `filter[a][b]=1&filter[c][0]=2`."""
     if isinstance(value, Mapping):
         return [
             part for key, item in value.items() for part in _deep(f"{prefix}{encode('[' + key + ']')}", item, encode)

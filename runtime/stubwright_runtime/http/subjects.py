@@ -1,7 +1,6 @@
 """Callers whose access tokens are exchanged for tokens of an API (RFC 8693), and a cache for each caller.
 
-An entry belongs to one token: it serves neither another caller nor an older token of the same caller, which may allow
-more.
+An entry belongs to one token of the caller, because other tokens may grant other permissions.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ if TYPE_CHECKING:
 _State = TypeVar("_State")
 
 PRINCIPALS: Final = 1000
-"""The most callers for whom state is retained; the caller with the oldest call is dropped first."""
+"""The maximum number of cached callers, least recently used first out."""
 
 EACH: Final = 8
-"""The most states of one caller: a token for each scheme, and earlier tokens."""
+"""The maximum number of states per caller, for schemes and earlier tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A caller: its principal, its token, and the seconds for which the token is valid, if known."""
+    """A caller: its principal, its token, and the token's remaining seconds, if known."""
 
     principal: str
     token: str = field(repr=False)
@@ -37,14 +36,14 @@ class Subject:
 
     @property
     def digest(self) -> str:
-        """The digest that represents the token in stored keys."""
+        """The token's digest for cache keys."""
         return hashlib.sha256(self.token.encode()).hexdigest()
 
 
 def find_subject(principal: Principal) -> Subject | None:
-    """Return the caller with the token of the current request; None without a token of this principal.
+    """Return the caller with the token of the current request; `None` without a token of this principal.
 
-    A task has no token: it runs after its request, perhaps in another process.
+    Tasks have no token, because they run after the request.
     """
     token = find_access_token() if principal.kind == "token" else None
     if token is None or not token.token or make_from_token(token).key != principal.key:
@@ -54,15 +53,15 @@ def find_subject(principal: Principal) -> Subject | None:
 
 
 class PrincipalCache(Generic[_State]):
-    """The states that are retained for callers: up to `EACH` for each of up to `PRINCIPALS`."""
+    """A cache of up to `EACH` states for each of up to `PRINCIPALS` callers."""
 
     def __init__(self, make: Callable[[], _State]) -> None:
-        """Take the function that makes a state."""
+        """Use a function that creates a state."""
         self._make = make
         self._principals: OrderedDict[str, OrderedDict[tuple[str, str], _State]] = OrderedDict()
 
     def find_state(self, scheme: str, subject: Subject) -> _State:
-        """Return the state for a scheme and a caller's token; a new one if there is none."""
+        """Return the state for a scheme and a caller's token; create it if necessary."""
         states = self._principals.setdefault(subject.principal, OrderedDict())
         self._principals.move_to_end(subject.principal)
         key = (scheme, subject.digest)

@@ -1,8 +1,8 @@
-"""Tokens of OAuth 2.0 for the APIs that are called: by client credentials, by a refresh token (RFC 6749, 4.4 and 6), or
-in exchange for the caller's token (RFC 8693).
+"""Gets OAuth 2.0 tokens for APIs, with client credentials, a refresh token (RFC 6749, 4.4 and 6), or an exchange of the
+caller's token (RFC 8693).
 
-Tokens go only to the API, and credentials only to the token endpoint: no redirect is followed, and no log or error
-contains them.
+Tokens are sent only to the API, and credentials only to the token endpoint, without redirects; logs and errors never
+contain them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _TIMEOUT: Final = 20.0
 _MOST_BYTES: Final = 256 * 1024
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-"""The names of this machine in URLs."""
+"""The hosts of the local machine."""
 
 _EXCHANGED: Final = 300.0
-"""Seconds for which an exchanged token is used if its response has no `expires_in`."""
+"""The default lifetime of an exchanged token in seconds."""
 
 _MARGIN: Final = 30.0
-"""Seconds before its end at which a token is renewed; a tenth of its lifetime if that is less."""
+"""Seconds before its expiry at which a token is renewed, at most a tenth of its lifetime."""
 
 _ERRORS: Final = frozenset(
     {"access_denied", "consent_required", "interaction_required", "invalid_client", "invalid_client_metadata"}
@@ -45,19 +45,19 @@ _ERRORS: Final = frozenset(
     | {"login_required", "server_error", "temporarily_unavailable", "unapproved_software_statement"}
     | {"unauthorized_client", "unsupported_grant_type", "unsupported_response_type"}
 )
-"""Error codes that may be shown (RFC 6749, RFC 7591, RFC 8707, OpenID Connect); other texts may hold secrets."""
+"""Error codes that may be shown (RFC 6749, RFC 7591, RFC 8707, OpenID Connect); other texts may contain secrets."""
 
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS: Final = "urn:ietf:params:oauth:token-type:access_token"
 _USABLE: Final = frozenset({_ACCESS, "urn:ietf:params:oauth:token-type:jwt"})
-"""Types of tokens that an API takes (RFC 8693, 3)."""
+"""Types of tokens that APIs accept (RFC 8693, 3)."""
 
 Scheme = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class _GrantState:
-    """The state of one scheme. `failed` says when getting a token failed, and why; times are monotonic."""
+    """The token of one scheme. `failed` is the time and the reason of the last failure; times are monotonic."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     token: str = field(default="", repr=False)
@@ -67,15 +67,15 @@ class _GrantState:
 
 
 def has_grant(scheme: Scheme, environment: Mapping[str, str]) -> bool:
-    """Return whether the environment has what a token is got with."""
+    """Return whether the environment has the credentials of a grant."""
     return all(environment.get(variable) for variable in grant(scheme))
 
 
 class Tokens:
-    """The access tokens of a server, by their schemes."""
+    """The cached access tokens of a server."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Create an empty cache."""
         self._states: dict[str, _GrantState] = {}
         self._exchanged: PrincipalCache[_GrantState] = PrincipalCache(_GrantState)
 
@@ -89,26 +89,26 @@ class Tokens:
         """Return the environment with tokens in the variables of the schemes.
 
         Args:
-            client: Sends the requests for tokens.
-            schemes: The schemes of a call; a scheme without a grant in the environment is ignored.
-            environment: Where the grants are.
-            principal: The caller, to whom an exchanged token belongs; on stdio, the token is in a variable.
+            client: The client for token requests.
+            schemes: The schemes of a call; those without a grant in the environment are ignored.
+            environment: The environment with the grants.
+            principal: The caller, whose token is exchanged; on stdio, a variable has the token.
 
         Raises:
-            ToolError: A token cannot be had; the message holds no secret.
+            ToolError: The token endpoint returned no token.
         """
         tokens: dict[str, str] = {}
         for scheme in schemes:
             if is_exchange(scheme):
                 subject = _find_subject(scheme, environment, principal)
                 if subject is not None:
-                    grant_state = await self._current(client, scheme, environment, subject)
+                    grant_state = await self._refresh(client, scheme, environment, subject)
                     tokens[scheme["env"]] = grant_state.token
             elif scheme["type"] == "oauth2" and has_grant(scheme, environment):
-                grant_state = await self._current(client, scheme, environment, None)
+                grant_state = await self._refresh(client, scheme, environment, None)
                 tokens[scheme["env"]] = grant_state.token
                 if grant_state.refresh:
-                    tokens[scheme["refreshTokenEnv"]] = grant_state.refresh  # so that no error holds it
+                    tokens[scheme["refreshTokenEnv"]] = grant_state.refresh  # for redaction
         return {**environment, **tokens} if tokens else environment
 
     def forget_refused(
@@ -118,7 +118,7 @@ class Tokens:
         sent: Mapping[str, str],
         principal: Principal,
     ) -> bool:
-        """Forget the tokens that the API refused, unless others took their place; whether there were any."""
+        """Expire the tokens that the API refused, unless they were replaced; return whether the schemes use tokens."""
         subject = find_subject(principal)
         granted = [
             scheme
@@ -135,17 +135,17 @@ class Tokens:
         name = json.dumps(scheme, sort_keys=True)
         return self._exchanged.find_state(name, subject) if subject else self._states.setdefault(name, _GrantState())
 
-    async def _current(
+    async def _refresh(
         self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], subject: Subject | None
     ) -> _GrantState:
-        """Return the scheme with a fresh token; concurrent calls request it once."""
+        """Return the state of a scheme with a valid token; concurrent calls request it once."""
         grant_state = self._of(scheme, subject)
-        asked = time.monotonic()
+        started = time.monotonic()
         async with grant_state.lock:
             when, why = grant_state.failed
-            # The attempt that this call waited for failed; the
-            # endpoint is not asked once more for each call that waits.
-            if when >= asked:
+            # The request that this call waited for failed: do not
+            # repeat it for each waiting call.
+            if when >= started:
                 raise ToolError(why)
             if time.monotonic() >= grant_state.fresh_until:
                 try:
@@ -166,7 +166,7 @@ async def _get(
     """Request a token, and cache it.
 
     Raises:
-        ToolError: The token endpoint refuses.
+        ToolError: The token endpoint returned no token.
     """
     url = urlsplit(str(scheme["tokenUrl"]))
     if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
@@ -179,22 +179,22 @@ async def _get(
         raise _failure(scheme, f"it did not answer within {_TIMEOUT:g} seconds") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise _failure(scheme, f"it cannot be reached: {describe(error, type(error).__name__)}") from None
-    answer: Any = _parsed(body)
+    answer: Any = _parse_object(body)
     token = answer.get("access_token")
     if status != 200 or not is_token(token):
         raise _failure(scheme, f"it answered {status} {find_error_code(answer)}".rstrip())
     if not is_bearer(answer):
-        raise _failure(scheme, "its token is not a bearer token")
+        raise _failure(scheme, "its token is not a Bearer token")
     if subject is not None and answer.get("issued_token_type") not in _USABLE:
-        raise _failure(scheme, "it gave no access token in exchange")
+        raise _failure(scheme, "it did not return an access token in exchange")
     grant_state.token = token
     life = find_lifetime(answer)
     if subject is not None:
         life = min(life, _EXCHANGED if subject.seconds is None else subject.seconds)
-    # Counted from before the request, since the answer does not say when the lifetime began.
+    # From before the request, because the answer does not have the start of the lifetime.
     grant_state.fresh_until = begun + life
     if "refreshTokenEnv" in scheme and isinstance(answer.get("refresh_token"), str) and answer["refresh_token"]:
-        grant_state.refresh = answer["refresh_token"]  # what came before may be good once only (RFC 6749, 6)
+        grant_state.refresh = answer["refresh_token"]  # the previous one may be invalid now (RFC 6749, 6)
 
 
 async def _answer(
@@ -222,7 +222,7 @@ async def _answer(
     secret = (environment.get(scheme.get("clientSecretEnv", "")) or "").strip() or None
     headers, auth = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}, None
     if secret is not None and scheme.get("clientAuth", "basic") == "basic":
-        # RFC 6749, 2.3.1: both are form-encoded before they become Basic credentials.
+        # RFC 6749, 2.3.1: form-encode both before Basic encoding.
         auth = httpx2.BasicAuth(quote_plus(identity), quote_plus(secret))
     else:
         fields |= {"client_id": identity} | ({} if secret is None else {"client_secret": secret})
@@ -240,21 +240,21 @@ async def _answer(
 
 
 def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Principal) -> Subject | None:
-    """Return the caller whose token is exchanged; None for the local user, who has one in a variable.
+    """Return the caller whose token to exchange; `None` for the local user with a token in a variable.
 
     Raises:
-        ToolError: There is no token to exchange, or no credentials to exchange it with.
+        ToolError: The caller has no token, or the server has no credentials for the exchange.
     """
     host = urlsplit(str(scheme["tokenUrl"])).hostname
     if principal.kind == "local":
         if environment.get(scheme["env"]):
             return None
         variable = scheme["env"]
-        raise ToolError(f"The API is called with your own token, which belongs into {variable} of the server.")
+        raise ToolError(f"The API requires your own token; set it in the server's variable {variable}.")
     subject = find_subject(principal)
     if subject is None:
         raise ToolError(
-            "The API is called with a token in exchange for your access token, and this call has no access token."
+            "The API requires a token in exchange for your access token, but this call has no access token."
         )
     if missing := [variable for variable in grant(scheme) if not environment.get(variable)]:
         names = ", ".join(missing)
@@ -262,8 +262,8 @@ def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Pri
     return subject
 
 
-def _parsed(body: bytes) -> Any:
-    """Return the object that an answer is; an empty one where it is none."""
+def _parse_object(body: bytes) -> Any:
+    """Return a parsed JSON object; an empty one for other bodies."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -272,23 +272,23 @@ def _parsed(body: bytes) -> Any:
 
 
 def find_error_code(response: Mapping[str, Any]) -> str:
-    """Return the error code of a response if it may be shown, and otherwise an empty text."""
+    """Return the error code of a response if it may be shown; otherwise an empty string."""
     code = response.get("error")
     return code if isinstance(code, str) and code in _ERRORS else ""
 
 
 def is_token(value: object) -> bool:
-    """Return whether a value can be sent as a Bearer token: printable ASCII without spaces (RFC 6750, section 2.1)."""
+    """Return whether a value is a valid Bearer token: printable ASCII without spaces (RFC 6750, section 2.1)."""
     return isinstance(value, str) and bool(value) and value.isascii() and value.isprintable() and " " not in value
 
 
 def is_bearer(response: Mapping[str, Any]) -> bool:
-    """Return whether the token of a response is a Bearer token, which it also is if the response states no type."""
+    """Return whether the token of a response is a Bearer token, the default type."""
     return str(response.get("token_type") or "bearer").lower() == "bearer"
 
 
 def find_lifetime(response: Mapping[str, Any]) -> float:
-    """Return the seconds for which the token of a response is used; infinity if its lifetime is unknown or invalid."""
+    """Return the seconds for which to use a token; infinity if its lifetime is unknown or invalid."""
     seconds = response.get("expires_in")
     if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
         seconds = int(seconds)
@@ -298,7 +298,7 @@ def find_lifetime(response: Mapping[str, Any]) -> float:
 
 
 def _failure(scheme: Scheme, why: str) -> ToolError:
-    """Return the error for the caller; none of it comes from the answer's own text."""
+    """Log and return the error for the caller, without text from the answer."""
     host = urlsplit(str(scheme["tokenUrl"])).hostname
     log().warning("no token from %s: %s", host, why)
     return ToolError(f"The server cannot get a token from {host}: {why}.")

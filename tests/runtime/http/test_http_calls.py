@@ -140,7 +140,7 @@ LINES = [f"a{char}X-Other: 1" for char in "\r\n\0\x0b\x0c\x1b\x7f"] + ["a\r\n\r\
 @pytest.mark.parametrize("line", LINES, ids=ascii)
 def test_an_argument_adds_no_header(line: str) -> None:
     for value in (line, [line], {"a": line}, {line: "a"}):
-        with pytest.raises(ToolError, match="The header H cannot hold line breaks or control characters"):
+        with pytest.raises(ToolError, match="The header H cannot contain line breaks or control characters"):
             bind({"url": "/x", "headers": {"H": "{a}"}}).make_request({"a": value}, {})
         sent = bind({"url": "/x", "cookies": {"c": "{a}"}}).make_request({"a": value}, {})
         assert not {10, 13, 59} & set(dict(sent.headers).get("Cookie", b""))
@@ -433,7 +433,7 @@ def test_an_error_says_what_the_server_lacks_and_when_to_come_back(tmp_path: Pat
     tools = [called("get", {}, {"method": "POST", "url": "/x"})]
     with running(tmp_path, tools, lambda _: answers.pop(0), **AUTH) as there:
         assert there.refused("get") == (
-            "The API answered 401 Unauthorized to POST /x; no credentials were sent, since the server's environment "
+            "The API answered 401 Unauthorized to POST /x; no credentials were sent, because the server's environment "
             'lacks T_TOKEN: {"message": "who?"}'
         )
         assert len(there.refused("get")) < 700
@@ -510,7 +510,7 @@ def test_an_api_that_is_slow_is_an_error(tmp_path: Path) -> None:
 
 def test_an_answer_has_a_size(tmp_path: Path) -> None:
     with running(tmp_path, [called("get", {}, {"url": "/x"})], lambda _: "x" * 2000, maxResponseBytes="1KiB") as there:
-        assert there.refused("get") == "The API's answer is larger than 1,024 bytes; ask for less."
+        assert there.refused("get") == "The API's answer is larger than 1,024 bytes; request less."
 
 
 @pytest.mark.parametrize("status", amounts.sample([200, 404], 1))
@@ -522,7 +522,7 @@ def test_a_size_is_that_after_decompression(status: int, tmp_path: Path) -> None
 
     with running(tmp_path, [called("get", {}, {"url": "/x"})], bomb, maxResponseBytes="1KiB") as there:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        assert there.refused("get") == "The API's answer is larger than 1,024 bytes; ask for less."
+        assert there.refused("get") == "The API's answer is larger than 1,024 bytes; request less."
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40 << 10
 
 
@@ -554,7 +554,7 @@ def test_redirects_are_followed_only_to_the_same_host(tmp_path: Path, monkeypatc
             assert there.refused("post") == (
                 "The API answered 307 Temporary Redirect to a POST, which is not sent again to /v1/here."
             )
-            assert there.refused("circle") == "The API redirects in a circle."
+            assert there.refused("circle") == "The API redirects too often."
             target[0] = other.url + "/x?token=hidden"
             assert there.refused("get") == "The API redirects to another host, 127.0.0.1, which is not followed."
         assert other.asked == []

@@ -252,7 +252,7 @@ async def test_nobody_is_served_without_a_token_of_their_own(
             refused = await server.ask(http, token("ann"))
             assert refused == "The server cannot get a token from 127.0.0.1: it answered 400 invalid_target."
             exchange.says = lambda _: {"access_token": "x", "token_type": "Bearer"}
-            assert "it gave no access token in exchange" in await server.ask(http, token("ann"))
+            assert "it did not return an access token in exchange" in await server.ask(http, token("ann"))
             exchange.says = None
             monkeypatch.delenv("X_SECRET")
             assert "X_SECRET is not set in its environment" in await server.ask(http, token("ann"))
@@ -269,7 +269,7 @@ async def test_a_task_has_no_token_to_exchange(tmp_path: Path, monkeypatch: pyte
         async with server.module.SampleClient.connect(server.url, headers=headers) as connected:
             [text] = await connected.whose()
             assert json.loads(text.text) == {"owner": token("ann")}
-            with pytest.raises(server.module.ToolFailed, match="and this call has no access token"):
+            with pytest.raises(server.module.ToolFailed, match="but this call has no access token"):
                 await (await connected.tasks.whose())
     assert len(exchange.forms) == 1
 

@@ -47,10 +47,10 @@ def test_what_cannot_be_sent_is_still_refused(tmp_path: Path) -> None:
     with running(tmp_path, tools(input="lenient"), echo) as there:
         assert there.refused("send", kind="a") == "`id` is part of the URL, and cannot be omitted."
         assert there.refused("send", id="..", kind=1) == (
-            "`id` is part of the URL, and cannot hold `.` or `..` as a step of a path."
+            "`id` is part of the URL, and cannot contain the path segment `.` or `..`."
         )
         assert there.refused("find", kind="b", other=1) == (
-            "Invalid arguments for find: there is no place in the request for `other`."
+            "Invalid arguments for find: the request cannot contain `other`."
         )
         assert there.api.asked == []
 

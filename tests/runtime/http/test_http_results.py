@@ -399,7 +399,7 @@ def test_a_cursor_of_the_api_with_credentials_is_not_given(
 def test_a_link_with_a_parameter_that_nobody_named(tmp_path: Path) -> None:
     answer = Response("[]", headers={"Link": "<?token=1>; rel=next"}, media_type="application/json")
     with running(tmp_path, [page_tool("link")], lambda _: answer) as server:
-        assert "`token`, which the call does not have: name it in `http.page.parameters`" in server.refused("list-pets")
+        assert "`token`, which the call does not have: add it to `http.page.parameters`" in server.refused("list-pets")
     tool = page_tool("link")
     tool["stubwright"]["http"]["page"] = {**tool["stubwright"]["http"]["page"], "parameters": ["token"]}
     (tmp_path / "named").mkdir()
@@ -733,7 +733,7 @@ def test_a_result_over_its_budget_of_tokens_is_a_part_and_a_link_too(mode: str, 
         assert result.is_error is False
         assert body.startswith(start.text)
         assert len(start.text) > 500
-        assert "the result has 3,001 bytes, about 455 tokens; for 10 minutes the whole can be read at" in note.text
+        assert "the result has 3,001 bytes, about 455 tokens; for 10 the whole can be read at" in note.text
         blocks = [block.model_dump(by_alias=True, exclude_none=True) for block in result.content]
         assert measure({"content": blocks}) <= 300
         assert read.contents[0].text == body
@@ -762,7 +762,7 @@ def test_of_a_result_that_is_too_large_to_keep_only_the_start_is_given(
     with running(tmp_path, tools, lambda _: "x" * 2001) as server:
         start, note = server.call("get").content
     assert start.text == "x" * 1024
-    assert note.text == "(the result has 2,001 bytes, and the whole is not kept, since that is more than 2,000)"
+    assert note.text == "(the result has 2,001 bytes, and is not stored, because the limit is 2,000)"
 
 
 def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:

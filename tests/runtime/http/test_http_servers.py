@@ -100,5 +100,5 @@ def test_a_server_does_not_start_with_what_a_variable_cannot_be(http: list[str],
         timeout=60,
     )
     assert done.returncode == 1
-    assert "S_REGION is 'moon'; it can be 'eu', 'us-1'" in done.stderr
+    assert "S_REGION is 'moon'; it must be one of 'eu', 'us-1'" in done.stderr
     assert done.stdout == ""

@@ -221,7 +221,7 @@ def test_the_next_way_is_tried_where_tokens_are_refused(tmp_path: Path, monkeypa
             ((200, []), "it answered 200."),
             ((200, {"access_token": ""}), "it answered 200."),
             ((200, {"access_token": "a\nb"}), "it answered 200."),
-            ((200, {"access_token": "s3cret/x", "token_type": "mac"}), "its token is not a bearer token."),
+            ((200, {"access_token": "s3cret/x", "token_type": "mac"}), "its token is not a Bearer token."),
             ((200, {"access_token": "x" * 300_000}), "it answered 200."),
             (RedirectResponse("https://elsewhere.example/token"), "it answered 307."),
         ],
