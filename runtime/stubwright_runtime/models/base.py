@@ -1,9 +1,4 @@
-"""The base classes of generated models: a Python view of JSON that never rejects or changes what its schema accepts.
-
-Values are not coerced: a string is never read as a number, nor a boolean as 1. Models do not decide whether an instance
-is
-valid; the schema does.
-"""
+"""The base classes of generated models, which accept every value that the schema accepts, without coercion."""
 
 from __future__ import annotations
 
@@ -43,13 +38,13 @@ _NULL_ALLOWED = "null allowed"
 
 @dataclass(frozen=True, slots=True)
 class _NullAllowed:
-    """Marks an optional field whose schema allows `null`, so that `None` can be a value and not only mean absence.
+    """Marks an optional field whose schema allows `null`, so that `None` can be a value.
 
-    The mark is in pydantic's core schema: pydantic's `FieldInfo` is incomplete while a class waits for a later class.
+    The mark is in pydantic's core schema, because `FieldInfo` is incomplete until later classes are defined.
     """
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the schema of the type, marked."""
+        """Return the marked schema of the type."""
         schema = handler(source)
         return cast("CoreSchema", {**schema, "metadata": {**schema.get("metadata", {}), _NULL_ALLOWED: True}})
 
@@ -57,19 +52,19 @@ class _NullAllowed:
 Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
 """The type of an optional field whose schema allows `null`.
 
-`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set` tells
-them apart, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None` only when
-the key is absent, and that `None` is never sent.
+`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set`
+distinguishes them, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None` only
+when the key is absent, and is never sent.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _Wire:
-    """The facts about a class's fields, computed once.
+    """Information on the fields of a class.
 
-    `aliases` has the wire name of each field whose Python name differs. The rest are the optional fields: `absent` have
-    `None` for absence; `fixed`, with their wire names, have an immutable default; `growing` have a mutable default,
-    with their wire names and a function that creates it.
+    `aliases` has the wire names that differ from Python names. The others are optional fields: `absent` use `None` for
+    absence; `fixed`, with their wire names, have an immutable default; `growing`, with their wire names and a factory,
+    have a mutable default.
     """
 
     aliases: Mapping[str, str]
@@ -78,20 +73,20 @@ class _Wire:
     growing: tuple[tuple[str, str, Callable[[], object]], ...]
 
     def find_defaulted(self) -> Iterator[tuple[str, str]]:
-        """Yield the fields, with their wire names, whose presence only `model_fields_set` records."""
+        """Yield the fields with defaults, with their wire names."""
         yield from self.fixed.items()
         yield from ((name, key) for name, key, _ in self.growing)
 
 
 def _wire(cls: type[Model]) -> _Wire:
-    # What is read here is made with the core schema, which pydantic defers.
+    # The attribute is set with the core schema, which pydantic defers.
     if not cls.__pydantic_complete__:
         cls.model_rebuild()
     return cls.__stubwright_wire__
 
 
 def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
-    """Convert the arguments of a constructor to wire names, without `None` if that only means absence."""
+    """Convert the arguments of a constructor to wire names, without `None` for absence."""
     return {
         wire.aliases.get(name, name): value
         for name, value in values.items()
@@ -139,12 +134,12 @@ def _separate_extra(hidden: Mapping[str, str]) -> Callable[..., Any]:
 
 
 def _are_equal(value: object, default: object) -> bool:
-    """Compare as JSON: unlike `==`, this distinguishes `True` from `1`."""
+    """Return whether values are equal as JSON; unlike `==`, `True` differs from `1`."""
     return value == default and repr(value) == repr(default)
 
 
 def _find_part(schema: Any, kind: str = "model") -> Any:
-    """Find the part of a core schema that is of this kind, below the validators of a subclass."""
+    """Return the part of a core schema with this type, below the validators of a subclass."""
     while schema["type"] != kind:
         if not schema["type"].startswith("function-") or "schema" not in schema:
             return None
@@ -177,7 +172,7 @@ def _read_integer(value: object) -> int | float:
 
 
 def _read_decimal(value: float) -> int:
-    """Return the integer that an integral float means in JSON, where digits count and not bits."""
+    """Return the integer with the decimal digits of an integral float."""
     return int(value) if abs(value) < _EXACT else int(Decimal(repr(value)))
 
 
@@ -250,18 +245,18 @@ def _make_literal_exact(schema: Any) -> Any:
 
 
 def _is_marked(schema: Any) -> bool:
-    """Return whether a field's schema has the mark of `Nullable`."""
+    """Return whether a field is marked by `Nullable`."""
     while schema["type"] == "default":
         schema = schema["schema"]
     return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
 
 
 class _BuildState(threading.local):
-    """State while core schemas are built; empty otherwise.
+    """State during the construction of core schemas; empty otherwise.
 
     Attributes:
         now: The class whose fields pydantic is reading.
-        met: The classes met so far, each with the references to it.
+        met: The classes found so far, with the references to them.
     """
 
     now: type[BaseModel] | None = None
@@ -276,8 +271,8 @@ def _build_one_by_one(
 ) -> CoreSchema:
     """Build the core schema of a class with `make`; for a field of another class, return a reference.
 
-    Pydantic would descend into each class that it meets, and overflow Python's stack with a hundred that refer to each
-    other. So they wait until this one is done; then the references get pydantic's names.
+    Pydantic's recursion overflows the stack for a hundred classes that refer to each other. So referenced classes are
+    built afterwards; then the references get pydantic's names.
     """
     met = _BUILDING.met
     if met is not None and cls is not _BUILDING.now:
@@ -312,18 +307,18 @@ def _read_reference(schema: Any) -> str:
 class Model(BaseModel):
     """Base of the models of JSON objects.
 
-    The constructor takes Python names, `model_validate` wire names. Keys that the schema does not name are retained
-    (`model_extra`), unless the schema forbids them. A field is sent if it was set or if it differs from its default
-    now; so an instance that was received is sent unchanged, and a list that grew from its default is sent, too.
+    The constructor uses Python names, `model_validate` wire names. Unknown keys are in `model_extra`, unless the schema
+    forbids them. A field is serialized if it was set or differs from its default: so a received instance is sent
+    unchanged, and a list that was extended from its default is sent, too.
     """
 
-    __test__: ClassVar[bool] = False  # pytest does not collect models, whatever their names
+    __test__: ClassVar[bool] = False  # prevents collection by pytest
 
     model_config = ConfigDict(
-        defer_build=True,  # until a class is used, since classes that it needs may be defined later
+        defer_build=True,  # referenced classes may be defined later
         extra="allow",
         protected_namespaces=(),
-        ser_json_inf_nan="constants",  # otherwise they would be sent as `null`
+        ser_json_inf_nan="constants",  # otherwise serialized as `null`
         serialize_by_alias=True,
         validate_by_alias=True,
         validate_by_name=False,
@@ -338,7 +333,7 @@ class Model(BaseModel):
         cls._stubwright_redacted |= {*redacted}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield the fields for `repr`, without redacted fields; if some are redacted, without additional keys, too."""
+        """Yield the fields for `repr`, without redacted fields, and without additional keys if any are redacted."""
         hidden, fields = self._stubwright_redacted, type(self).__pydantic_fields__
         for name, value in super().__repr_args__():
             known = fields.get(name or "")
@@ -401,7 +396,7 @@ class Model(BaseModel):
             fixed=fixed,
             growing=tuple(growing),
         )
-        unions.note(cls, str(model["ref"]), fields["fields"], keys)
+        unions.register(cls, str(model["ref"]), fields["fields"], keys)
         if "extras_schema" in fields:
             fields["extras_schema"] = _make_exact(fields["extras_schema"])
         hidden = {name: key for name, key in cls.__stubwright_wire__.find_defaulted() if name != key}

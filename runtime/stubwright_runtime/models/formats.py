@@ -1,7 +1,6 @@
-"""Strings with a `format` as Python values: dates, times, UUIDs, URIs and base64.
+"""Parses strings with a `format` (dates, times, UUIDs, URIs, base64) into Python values that format as the same string.
 
-Otherwise it stays a string where the union has `str`, since `format` need not be asserted, and is refused elsewhere.
-What was read is written back as the same string.
+Strings without an exact value remain strings if the union contains `str`; otherwise they are rejected.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _DATE_TIME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_TIME}", re.ASCII)
 
 
 class _Time(dt.time):
-    """A time that remembers how it was written; times derived from it do not."""
+    """A time that stores its original string; derived times do not."""
 
     written: str | None = None
 
@@ -39,7 +38,7 @@ class _Time(dt.time):
 
 
 class _DateTime(dt.datetime):
-    """A datetime that remembers how it was written; datetimes derived from it do not."""
+    """A datetime that stores its original string; derived datetimes do not."""
 
     written: str | None = None
 
@@ -58,9 +57,9 @@ class _PathlessUrl(AnyUrl):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type that strings are read as: its class, and functions to parse a string and to format a value.
+    """The Python type of a format, with functions to parse and format values.
 
-    `read` raises a `ValueError` for a string that the type cannot represent.
+    `read` raises a `ValueError` for a string that the type cannot represent exactly.
     """
 
     type: type[Any]
@@ -102,7 +101,7 @@ def _read_date_time(text: str) -> dt.datetime:
 
 
 def _write_date_time(value: dt.datetime) -> str:
-    """Write a datetime, in UTC if RFC 3339 (section 5.6) cannot express its offset, like most before 1900."""
+    """Format a datetime, in UTC if RFC 3339 (section 5.6) cannot express its offset, as for most before 1900."""
     if isinstance(value, _DateTime) and value.written is not None:
         return value.written
     offset = _get_offset(value)
@@ -153,7 +152,7 @@ def _read_url(text: str) -> AnyUrl:
 
 
 def _check_round_trip(value: T, text: str, write: Callable[[T], str]) -> T:
-    """Return the value if writing it gives the same string."""
+    """Return the value if it formats as the same string. Raises ValueError."""
     if write(value) != text:
         raise ValueError(text)
     return value
@@ -178,10 +177,10 @@ _PYDANTIC: Final = {
     "uuid": "uuid",
 }
 _KINDS: Final[Mapping[str, Kind]] = {name: _BY_FORMAT[form] for name, form in _PYDANTIC.items()}
-"""By pydantic's name for each."""
+"""The types by pydantic's names."""
 
 TYPED: Final = frozenset(_BY_FORMAT)
-"""The formats that have types, with the encoding `base64` among them."""
+"""The formats with Python types, including the encoding `base64`."""
 
 
 def is_exact(form: str, text: str) -> bool:
@@ -194,17 +193,17 @@ def is_exact(form: str, text: str) -> bool:
 
 
 def write(value: object) -> str | None:
-    """Write a value of one of the types; `None` for any other.
+    """Format a value of one of the types; return `None` for others.
 
     Raises:
-        ValueError: It is a time whose offset from UTC is unknown, or cannot be written.
+        ValueError: A time has no offset from UTC, or one that RFC 3339 cannot express.
     """
     kind = next((kind for kind in _KINDS.values() if _is_of(value, kind)), None)
     return None if kind is None else kind.write(value)
 
 
 def with_texts(union: Any) -> Any:
-    """Change the core schema of a union to read strings as the first of its types that represents them exactly."""
+    """Return the core schema of a union that parses strings as the first type that represents them exactly."""
     choices = [_strip_label(choice) for choice in union["choices"]]
     kinds = [kind for choice in choices if (kind := _KINDS.get(_type_name(choice)))]
     if any(choice["type"] == "any" for choice in choices):  # otherwise pydantic does not try other alternatives
@@ -224,17 +223,17 @@ def with_texts(union: Any) -> Any:
 
 
 def read_exactly(schema: Any) -> Any:
-    """Change the core schema of one of the types to read the strings that it represents exactly, and no others."""
+    """Return the core schema of a type that accepts only strings that it represents exactly."""
     return with_texts({"choices": [schema]}) if _type_name(schema) in _KINDS else schema
 
 
 def with_default(field: Any) -> Any:
-    """Read the strings in the default of a field as its types."""
+    """Parse the strings in the default of a field."""
     return {**field, "default": _read_in(field["schema"], field["default"])} if "default" in field else field
 
 
 def _read_in(schema: Any, value: Any) -> Any:
-    """Read the strings in a value, if the core schema (as `with_texts` returns it) has types for them."""
+    """Parse the strings in a value by a core schema of `with_texts`."""
     match schema["type"]:
         case "function-plain" if isinstance(value, str) and isinstance(schema["function"]["function"], _Reader):
             return schema["function"]["function"](value)
@@ -273,7 +272,7 @@ def _read_entries(schema: Any, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type_name(schema: Any) -> str:
-    """Return pydantic's name for a type; the schema of URLs is wrapped."""
+    """Return pydantic's name of a type; the schema of URLs is wrapped."""
     while schema["type"] == "function-wrap":
         schema = schema["schema"]
     return str(schema["type"])
@@ -286,9 +285,9 @@ def _strip_label(choice: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads strings as the first of some types that represents them exactly; values of these types stay unchanged.
+    """Parses strings as the first type that represents them exactly; values of these types do not change.
 
-    `keeps_text` is true if other strings stay unchanged, too, and are not refused.
+    With `keeps_text`, other strings do not change, either; otherwise they are rejected.
     """
 
     kinds: tuple[Kind, ...]
@@ -298,7 +297,7 @@ class _Reader:
         if not isinstance(value, str):
             if any(_is_of(value, kind) for kind in self.kinds):
                 if isinstance(value, dt.time | dt.datetime):
-                    write(value)  # raises if it cannot be written
+                    write(value)  # raises for invalid offsets
                 return value
             raise ValueError("not a string")
         for kind in self.kinds:
@@ -326,7 +325,7 @@ def _write_text(value: Any) -> str:
 
 
 def _write_within(value: Any) -> Any:
-    """Write the values of these types in lists and dictionaries as strings; models write their own."""
+    """Format the values of these types in lists and dictionaries; models serialize themselves."""
     if is_object(value):
         return {key: _write_within(below) for key, below in value.items()}
     if is_list(value):

@@ -1,8 +1,4 @@
-"""The base classes of models of JSON objects whose keys are data: mappings to values of one type.
-
-`Map` is for objects that are only mappings, `OpenModel` for objects with fields, too. A schema's
-`additionalProperties` and `patternProperties` define the values.
-"""
+"""The base classes of models with `additionalProperties` or `patternProperties`: `Map`, and `OpenModel` with fields."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ V = TypeVar("V")
 
 
 class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
-    """Base of the models of objects that are only mappings; `root` is the dictionary itself."""
+    """Base of the models of objects without fields; `root` is the dictionary."""
 
     def __getitem__(self, key: str) -> V:
         """Return the value of a key."""
@@ -51,7 +47,7 @@ class OpenModel(Model, MutableMapping[str, V]):
 
         @classmethod
         def __class_getitem__(cls, values: Any) -> GenericAlias:
-            """Return the base for values of one type, which may be given by name if it is not defined yet."""
+            """Return the base for a type of values, which may be a forward reference."""
             return GenericAlias(cls, (values,))
 
         def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -75,7 +71,7 @@ class OpenModel(Model, MutableMapping[str, V]):
         """Set the value of a key.
 
         Raises:
-            KeyError: It is a field; set the attribute.
+            KeyError: The key is a field; set the attribute.
         """
         for name, field in type(self).__pydantic_fields__.items():
             if key == (field.alias or name):
@@ -95,7 +91,7 @@ class OpenModel(Model, MutableMapping[str, V]):
         return len(self._others)
 
     def __bool__(self) -> bool:
-        """Return true: it has fields, even without other keys."""
+        """Return True, even without other keys than fields."""
         return True
 
     def __eq__(self, other: object) -> bool:

@@ -1,9 +1,8 @@
-"""The choice of a union's alternative for a value, without validating each alternative completely.
+"""Chooses the alternative of a union for a value without validating each alternative completely.
 
-Only models whose constants, required keys and forbidden keys allow the value are tried;
-if several do, the one with the most fields set wins, and is remembered while the value is read, so that the work does
-not multiply with each level. If nothing distinguishes a model from a plain mapping, pydantic's smart mode may choose
-the mapping; here the model is chosen.
+Only models whose constants, required keys and forbidden keys allow the value are tried. Of several, the model with the
+most set fields is chosen, and cached during validation, so that the work does not multiply with each level. Unlike in
+pydantic's smart mode, a model takes precedence over a plain mapping.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary(
 """The classes of models by reference."""
 
 OUTLINE: Final = "_stubwright_outline"
-"""The attribute that holds the outline of a class."""
+"""The attribute with the outline of a class."""
 
 _ALL: Final = -1
 _ANY: Final = "any of them"
-"""Represents all alternatives; no alternative has this label, since the label of `Any` is `any`."""
+"""The label for all alternatives."""
 
 _SCALARS: Final = frozenset({"str", "int", "float", "bool", "none", "literal", "function-plain"})
 _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
@@ -36,12 +35,12 @@ _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The outline of a model's JSON object, without its values.
+    """The constraints on the keys of a model's JSON object.
 
     Attributes:
-        required: The keys that it must have.
-        known: The keys that it may have; `None` if it may have any.
-        constants: The values that a key may have.
+        required: The required keys.
+        known: The permitted keys; `None` for any.
+        constants: The permitted values of keys with constants.
     """
 
     required: frozenset[str]
@@ -49,18 +48,18 @@ class Outline:
     constants: Mapping[str, frozenset[object]]
 
     def fits(self, value: Mapping[str, object]) -> bool:
-        """Return whether an object may be of this model."""
+        """Return whether an object may match this model."""
         if not self.required <= value.keys() or not (self.known is None or value.keys() <= self.known):
             return False
         return all(_is_allowed(value[key], allowed) for key, allowed in self.constants.items() if key in value)
 
 
 def refer(cls: type[BaseModel], reference: str) -> None:
-    """Register a reference to a model, which may be inspected later."""
+    """Register a reference to a model."""
     CLASSES[reference] = cls
 
 
-def note(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+def register(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     """Register a model.
 
     Args:
@@ -77,7 +76,7 @@ def note(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: 
 
 
 def _find_constants(schema: Any) -> frozenset[object]:
-    """Return the constants that a field may be; empty if it is not limited to constants."""
+    """Return the permitted constants of a field; empty if others are permitted."""
     while schema["type"] == "default" or (schema["type"] == "function-wrap" and "schema" in schema):
         schema = schema["schema"]
     return frozenset(schema["expected"]) if schema["type"] == "literal" else frozenset()
@@ -88,13 +87,13 @@ def _is_allowed(value: object, allowed: frozenset[object]) -> bool:
 
 
 class _State(threading.local):
-    """State that is shared by the unions that are being read.
+    """State of the current validation.
 
     Attributes:
-        only: The alternative that the innermost union tries now, or all of them.
-        depth: How many unions are being read.
-        choices: The choice for each union and value. Empty between values.
-        remembers: Whether each object and list occurs only once in the value, so that its result may be reused.
+        only: The alternative that the innermost union tries, or all.
+        depth: The number of nested unions.
+        choices: The cached choices by union and value.
+        remembers: Whether no object or list occurs twice in the value, so that results may be reused.
     """
 
     only: int = _ALL
@@ -107,7 +106,7 @@ class _State(threading.local):
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The result of reading a value, and the alternative that was chosen, or the error."""
+    """The chosen alternative and its result, or the error."""
 
     number: int
     value: object
@@ -118,17 +117,17 @@ _STATE: Final = _State()
 
 
 def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
-    """Return the schema of a union that chooses its alternatives, each made exact by `exact`."""
+    """Return the schema of a union that chooses its alternatives, which `exact` converts."""
     choices = [_strip_label(choice) for choice in union["choices"]]
-    fits = [_make_test(choice) for choice in choices]  # now, since pydantic changes schemas in place
-    # Pydantic tells scalars apart itself; a choice needs two alternatives for objects or lists.
+    fits = [_make_test(choice) for choice in choices]  # before pydantic changes the schemas in place
+    # Pydantic distinguishes scalars itself.
     if sum(test is not _is_scalar for test in fits) < 2:
         return {**union, "choices": [exact(choice) for choice in choices]}
     labels = _make_labels(choices)
     parts = [exact(choice) for choice in choices]
     whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
 
-    # JSON Schema does not know any such tags, and shows the plain union.
+    # JSON Schema has no such tags; use the plain union.
     def merge_schema(_: object, handler: Callable[[Any], Any]) -> Any:
         return handler(whole)
 
@@ -166,7 +165,7 @@ def _make_label(schema: Any) -> str:
 
 
 def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[..., Any]:
-    """Return the function that reads a value with the matching alternative; `union` identifies the union."""
+    """Return a validator that reads a value with the best alternative; `union` is the key of the union."""
 
     def read(value: Json, handler: Callable[[object], Any]) -> Any:
         if not isinstance(value, dict | list):
@@ -184,7 +183,7 @@ def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Calla
             known = _choose_best(value, handler, possible)
             if _STATE.depth:
                 _STATE.choices[key] = known
-        # An object that stands twice in a value becomes two models, so that only the choice is reused.
+        # An object that occurs twice becomes two models: reuse only the choice.
         elif known.error is None and not _STATE.remembers:
             return _read(value, handler, known.number)
         if known.error is not None:
@@ -208,7 +207,7 @@ def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
 
 
 def _choose_best(value: object, handler: Callable[[object], Any], possible: Iterable[int]) -> _Choice:
-    """Read a value with the alternative that sets the most fields; the first of several."""
+    """Read a value with the first alternative that sets the most fields."""
     best, most = _Choice(-1, None), -1
     _STATE.depth += 1
     try:
@@ -242,12 +241,12 @@ def _repeats(value: Json) -> bool:
 
 
 def _count_fields_set(value: object) -> int:
-    """Count the fields that were set in the models of a value."""
+    """Return the number of set fields in the models of a value."""
     count, waiting = 0, [value]
     while waiting:
         here = waiting.pop()
         if isinstance(here, BaseModel):
-            if not isinstance(here, RootModel):  # which only wraps its value
+            if not isinstance(here, RootModel):  # a wrapper
                 count += len(here.model_fields_set & type(here).model_fields.keys())
             waiting += here.__dict__.values()
         elif isinstance(here, dict):
@@ -258,7 +257,7 @@ def _count_fields_set(value: object) -> int:
 
 
 def _identify(schema: Any) -> object:
-    """Return a key that identifies a schema by how it reads values."""
+    """Return a key that is equal for schemas that read values alike."""
     match schema["type"]:
         case "definition-ref":
             return schema["schema_ref"]
@@ -275,7 +274,7 @@ def _identify(schema: Any) -> object:
 
 
 def _make_test(schema: Any) -> Callable[[Any], bool]:
-    """Return a test whether an object or a list may be of an alternative."""
+    """Return a predicate for objects and lists that may match an alternative."""
     while schema["type"] in ("nullable", "default"):
         schema = schema["schema"]
     match schema["type"]:

@@ -1,1 +1,1 @@
-"""Tools as the APIs of models take them, and back: what a model is given, and what its answer means in the contract."""
+"""Converts tools to the formats of models' APIs, and the models' calls back."""

@@ -1,1 +1,1 @@
-"""JSON Schema at run time: validation, and errors that describe what to do."""
+"""JSON Schema validation at run time, with actionable errors."""

@@ -1,4 +1,4 @@
-"""Explain why a value fits none of the alternatives of a schema."""
+"""Explains why a value matches none of a schema's alternatives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN: Final = 10
 def explain_alternatives(
     validator: Validator, node: ErrorNode, branches: Branches, root: str, depth: int
 ) -> Iterator[str]:
-    """Explain the alternative that was meant if that is clear, otherwise all of them briefly."""
+    """Explain the intended alternative if it is clear; otherwise all of them briefly."""
     path, level = node.path, len(node.path)
     if fitting := [number for number, branch in enumerate(branches, 1) if not branch]:
         if len(fitting) > 1:
@@ -45,7 +45,7 @@ def explain_alternatives(
     meant = right_tag or right_type or branches
     tags = [] if right_tag else _wrong_tags(right_type, level)
     options = {json.dumps(option): option for inner in tags for option in _options(inner.kind)}
-    # Alternatives with the same values differ in something else, such as their required keys.
+    # If all alternatives have the same values, another keyword distinguishes them, such as `required`.
     is_tag = any(len(_options(inner.kind)) < len(options) for inner in tags)
     right_keys = [b for b in meant if not any(_is(e, level, ValidationErrorKind.Required) for e in b)]
     if len(right_keys) == 1 and not is_tag:
@@ -109,7 +109,7 @@ def _is(node: ErrorNode, level: int, kinds: type[ValidationErrorKind] | tuple[ty
 
 
 def _is_nested(node: ErrorNode) -> bool:
-    """Return whether saying what is expected takes more than a few words."""
+    """Return whether the expectation is too complex for a few words."""
     return node.kind is None or node.branches is not None or isinstance(node.kind, _NESTED)
 
 
@@ -117,12 +117,12 @@ _Place: TypeAlias = tuple[Path, tuple[str | int, ...]]
 
 
 def _place_of(node: ErrorNode) -> _Place:
-    """Identify an error across alternatives: by its path, and by the keyword that failed."""
+    """Return the identity of an error across alternatives: its path and its keyword."""
     return node.path, tuple(node.schema_path)
 
 
 def _wrong_tags(branches: Branches, level: int) -> list[ErrorNode]:
-    """Find the error of each alternative about the key that distinguishes them; none if there is no such key."""
+    """Return the error of each alternative about their discriminating key; none without such a key."""
     by_key = [{node.path[-1]: node for node in branch if _is(node, level + 1, _TAGS)} for branch in branches]
     keys = [key for key in (by_key[0] if by_key else ()) if all(key in tag for tag in by_key)]
     return [tag[keys[0]] for tag in by_key] if keys else []

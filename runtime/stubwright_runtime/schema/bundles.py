@@ -1,4 +1,4 @@
-"""Tools whose shared schemas are stored only once in the package's `manifest.json`."""
+"""Restores tools whose shared schemas are stored once in the package's `manifest.json`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def resolve_bundled(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the tools with bundled schemas, by name, each with its complete schemas.
+    """Return the tools with bundled schemas, by name, with complete schemas.
 
-    Tools that use the same schemas share one object, which must not be changed.
+    Tools may share the same objects, which must not be changed.
     """
     schemas: Mapping[str, Any] = manifest["bundled"]["schemas"]
     definitions: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -33,10 +33,10 @@ def resolve_bundled(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _follow_uses(schemas: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """List the schemas that these use, directly or not, in the order in which they are first reached."""
+    """Return the schemas that these use, directly or indirectly, in breadth-first order."""
     reached = dict.fromkeys(names)
     waiting = [*reached]
-    for name in waiting:  # grows while it is read
+    for name in waiting:  # grows during the loop
         for other in schemas[name]["uses"]:
             if other not in reached:
                 reached[other] = None

@@ -1,7 +1,7 @@
-"""The cost of validating a value, computed from the schema and the value before it is validated.
+"""Estimates the cost of validating a value in advance.
 
-The validator tries each alternative completely: several paths to one value multiply with each level. This module
-validates no value, and its own work grows only with the schema and the value.
+The validator tries each alternative completely, so the paths to a value multiply with each level. The estimate itself
+takes time linear in the schema and the value.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from .numbers import CompiledSchema
 
 MOST_VISITS: Final = 1_000_000
-"""The most visits that one value may cost, in addition to `VISITS_PER_CHARACTER`; that takes less than 1 s."""
+"""The maximum number of visits for one value, in addition to `VISITS_PER_CHARACTER`: less than 1 s."""
 
 VISITS_PER_CHARACTER: Final = 20
 
-_SAFE: Final = 20_000  # a schema that unfolds to no more visits each part of a value no more often
+_SAFE: Final = 20_000  # a schema that expands to this size visits each part of a value at most this often
 _SMALL: Final = 2_000
 _FEW_VISITS: Final = 2_000
-_MOST_STEPS: Final = 500_000  # of computing the cost itself; about 0.5 s
+_MOST_STEPS: Final = 500_000  # of the estimate itself: about 0.5 s
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _LISTED: Final = ("allOf", "anyOf", "oneOf")
 _SINGLE: Final = ("not", "if", "then", "else")
@@ -37,22 +37,22 @@ _OLD: Final = re.compile(r"draft-0[3467]/")
 Node = dict[str, Any]
 Compile = Callable[[Any], "CompiledSchema"]
 _Entries = frozenset[tuple[int, int]]
-"""Schemas that are applied to a value, each with how often."""
+"""Schemas that are applied to a value, with their counts."""
 
 
 def is_old(schema: Json) -> bool:
-    """Return whether a schema is of draft-07 or older, where keywords next to `$ref` are ignored."""
+    """Return whether a schema uses draft-07 or older, which ignore keywords next to `$ref`."""
     return isinstance(schema, dict) and _OLD.search(str(schema.get("$schema", ""))) is not None
 
 
 def find_id_keyword(schema: Json) -> str:
-    """Return the keyword that identifies a schema in the dialect of this one."""
+    """Return the keyword for the identifier of a schema in its dialect."""
     return "id" if isinstance(schema, dict) and "draft-04/" in str(schema.get("$schema", "")) else "$id"
 
 
 @dataclass(slots=True)
 class _AppliedSchemas:
-    """The schemas that one schema applies to a value, with counts, and the schemas that the validator memoizes."""
+    """The schemas that one schema applies to a value, with counts, and those that the validator memoizes."""
 
     times: Counter[int] = field(default_factory=Counter[int])
     remembered: set[int] = field(default_factory=set[int])
@@ -62,18 +62,18 @@ class Cost:
     """The cost of validating values against one schema.
 
     Attributes:
-        is_explosive: Whether deciding if a value is valid could visit one part of it very often.
-        is_exponential: The same for collecting all errors.
+        is_explosive: Whether validation could visit a part of a value very often.
+        is_exponential: Whether collecting all errors could.
     """
 
     def __init__(self, schema: Json, compile_: Compile) -> None:
-        """Read a schema. References out of it and dangling references are ignored.
+        """Analyze a schema. External and dangling references are ignored.
 
         Args:
-            schema: In the dialect that its `$schema` names.
+            schema: The schema, in the dialect of its `$schema`.
             compile_: Compiles a schema.
         """
-        # Schemas are told apart by identity, and one object may are in several places.
+        # Schemas are distinguished by identity, and one object may be in several places.
         schema = _copy_apart(schema)
         self._compile = compile_
         self._patterns: dict[str, CompiledSchema | None] = {}
@@ -95,29 +95,28 @@ class Cost:
         )
 
     def forbids(self, value: Any, size: int) -> bool:
-        """Return whether validating a value with this many characters as JSON would take too long."""
+        """Return whether validating a value with `size` characters as JSON would take too long."""
         most = MOST_VISITS + VISITS_PER_CHARACTER * size
         try:
             return self.is_explosive and self.count_visits(value, most) > most
-        except RecursionError:  # of schemas within schemas
+        except RecursionError:  # deeply nested schemas
             return True
 
     def can_list_errors(self, value: Any, size: int) -> bool:
-        """Return whether all errors of a value can be found quickly."""
+        """Return whether all errors of a value can be collected quickly."""
         most = _FEW_VISITS + size
         return not self.is_exponential or self.count_visits(value, most, remembering=False) <= most
 
     def count_visits(self, value: Json, most: int, *, remembering: bool = True) -> int:
-        """Count how often the validator visits `value` and its parts, at most; counting stops above `most`.
+        """Return an upper bound for the validator's visits of `value` and its parts; counting stops above `most`.
 
-        Parts of one level to which the same schemas are applied are counted together. If that takes too many steps
-        itself, the result is above `most`.
+        Parts of one level with the same schemas are counted together. If counting takes too many steps, the result is
+        above `most`.
 
         Args:
-            value: What `json.loads` gives.
-            most: Where to stop counting.
-            remembering: Whether the validator remembers the result of a recursive schema for a value, as it does when
-                it only decides yes or no.
+            value: A JSON value.
+            most: The limit for counting.
+            remembering: Whether the validator memoizes the results of recursive schemas, as it does without errors.
         """
         if not isinstance(self._root, dict):
             return 1
@@ -140,7 +139,7 @@ class Cost:
         return total
 
     def _times(self, entries: _Entries, remembering: bool) -> Counter[int]:
-        """Count how often each schema visits a value to which `entries` are applied."""
+        """Return how often each schema visits a value to which `entries` are applied."""
         times: Counter[int] = Counter()
         waiting = [*entries]
         seen: set[int] = set()
@@ -154,7 +153,7 @@ class Cost:
         return times
 
     def _below(self, values: Iterable[Json], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
-        """Yield the parts of objects and arrays, grouped by the schemas that are applied to them."""
+        """Yield the parts of objects and arrays, grouped by their schemas."""
         nodes = [(self._nodes[entry], often) for entry, often in times.items()]
         known = {key for node, _ in nodes for key in _named(node, "properties")}
         patterns = {pattern for node, _ in nodes for pattern in _named(node, "patternProperties")}
@@ -177,7 +176,7 @@ class Cost:
             yield alike, _applied((_of_index(node, index), often) for node, often in nodes)
 
     def _may_match(self, pattern: str, key: str) -> bool:
-        """Return whether a pattern may match a key; the validator bounds the time that this takes."""
+        """Return whether a pattern may match a key; the validator limits the time."""
         if pattern not in self._patterns:
             try:
                 self._patterns[pattern] = self._compile({"pattern": pattern})
@@ -187,11 +186,11 @@ class Cost:
         return validator is None or validator.is_valid(key)
 
     def _in_place(self, entry: int, remembering: bool) -> _AppliedSchemas:
-        """Find the schemas that are applied to the same value as the schema `entry`."""
+        """Return the schemas that are applied to the same value as the schema `entry`."""
         known = self._applied.get((entry, remembering))
         if known is not None:
             return known
-        applied = self._applied[entry, remembering] = _AppliedSchemas()  # for a schema that includes itself
+        applied = self._applied[entry, remembering] = _AppliedSchemas()  # for recursive schemas
         whole = _AppliedSchemas(Counter({entry: 1}))
         for target, is_back in self._links.get(entry, ()):
             if is_back and remembering:
@@ -213,7 +212,7 @@ class Cost:
         return self._old and isinstance(self._nodes[entry].get("$ref"), str)
 
     def _unfolded(self) -> int:
-        """Count the schemas after replacing each reference by its target, except for references that go back."""
+        """Return the size of the schema after expanding all references except recursive ones."""
         sizes: dict[int, int] = {}
         most = 0
         for entry in self._finished:
@@ -226,7 +225,7 @@ class Cost:
         return most
 
     def _read(self, schema: Node) -> None:
-        """Find the schemas, and the identifiers by which references name them."""
+        """Index the schemas by their identifiers."""
         waiting: list[tuple[Node, str, Node]] = [(schema, "", schema)]
         while waiting:
             node, base, resource = waiting.pop()
@@ -266,10 +265,9 @@ class Cost:
         return target if isinstance(target, dict) else None
 
     def _link(self, root: Node) -> None:
-        """Follow references as the validator does when it compiles; a reference to a schema that is being compiled is
-        recursive.
+        """Resolve references like the validator, which memoizes the results of recursive ones.
 
-        The validator remembers the targets of such references; every other target is compiled, and visited, again.
+        A reference is recursive if its target is still being compiled; other targets are compiled again.
         """
         self._finished: list[int] = []
         open_: set[int] = set()
@@ -302,7 +300,7 @@ class Cost:
 
 
 def _same_place(node: Node, *, hides: bool) -> list[Any]:
-    """List the subschemas that are applied to the same value."""
+    """Return the subschemas that are applied to the same value."""
     if hides:
         return []
     subschemas = [sub for keyword in _LISTED if isinstance(node.get(keyword), list) for sub in node[keyword]]
@@ -312,7 +310,7 @@ def _same_place(node: Node, *, hides: bool) -> list[Any]:
 
 
 def _of_key(node: Node, key: str | None, matched: Container[str]) -> Iterator[Any]:
-    """Yield the subschemas that are applied to the value of a key; `None` is any key that no schema names."""
+    """Yield the subschemas for the value of a key; `None` is any unnamed key."""
     properties = _named(node, "properties")
     if key is not None and key in properties:
         yield properties[key]
@@ -322,7 +320,7 @@ def _of_key(node: Node, key: str | None, matched: Container[str]) -> Iterator[An
 
 
 def _of_index(node: Node, index: int) -> Iterator[Any]:
-    """Yield the subschemas that are applied to an item of an array."""
+    """Yield the subschemas for an item of an array."""
     places = _places(node)
     if index < len(places):
         yield places[index]
@@ -333,7 +331,7 @@ def _of_index(node: Node, index: int) -> Iterator[Any]:
 
 
 def _applied(subschemas: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
-    """Combine subschemas, each with how often the schema that contains it is applied."""
+    """Combine subschemas, with the counts of their parents."""
     entries: Counter[int] = Counter()
     for subs, often in subschemas:
         for sub in subs:
@@ -343,7 +341,7 @@ def _applied(subschemas: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
 
 
 def _at(value: Json, step: str) -> Json:
-    """Return the value at one step of a pointer; raises what the lookup raises."""
+    """Return the value at one step of a pointer; raises as the lookup."""
     here: Any = value
     member: Json = here[int(step) if isinstance(value, list) else step]
     return member
@@ -366,14 +364,14 @@ def _places(node: Node) -> Sequence[Any]:
 
 
 def _copy_apart(schema: Json) -> Json:
-    """Copy a schema so that no two places share an object, as they do after YAML aliases."""
+    """Copy a schema so that no two places share an object, as with YAML aliases."""
     if isinstance(schema, dict):
         return {key: _copy_apart(below) for key, below in schema.items()}
     return [_copy_apart(below) for below in schema] if isinstance(schema, list) else schema
 
 
 def _applied_below(node: Node) -> list[Any]:
-    """List the subschemas that the validator compiles with this one."""
+    """Return the subschemas that the validator compiles with this one."""
     return [sub for keyword, sub in _placed(node) if keyword not in ("$defs", "definitions")]
 
 
@@ -382,7 +380,7 @@ def _subschemas(node: Node) -> list[Any]:
 
 
 def _placed(node: Node) -> list[tuple[str, Any]]:
-    """List the subschemas of a schema, each with its keyword."""
+    """Return the subschemas of a schema with their keywords."""
     subschemas: list[tuple[str, Any]] = []
     value: Json
     for keyword, value in node.items():

@@ -1,9 +1,8 @@
-"""Validation errors as a tree whose branches are computed on demand.
+"""A tree of validation errors whose branches are computed on demand.
 
-The validator itself collects the errors of every alternative down to the bottom, which multiplies with each level. Here
-a reference or choice first only fails, and its errors are computed on demand, with a second schema that
-accepts the same values, in which each reference and choice is wrapped twice in `not`: the validator reports a failing
-`not` without looking inside.
+The validator collects the errors of all nested alternatives, which multiply with each level. This module validates
+against an equivalent schema, in which each reference and choice is wrapped in a double `not`: the validator reports a
+failed `not` without its inner errors.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _NAMED: Final = frozenset(
 )
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _FREE_LOOKS: Final = 30
-_FREE_PARTS: Final = 300_000  # of values, in these looks
-_PARTS: Final = 100_000  # of values looked at; the validator takes up to 10 µs for each
-_LOOKS_AT_ONE: Final = 3  # at one choice for one value; a schema that is a choice of itself would never end
+_FREE_PARTS: Final = 300_000  # parts of values in the first expansions
+_PARTS: Final = 100_000  # parts of values; the validator takes up to 10 µs for each
+_LOOKS_AT_ONE: Final = 3  # expansions of one choice for one value; a schema may be a choice of itself
 
 
 @dataclass(frozen=True, slots=True)
 class _LazyNode:
-    """A place in the second schema that is looked into on demand: a choice of `size` alternatives, or a reference."""
+    """A place in the schema to expand on demand: a choice of `size` alternatives, or a reference."""
 
     keyword: str
     pointer: Pointer
@@ -54,13 +53,13 @@ class _LazyNode:
 
 
 class ShallowSchema:
-    """The second schema, with cut references and choices."""
+    """The equivalent schema without nested errors."""
 
     def __init__(self, schema: Any, compile_: Compile) -> None:
-        """Build it.
+        """Build the schema.
 
         Args:
-            schema: In the dialect that its `$schema` names.
+            schema: The original, in the dialect of its `$schema`.
             compile_: Compiles a schema.
         """
         self._compile = compile_
@@ -75,7 +74,7 @@ class ShallowSchema:
         self._validators: dict[int, CompiledSchema] = {}
 
     def find_errors(self, number: int, value: Any) -> list[list[ValidationError]]:
-        """Return the validator's errors for a value at a cut, for each alternative; -1 is the root."""
+        """Return the validator's errors for a value at a cut, by alternative; -1 is the root."""
         cut = self._cuts[number] if number >= 0 else _LazyNode("", ())
         if number not in self._validators:
             self._validators[number] = self._compile(self._part(cut))
@@ -89,7 +88,7 @@ class ShallowSchema:
         return self._cuts[number]
 
     def _part(self, cut: _LazyNode) -> dict[str, Any]:
-        """Build a schema that refers to the cut places."""
+        """Return a schema that refers to the cut places."""
         dialect = {"$schema": self.schema["$schema"]} if "$schema" in self.schema else {}
         keyword = self._identifier
         name = str(self.schema.get(keyword, _ROOT)).rstrip("#")
@@ -121,14 +120,14 @@ class ShallowSchema:
                 self._cuts.append(_LazyNode(keyword, inner, len(value)))
                 mark = f"{_MARK}{len(self._cuts) - 1}"
                 alternatives = self._schema(value, (*was, keyword), (*inner, keyword), base)
-                # A double negation means the same, but its error is the mark alone.
+                # A double negation is equivalent, and its error is only the mark.
                 wrapped.append({"not": {"$comment": mark, "not": {keyword: alternatives}}})
             elif keyword in _REFERENCES and isinstance(value, str) and (keyword == "$ref" or not hides):
                 self._cuts.append(_LazyNode(keyword, inner, target=f"{_fragment(base)} {value}"))
                 holder = {keyword: value}
                 self._references.append((holder, keyword, base))
                 wrapped.append({"not": {"$comment": f"{_MARK}{len(self._cuts) - 1}", "not": holder}})
-            # A `not` passes on no annotations, so that unevaluated keywords would refuse what a cut has evaluated.
+            # `not` drops annotations, so that unevaluated keywords would reject values that a cut has evaluated.
             elif keyword in _UNEVALUATED or (hides and keyword not in ("$schema", "definitions", "$defs")):
                 pass
             elif keyword in _DATA:
@@ -145,14 +144,14 @@ class ShallowSchema:
         return copied
 
     def _led(self, reference: str, base: Pointer) -> str:
-        """Rewrite a reference to where its target is now; its pointer starts below `base`."""
+        """Rewrite a reference to the new place of its target; its pointer starts at `base`."""
         if not reference.startswith("#/"):
             return reference
         target = self._place((*base, *split_pointer(unquote(reference[1:]))))
         return _fragment(target[len(self._place(base)) :])
 
     def _place(self, was: Pointer) -> Pointer:
-        """Return the new pointer of the place that was at `was`."""
+        """Return the new pointer of the place `was`."""
         now: Pointer = ()
         for length in range(1, len(was) + 1):
             now = self._moved.get(was[:length], (*now, was[length - 1]))
@@ -163,7 +162,7 @@ class ErrorTree:
     """The errors of one invalid value, computed on demand."""
 
     def __init__(self, cuts: ShallowSchema, value: Any) -> None:
-        """Take a value that the schema does not accept."""
+        """Use a value that the schema rejects."""
         self._cuts = cuts
         self._value = value
         self._looks = 0
@@ -188,10 +187,10 @@ class ErrorTree:
                 yield from self._followed(number, node)
 
     def _followed(self, number: int, node: ErrorNode) -> Sequence[ErrorNode]:
-        """Find the errors according to the target of a reference."""
+        """Return the errors of the target of a reference."""
         key = self._cuts.cut(number).target, node.path
         if key not in self._known:
-            self._known[key] = []  # for a schema that only refers to itself
+            self._known[key] = []  # for self-references
             if self._may_look(node.instance):
                 (errors,) = self._cuts.find_errors(number, node.instance)
                 self._known[key] = [*self._found(errors, node.instance, node.path)]
@@ -217,7 +216,7 @@ class ErrorTree:
 
 
 def _parts(value: Any, most: int) -> int:
-    """Count the values in a value, including itself; counting stops at `most`."""
+    """Return the number of values in a value, including itself, up to `most`."""
     waiting, count = [value], 0
     while waiting and count < most:
         here = waiting.pop()
@@ -230,7 +229,7 @@ def _parts(value: Any, most: int) -> int:
 
 
 def _number(kind: ValidationErrorKind) -> int | None:
-    """Return the number of the cut that failed; `None` for any other error."""
+    """Return the number of the cut that failed; `None` for other errors."""
     match kind:
         case ValidationErrorKind.Not({"$comment": str(mark)}) if mark.startswith(_MARK):
             return int(mark.removeprefix(_MARK))

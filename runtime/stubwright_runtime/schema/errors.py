@@ -25,7 +25,7 @@ _NAMED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UnknownKeys:
-    """The keys of an object that must be empty; the validator only reports that `false` accepts nothing."""
+    """The keys of an object that must be empty. The validator only reports that `false` rejects every value."""
 
     keys: Sequence[str]
 
@@ -38,12 +38,12 @@ class ErrorNode:
     """One validation error.
 
     Attributes:
-        kind: What the validator reports; `None` if finding out would take too long.
-        path: Where it is in the value.
+        kind: The validator's kind of error; `None` if computing it would take too long.
+        path: Its path in the value.
         instance: The value there.
         schema_path: The keyword that failed, from the root of its schema.
-        schema: That root, if it is not the validator's own schema.
-        branches: For a choice of which no alternative fits, finds the errors of each; one without errors fits.
+        schema: That root, unless it is the validator's own schema.
+        branches: For a choice, returns the errors of each alternative; one without errors matches.
     """
 
     kind: Kind | None
@@ -74,7 +74,7 @@ def to_error_node(error: ValidationError, value: Any, above: Path = ()) -> Error
 
 
 def _refuses_keys(schema_path: Sequence[str | int]) -> bool:
-    """Return whether a schema path ends with a keyword that is `false` for all keys, and not with the name of a key."""
+    """Return whether a schema path ends with a keyword that applies to all keys, and not with a key of that name."""
     last: str | int = ""
     is_name = False
     for step in schema_path:

@@ -1,7 +1,4 @@
-"""Formats that are asserted as strictly as their types in Python: `python: {formats: strict}`.
-
-Formats without a type are asserted or not as before.
-"""
+"""Asserts formats as strictly as their Python types (`python: {formats: strict}`)."""
 
 from __future__ import annotations
 
@@ -17,12 +14,12 @@ from ..models.formats import BASE64, TYPED, is_exact
 from ..values.json import is_list, is_mapping
 
 _WITHOUT_ENCODING: Final = re.compile(r"https?://json-schema\.org/draft-0[346]/schema#?")
-"""The dialects in which `contentEncoding` means nothing."""
+"""The dialects without `contentEncoding`."""
 
 _IN_META_SCHEMAS: Final = ("regex", "uri-reference")
-"""Formats that the meta-schemas of JSON Schema use, without a type of ours; a schema may refer to a meta-schema."""
+"""Formats of the meta-schemas without a Python type; a schema may refer to a meta-schema."""
 
-_LONGEST: Final = 200  # characters of a URL in a message
+_LONGEST: Final = 200  # maximum characters of a URL in a message
 _OFFSET: Final = r"([Zz]|[+-]\d\d:\d\d)"
 _YEAR: Final = (r"0000-.*", "the year must be 0001 or later")
 _TIMES: Final = (
@@ -36,7 +33,7 @@ _HINTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "time": _TIMES,
     "uuid": ((r"[0-9A-Fa-f-]{36}", "write it in lower case"),),
 }
-"""Patterns of texts of a format that its type cannot represent, each with a hint."""
+"""Patterns of strings that the type of a format cannot represent, with hints."""
 
 
 def get_settings(schema: Any, *, formats: bool) -> Mapping[str, Any]:
@@ -56,7 +53,7 @@ def get_settings(schema: Any, *, formats: bool) -> Mapping[str, Any]:
 
 
 def suggest(form: str, text: str) -> str:
-    """Suggest how to write a string that is refused; an empty text if it is simply not of the format."""
+    """Return a suggestion for a rejected string; empty if it does not have the format."""
     if form == "uri":
         return _suggest_url(text)
     if form != BASE64 and not is_inexact(form, text):
@@ -65,7 +62,7 @@ def suggest(form: str, text: str) -> str:
 
 
 def is_inexact(form: str, text: str) -> bool:
-    """Return whether a string is of a format that has a type, though perhaps not as the type writes it."""
+    """Return whether a string has a format with a Python type, even if the type cannot represent it exactly."""
     return form != BASE64 and form in TYPED and is_valid(form, text)
 
 
@@ -79,12 +76,12 @@ def _suggest_url(text: str) -> str:
 
 
 def fits(form: str, text: str) -> bool:
-    """Return whether a string is of a format that has a type, and the type represents it exactly."""
+    """Return whether a string has a format, and its Python type represents it exactly."""
     return is_exact(form, text) and (form == BASE64 or is_valid(form, text))
 
 
 def is_valid(form: str, text: str) -> bool:
-    """Return whether a string is of a format of JSON Schema, exactly represented or not."""
+    """Return whether a string has a format of JSON Schema."""
     return bool(_compile_format(form).is_valid(text))
 
 
@@ -98,7 +95,7 @@ def _accept(_: str) -> bool:
 
 
 def _find_formats(schema: Any) -> Iterator[str]:
-    """Yield the values of `format` anywhere in a schema."""
+    """Yield all values of `format` in a schema."""
     waiting = [schema]
     while waiting:
         here = waiting.pop()
@@ -120,7 +117,7 @@ class _ContentEncoding:
         """Check a value.
 
         Raises:
-            ValueError: It is a string that is not base64 as Python writes it.
+            ValueError: It is a string, but not canonical base64.
         """
         if self._is_base64 and isinstance(instance, str) and not fits(BASE64, instance):
             raise ValueError(BASE64)

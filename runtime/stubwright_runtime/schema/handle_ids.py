@@ -1,7 +1,5 @@
-"""The ids of state handles in the arguments and the result of a tool.
-
-The manifest specifies which schemas describe ids, and the validator which of these a value matches: the mark is an
-annotation (JSON Schema 2020-12 Core, 7.7).
+"""Finds the ids of state handles in arguments and results, by an annotation in the schema (JSON Schema 2020-12 Core,
+7.7).
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class _MarkedSchema:
 
 
 def find_ids(tool: Tool, side: Side, value: object) -> dict[str, str]:
-    """Return the JSON Pointers (RFC 6901) to the ids in a valid value, each with the kind of its handle, in order."""
+    """Return the JSON Pointers (RFC 6901) to the ids in a valid value, with the kinds of their handles."""
     marked = _mark_schema(tool, side)
     if marked is None:
         return {}
@@ -74,7 +72,7 @@ def _get_annotated(value: object, annotation: Mapping[str, Any]) -> Any:
 
 @cache
 def _mark_schema(tool: Tool, side: Side) -> _MarkedSchema | None:
-    """Mark the schema of ids in a tool's schema; `None` if there are none. What the server sets is optional."""
+    """Return a tool's schema with annotated ids; `None` without ids. Bound arguments are optional."""
     marks: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
     pointers = marks.get(side)
     if not pointers:

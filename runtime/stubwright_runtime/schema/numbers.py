@@ -1,9 +1,8 @@
-"""Large numbers as jsonschema-rs has to be given them.
+"""Converts large numbers for jsonschema-rs.
 
-A JSON number is its decimal text (RFC 8259, section 6; JSON Schema 2020-12, Core, 4.2.2), and `1e23` equals 10**23.
-Since 0.61 jsonschema-rs takes a Python float for its binary value instead, 99999999999999991611392, in schemas and
-instances alike. So it gets large floats by the text that they have; a schema as text would be exact, too,
-but is read to a depth of 127 only.
+By its decimal text, the JSON number `1e23` equals 10**23 (RFC 8259, section 6; JSON Schema 2020-12, Core, 4.2.2). Since
+0.61, jsonschema-rs uses the binary value of Python's float, 99999999999999991611392. So large floats are converted by
+their text. Passing the schema as text would limit its depth to 127.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 _EXACT: Final = 2.0**53
-"""Below it a float differs from its shortest text by less than any keyword can tell."""
+"""Below it, no keyword distinguishes a float from its shortest text."""
 
 _COMPARING: Final = frozenset({"multipleOf", "uniqueItems"})
-"""Keywords that can tell the two values apart whatever number is next to them."""
+"""Keywords that may distinguish them next to any number."""
 
 
 def may_compare_large_numbers(schema: Any) -> bool:
-    """Return whether a verdict of the schema can depend on the last digits of a large number."""
+    """Return whether validation may depend on the last digits of a large number."""
     waiting = [schema]
     while waiting:
         here = waiting.pop()
@@ -39,14 +38,14 @@ def may_compare_large_numbers(schema: Any) -> bool:
 
 
 def make_exact_schema(schema: Any) -> Any:
-    """Return a schema whose floats from 2**53 on are integers of the same decimal text; the given one is retained."""
+    """Return a copy of a schema whose floats from 2**53 on are integers with the same decimal text."""
     return _replace_large_floats(schema, lambda text: int(Decimal(text)))
 
 
 def make_exact_instance(value: Any) -> Any:
-    """Return a JSON value whose floats from 2**53 on are decimals; the given one is retained.
+    """Return a copy of a JSON value whose floats from 2**53 on are `Decimal`s.
 
-    Not integers, which they are not in draft-04 (Validation, section 3.5).
+    They are not integers in draft-04 (Validation, section 3.5).
     """
     return _replace_large_floats(value, Decimal)
 
@@ -67,7 +66,7 @@ def _replace_large_floats(value: Any, convert: Callable[[str], int | Decimal]) -
 
 
 class CompiledSchema(Protocol):
-    """A schema that jsonschema-rs has compiled."""
+    """A compiled schema of jsonschema-rs."""
 
     def is_valid(self, instance: Any) -> bool:
         """Return whether the schema accepts an instance."""
@@ -87,7 +86,7 @@ class CompiledSchema(Protocol):
 
 
 class ExactSchema:
-    """A compiled schema that is given large floats as decimals."""
+    """A compiled schema that converts large floats of instances."""
 
     def __init__(self, compiled: CompiledSchema) -> None:
         self._compiled = compiled

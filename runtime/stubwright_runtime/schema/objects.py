@@ -1,4 +1,4 @@
-"""A check whether a schema allows only objects. An uncertain answer is no."""
+"""Detects schemas that allow only objects; uncertain ones count as others."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _HIDING: Final = ("draft-04", "draft-06", "draft-07")
 """The dialects in which keywords next to `$ref` are ignored."""
 
 _DEEPEST: Final = 100
-"""Steps from the root; beyond that the answer is not certain."""
+"""The maximum depth."""
 
 
 def describes_objects(schema: Json) -> bool:
-    """Return whether only objects are valid."""
+    """Return whether a schema allows only objects."""
     return isinstance(schema, dict) and (
         schema.get("type") == "object" or _SchemaPass(schema).is_for_objects(schema, 0)
     )
@@ -28,8 +28,7 @@ def describes_objects(schema: Json) -> bool:
 def as_objects(schema: Any) -> Any:
     """Add `type: object` at the root if all instances are objects; otherwise return the schema unchanged.
 
-    Up to 2025-11-25 the root of an `outputSchema` requires it (MCP 2025-11-25, schema, `Tool`). If it was
-    missing, it is added first; the same values are valid.
+    MCP requires it in an `outputSchema` up to 2025-11-25 (schema, `Tool`). It does not change which values are valid.
     """
     if not describes_objects(schema) or schema.get("type") == "object":
         return schema
@@ -37,7 +36,7 @@ def as_objects(schema: Any) -> Any:
 
 
 class _SchemaPass:
-    """One pass over a schema; `_known` caches the answers for the targets of references."""
+    """One pass over a schema, with a cache of reference targets."""
 
     def __init__(self, root: dict[str, Any]) -> None:
         self._root: Json = root
@@ -45,7 +44,7 @@ class _SchemaPass:
         self._known: dict[str, bool] = {}
 
     def is_for_objects(self, schema: Json, depth: int) -> bool:
-        """Return whether only objects are valid under a schema that is `depth` steps from the root."""
+        """Return whether a subschema at `depth` allows only objects."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return False
         reference = schema.get("$ref")
@@ -55,7 +54,7 @@ class _SchemaPass:
         if kinds in ("object", ["object"]):
             return True
         if isinstance(kinds, str) or (isinstance(kinds, list) and "object" not in kinds):
-            return False  # no value may be valid, and `type: object` would allow some
+            return False  # if it allows no value, `type: object` would change that
         values: Sequence[Json] = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if values and all(isinstance(value, dict) for value in values):
             return True
@@ -70,13 +69,13 @@ class _SchemaPass:
 
     def _leads_to_objects(self, reference: str, depth: int) -> bool:
         if reference not in self._known:
-            # A circle of references constrains nothing on its own.
+            # Circular references add no constraint.
             self._known[reference] = False
             self._known[reference] = self.is_for_objects(self._target(reference), depth + 1)
         return self._known[reference]
 
     def _target(self, reference: str) -> Json:
-        """Return the target of a reference; `None` if it is outside the root, or below another `$id`."""
+        """Return the target of a reference; `None` outside of the schema, or below another `$id`."""
         if reference[:1] != "#" or reference[1:2] not in ("", "/"):
             return None
         here: Json = self._root

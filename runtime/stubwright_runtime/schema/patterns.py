@@ -1,6 +1,6 @@
-r"""Translate regular expressions that JavaScript accepts and the validator does not.
+r"""Translates JavaScript's regular expressions for the validator.
 
-Escapes that mean something else in other languages, such as `\Z`, stay unchanged, and so are rejected.
+Escapes of other languages, such as `\Z`, are not translated, and are rejected.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ _ESCAPE: Final = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[pPu]\{[^}]*\
 _SETS: Final = frozenset("dDpPsSwW")
 
 _REFERENCES: Final = ("$ref", "$dynamicRef")
-_URI: Final = "%#/:?&=@!$'()*+,;~"  # what `quote` leaves, in addition to letters, digits, `_`, `.` and `-`
+_URI: Final = (
+    "%#/:?&=@!$'()*+,;~"  # characters that `quote` does not encode, in addition to letters, digits, `_`, `.` and `-`
+)
 _LONE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def translate_patterns(schema: Json) -> Json:
-    """Translate each `pattern`, key of `patternProperties` and reference into a syntax that the validator accepts."""
+    """Translate each `pattern`, key of `patternProperties` and reference into the validator's syntax."""
     if isinstance(schema, list):
         return [translate_patterns(item) for item in schema]
     if not isinstance(schema, dict):
@@ -67,7 +69,7 @@ def translate_pattern(pattern: str) -> str:
     at = 0
     while at < len(pattern):
         if (named := _REFERENCE.match(pattern, at)) is not None and named[1] in groups:
-            # In its own group, so that a digit after it is not part of the number.
+            # A group, so that a following digit is not part of the number.
             parts.append(f"(?:\\{groups[named[1]]})")
             at = named.end()
         elif (quantifier := _QUANTIFIER.match(pattern, at)) is not None:
@@ -82,14 +84,14 @@ def translate_pattern(pattern: str) -> str:
             parts.append("\\x00" if _is_zero(pattern, at) else escape[0] if escape else "\\")
             at = escape.end() if escape else at + 1
         else:
-            # In JavaScript a brace that begins no quantifier represents itself (Annex B.1.2).
+            # In JavaScript, a brace without a quantifier is literal (Annex B.1.2).
             parts.append(f"\\{pattern[at]}" if pattern[at] in "{}" else pattern[at])
             at += 1
     return "".join(parts)
 
 
 def _groups(pattern: str) -> dict[str, int]:
-    """Find the numbers of the named groups."""
+    """Return the numbers of the named groups."""
     numbers: dict[str, int] = {}
     count = at = 0
     while at < len(pattern):
@@ -104,7 +106,7 @@ def _groups(pattern: str) -> dict[str, int]:
 
 
 def _class_end(pattern: str, start: int) -> int:
-    """Find the end of the class that starts at `start`, or the end of the pattern if it is not closed."""
+    """Return the index of the end of a character class, or of the pattern if the class is not closed."""
     at = start + 1
     while at < len(pattern) and pattern[at] != "]":
         at += 2 if pattern[at] == "\\" else 1
@@ -112,11 +114,11 @@ def _class_end(pattern: str, start: int) -> int:
 
 
 def _class(inner: str) -> str:
-    """Translate a class of characters, given what is between its brackets."""
+    """Translate the content of a character class."""
     negated = "^" if inner.startswith("^") else ""
     atoms: list[str] = re.findall(rf"{_ESCAPE.pattern}|[^\\]", inner[len(negated) :], re.DOTALL)
     if not atoms:
-        # JavaScript's `[^]` is any character, and its `[]` none.
+        # JavaScript's `[^]` matches any character, and `[]` none.
         return "[\\s\\S]" if negated else "[^\\s\\S]"
     parts: list[str] = []
     for index, atom in enumerate(atoms):
@@ -126,7 +128,7 @@ def _class(inner: str) -> str:
         elif atom in ("\\b", "\\0"):
             parts.append("\\x08" if atom == "\\b" else "\\x00")
         else:
-            # The validator takes these for nested classes and operators such as `&&`; JavaScript does not.
+            # The validator has nested classes and operators such as `&&`; JavaScript does not.
             parts.append(f"\\{atom}" if atom in ("[", "&", "~") else atom)
     return f"[{negated}{''.join(parts)}]"
 

@@ -1,4 +1,4 @@
-"""Suggestions on how to correct a value that a schema refuses."""
+"""Suggests corrections for invalid values."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _FORMATS: Final[Mapping[str, str]] = {
     "uri": "write a URI with its scheme, such as https://example.com/",
     "uuid": "write a UUID, such as 123e4567-e89b-12d3-a456-426614174000",
 }
-"""The form of strings by format (JSON Schema 2020-12, validation, 7.3)."""
+"""Hints by format (JSON Schema 2020-12, Validation, 7.3)."""
 
 _ENVELOPES: Final = frozenset({"args", "arguments", "data", "input", "kwargs", "parameters", "params", "request"})
-_MOST_COMPARED: Final = 200  # items; two of many are not worth the time
+_MOST_COMPARED: Final = 200  # items, since comparison is quadratic
 
 
 def suggest_form(form: str) -> str:
-    """Return a hint on how to write a string of a format; empty for other formats."""
+    """Return the hint for a format; empty for unknown formats."""
     return _FORMATS.get(form, "")
 
 
 def find_equal_items(value: Any) -> tuple[int, int] | None:
-    """Return the indices of the first two equal items of an array; None if it is long, or there are none."""
+    """Return the indices of the first two equal items of an array; `None` for a long array, or without any."""
     if not isinstance(value, list) or len(value) > _MOST_COMPARED:
         return None
     return next(
@@ -51,7 +51,7 @@ def find_equal_items(value: Any) -> tuple[int, int] | None:
 
 
 def find_envelope(value: Any, known: Collection[str]) -> str | None:
-    """Return the key that a model has put around all arguments, as in `{"args": {…}}`; None if there is none."""
+    """Return the key of an object that wraps all arguments, as in `{"args": {…}}`; `None` without."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     [(name, inner)] = value.items()
@@ -64,18 +64,18 @@ def find_envelope(value: Any, known: Collection[str]) -> str | None:
         return None
     if name in _ENVELOPES:
         return name if not known or not inner.keys().isdisjoint(known) else None
-    return name if inner and inner.keys() <= set(known) else None  # the tool's name, for example
+    return name if inner and inner.keys() <= set(known) else None  # such as the tool's name
 
 
 def find_missing_tag(
     root: Mapping[str, Any], alternatives: Sequence[Json], value: Any
 ) -> tuple[str, Sequence[Any]] | None:
-    """Return the key that distinguishes alternatives and that a value lacks, with its values; None if there is none.
+    """Return the missing key that distinguishes alternatives, with its values; `None` without one.
 
     Args:
-        root: The schema that references in the alternatives refer to.
-        alternatives: Schemas.
-        value: A value that fits them.
+        root: The root schema, for references.
+        alternatives: The alternatives.
+        value: A value that matches them.
     """
     if not is_mapping(value) or not alternatives:
         return None
@@ -85,7 +85,7 @@ def find_missing_tag(
 
 
 def _find_tags(root: Mapping[str, Any], schema: Any, value: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """Return the properties that a value lacks and that have few values, with these."""
+    """Return the missing properties with `const` or `enum`, with their values."""
     properties = _get_keyword(root, schema, "properties")
     tags: dict[str, Sequence[Any]] = {}
     for key, inner in properties.items() if is_mapping(properties) else ():
@@ -95,7 +95,7 @@ def _find_tags(root: Mapping[str, Any], schema: Any, value: Mapping[str, Any]) -
 
 
 def suggest_exclusive_keys(root: Mapping[str, Any], alternatives: Sequence[Json]) -> str:
-    """Return a hint on which keys exclude each other, if each alternative requires some that no other requires."""
+    """Return a hint on mutually exclusive keys, if each alternative requires its own keys."""
     required = [_get_keyword(root, each, "required") for each in alternatives]
     keys_of = [[str(key) for key in keys] if is_list(keys) else [] for keys in required]
     count = Counter(key for keys in keys_of for key in set(keys))
@@ -104,7 +104,7 @@ def suggest_exclusive_keys(root: Mapping[str, Any], alternatives: Sequence[Json]
 
 
 def _get_keyword(root: Mapping[str, Any], schema: Any, keyword: str) -> Json:
-    """Return the value of a keyword of a schema, or of the schema that it refers to; None if there is none."""
+    """Return the value of a keyword in a schema or its `$ref` target; `None` without."""
     if is_mapping(schema) and "$ref" in schema:
         schema = find_target(root, schema["$ref"])
     value: Json = schema.get(keyword) if is_mapping(schema) else None
@@ -112,19 +112,19 @@ def _get_keyword(root: Mapping[str, Any], schema: Any, keyword: str) -> Json:
 
 
 def suggest_patterns(holder: Json) -> str:
-    """Return a hint on the patterns of the keys that a schema allows besides its properties; empty without any."""
+    """Return a hint on the `patternProperties` of a schema; empty without any."""
     patterns: Json = holder.get("patternProperties") if is_mapping(holder) else None
     return f"; other keys must match {' or '.join(patterns)}" if is_mapping(patterns) and patterns else ""
 
 
 def find_causes(schema: Json, keyword: str, instance: Mapping[str, Any], missing: str) -> Sequence[str]:
-    """Return the keys of a value because of which a key is required (JSON Schema, `dependentRequired`).
+    """Return the keys of a value that require another key (JSON Schema, `dependentRequired`).
 
     Args:
         schema: The schema with the keyword.
         keyword: `dependentRequired`, or `dependencies` in older dialects.
         instance: The value.
-        missing: The key that is required.
+        missing: The missing key.
     """
     rules: Json = schema.get(keyword) if isinstance(schema, dict) else None
     needs = rules.items() if isinstance(rules, dict) else ()

@@ -1,8 +1,7 @@
 """Validates values against a tool's schema, with errors that a model can act on.
 
-The schema decides, never a Python model. No reference is fetched, and a regular expression that would run forever is a
-validation error, not a hang. `alternative_errors` explains alternatives; `complexity` and `error_tree` handle schemas
-that are expensive to explain.
+References are not fetched, and regular expressions have a step limit. `alternative_errors` explains alternatives;
+`complexity` and `error_tree` handle expensive schemas.
 """
 
 from __future__ import annotations
@@ -48,46 +47,48 @@ if TYPE_CHECKING:
 
 
 _BACKTRACKS: Final = 100_000
-"""Steps of one match, about 2 ms; expressions without look-around and back-references do not backtrack."""
+"""The maximum steps of a match, about 2 ms. Only expressions with look-around or back-references backtrack."""
 
 _SHOWN: Final = 10
-_BIG: Final = 100_000  # characters of JSON; above it only the first error is reported, since all may take seconds
+_BIG: Final = (
+    100_000  # characters of JSON from which only the first error is reported, because collecting all may take seconds
+)
 _WIDTH: Final = 60
 
 
 @cache
 def get_input_validator(tool: Tool) -> Validator:
-    """Return the validator of the tool's arguments, compiled at the first call and cached."""
+    """Return the cached validator of a tool's arguments."""
     return compile_validator(tool, tool.accepts, tool.redacted)
 
 
 @cache
 def get_output_validator(tool: Tool) -> Validator | None:
-    """Return the validator of the tool's result, compiled at the first call; `None` without an `outputSchema`."""
+    """Return the cached validator of a tool's result; `None` without an `outputSchema`."""
     schema = tool.definition.get("outputSchema")
     return None if schema is None else compile_validator(tool, schema)
 
 
 def compile_validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Validator:
-    """Compile a validator for a schema that belongs to the tool."""
+    """Compile a schema of a tool."""
     return compile_package_validator(tool.package, schema, redact)
 
 
 def compile_package_validator(package: Package, schema: Any, redact: Sequence[str] = ()) -> Validator:
-    """Compile a validator for a schema that belongs to the package."""
+    """Compile a schema of a package."""
     return Validator(schema, formats=package.asserts_formats, exact=package.has_exact_formats, redact=redact)
 
 
 def compile_schema(schema: Any, *, formats: bool, exact: bool = False) -> CompiledSchema:
-    """Compile a schema with jsonschema-rs, translating patterns that it does not accept.
+    """Compile a schema with jsonschema-rs, and translate unsupported patterns.
 
     Args:
         schema: The schema.
         formats: Whether `format` is checked.
-        exact: Whether formats that have types in Python accept only what these represent exactly.
+        exact: Whether formats with Python types accept only strings that the types represent exactly.
 
     Raises:
-        ValueError: The schema is not valid in its dialect, or has a reference that leads out of it.
+        ValueError: The schema is invalid in its dialect, or has an external reference.
     """
     try:
         return _compile_schema(schema, formats=formats, exact=exact)
@@ -102,7 +103,7 @@ def compile_schema(schema: Any, *, formats: bool, exact: bool = False) -> Compil
 
 def _compile_schema(schema: Any, *, formats: bool, exact: bool) -> CompiledSchema:
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
-    # Offline: a reference in a schema of others must not make a server fetch a URL.
+    # Foreign schemas must not make a server fetch URLs.
     settings: Any = {"validate_formats": formats, "pattern_options": options, "offline": True}
     if exact:
         from .exact_formats import get_settings
@@ -114,19 +115,19 @@ def _compile_schema(schema: Any, *, formats: bool, exact: bool) -> CompiledSchem
 
 
 class Validator:
-    """One compiled schema. Costly checks are skipped for schemas that cannot need them."""
+    """A compiled schema. Expensive checks are skipped for simple schemas."""
 
     def __init__(self, schema: Any, *, formats: bool = False, exact: bool = False, redact: Sequence[str] = ()) -> None:
         """Compile a schema.
 
         Args:
-            schema: In the dialect that its `$schema` names, by default 2020-12.
+            schema: The schema, in the dialect of its `$schema`, by default 2020-12.
             formats: Whether `format` is checked; otherwise it is an annotation (JSON Schema 2020-12, Validation, 7.2).
-            exact: Whether formats that have types in Python accept only what these represent exactly.
-            redact: JSON Pointers to values that no message shows.
+            exact: Whether formats with Python types accept only strings that the types represent exactly.
+            redact: JSON Pointers to values to redact in messages.
 
         Raises:
-            ValueError: The schema is not valid in its dialect, or has a reference that leads out of it.
+            ValueError: The schema is invalid in its dialect, or has an external reference.
         """
         self._schema = schema
         self._redacted = [normalize_path(split_pointer(pointer)) for pointer in redact]
@@ -141,19 +142,18 @@ class Validator:
             self._cost = Cost(schema, self._compile)
 
     def find_errors(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
-        """Find the validation errors of `value`: at most ten lines, and a line that counts the rest; empty if it is
-        valid.
+        """Return at most ten validation errors of `value`, and a line that counts the rest; empty if it is valid.
 
         Args:
-            value: What `json.loads` gives.
-            root: What to call the value itself.
-            size: Its size as JSON, in bytes or characters, if known; the value must be JSON then.
+            value: The value.
+            root: The name of the value in messages.
+            size: The size of the value as JSON, if known; then the value must be JSON.
         """
         if size is None:
             try:
                 size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
             except UnicodeEncodeError:
-                return [f"{root}: contains half of a surrogate pair, which is not a character"]
+                return [f"{root}: contains a lone surrogate, which is not a character"]
             except RecursionError:
                 return [f"{root}: is nested too deeply"]
             except (TypeError, ValueError) as error:
@@ -170,21 +170,21 @@ class Validator:
         return lines
 
     def accepts(self, value: Any) -> bool:
-        """Return whether `find_errors` finds none in a value, without the time that it takes to explain them."""
+        """Return whether a value is valid, without explaining errors."""
         try:
             size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-        except (TypeError, ValueError, RecursionError):  # no JSON, or half of a surrogate pair
+        except (TypeError, ValueError, RecursionError):  # not JSON, or a lone surrogate
             return False
         return not self._is_too_complex(value, size) and self._validator.is_valid(value)
 
     def describe_errors(self, value: Any, root: str) -> Iterator[tuple[Path, str, list[str]]]:
-        """Yield the path of each validation error, the keyword that failed, and its lines as in `find_errors`."""
+        """Yield the path, the keyword and the lines of each validation error."""
         size = len(json.dumps(value))
         for node in () if self._is_too_complex(value, size) else self._find_few_errors(value, size):
             yield node.path, str(node.schema_path[-1]) if node.schema_path else "", [*self.explain(node, root)]
 
     def find_error_paths(self, value: Any) -> list[Path]:
-        """Find the paths of the validation errors of `value`; none if it is valid or too complex."""
+        """Return the paths of the validation errors of `value`; none if it is too complex."""
         size = len(json.dumps(value))
         if self._is_too_complex(value, size) or self._validator.is_valid(value):
             return []
@@ -198,18 +198,18 @@ class Validator:
         """Explain why a value is not JSON."""
         try:
             path, stray = next(_find_non_json(value))
-        except (RecursionError, StopIteration):  # it contains itself, or has keys that are not strings
+        except (RecursionError, StopIteration):  # a cycle, or keys that are not strings
             return f"{root}: is not JSON: {error}"
         shown = str(stray) if isinstance(stray, float) else f"a value of type {type(stray).__name__}"
         return f"{self.format_path(path, root)}: expected a JSON value, got {shown}"
 
     def _find_few_errors(self, value: Any, size: int) -> Iterator[ErrorNode]:
-        """Find the errors of a value; only the first of a big one, since all may take seconds."""
+        """Return the errors of a value; only the first error of a large value."""
         errors = self._find_errors(value, size)
         return errors if size <= _BIG else islice(errors, 1)
 
     def _find_errors(self, value: Any, size: int) -> Iterator[ErrorNode]:
-        """Find the errors of a value: directly if they are few, otherwise one level of alternatives at a time."""
+        """Yield the errors of a value, on demand if collecting all is expensive."""
         if self._cost is None:
             yield from self._find_all_errors(value, size)
             return
@@ -221,8 +221,8 @@ class Validator:
                 return
             self._shallow = self._shallow or ShallowSchema(self._schema, self._compile)
             yield from ErrorTree(self._shallow, value).find_errors()
-        except (RecursionError, ValueError) as error:  # a reference into what was cut, or a path too long
-            log().debug("no explanation for a validation error was found: %s", error)
+        except (RecursionError, ValueError) as error:  # a reference into a cut, or a long path
+            log().debug("a validation error cannot be explained: %s", error)
 
     def _find_all_errors(self, value: Any, size: int) -> Iterator[ErrorNode]:
         return (to_error_node(error, value) for error in self._errors(value, size))
@@ -237,7 +237,7 @@ class Validator:
         return ()
 
     def explain(self, node: ErrorNode, root: str, depth: int = 0) -> Iterator[str]:
-        """Explain one error: several lines if it names several keys, or if one alternative was clearly meant."""
+        """Yield the lines for an error: several for several keys, or for the intended alternative."""
         path = node.path
         if node.branches is not None:
             from .alternative_errors import explain_alternatives
@@ -290,7 +290,7 @@ class Validator:
                 yield f"{self.format_path(path, root)}: expected {describe_expected(kind)}{self.describe_actual(node)}"
 
     def explain_several(self, node: ErrorNode, fitting: Sequence[int], root: str) -> str:
-        """Explain that a value fits more than one alternative: it may lack the key that distinguishes them."""
+        """Explain that a value matches several alternatives, possibly because a discriminating key is missing."""
         alternatives = self.list_alternatives(node)
         if line := self.explain_missing_tag(node, alternatives, root):
             return line
@@ -301,7 +301,7 @@ class Validator:
         return f"{self.format_path(node.path, root)}: must fit exactly one alternative, but fits {listing}{hint}"
 
     def explain_missing_tag(self, node: ErrorNode, alternatives: Sequence[Json], root: str) -> str:
-        """Explain that a value lacks the key that distinguishes alternatives; empty if there is no such key."""
+        """Explain that a value lacks the discriminating key of alternatives; empty without such a key."""
         schema = self._schema if node.schema is None else node.schema
         tag = None if self._is_redacted(node.path) else find_missing_tag(schema, alternatives, node.instance)
         if tag is None:
@@ -311,18 +311,18 @@ class Validator:
         return f"{place}: required, but missing; expected one of {list_values(options)}"
 
     def list_alternatives(self, node: ErrorNode) -> Sequence[Json]:
-        """Return the alternatives of a choice that failed; empty if they cannot be found."""
+        """Return the alternatives of a failed choice; empty if unknown."""
         holder = self._find_holder(node)
         alternatives: Json = holder.get(node.schema_path[-1]) if is_mapping(holder) else None
         return alternatives if is_list(alternatives) else ()
 
     def describe_actual(self, node: ErrorNode, options: Iterable[Any] = (), kinds: Iterable[Kind | None] = ()) -> str:
-        """Describe the actual value, and suggest the probable intention.
+        """Describe the actual value, with a suggestion.
 
         Args:
             node: The error.
-            options: The allowed values; by default the error's own.
-            kinds: The keywords that fail, one for each of several alternatives; by default the error's own.
+            options: The allowed values; by default the error's.
+            kinds: The failed keywords of several alternatives; by default the error's.
         """
         path, value, kind = node.path, node.instance, node.kind
         if self._is_redacted(path) or (isinstance(value, str) and self._holds_secret(path)):
@@ -340,7 +340,7 @@ class Validator:
         return f", got {_describe(value, counted=counted)}{hint}"
 
     def _is_optional(self, node: ErrorNode) -> bool:
-        """Return whether an error is about a property that may be absent."""
+        """Return whether an error is about an optional property."""
         *_, properties, name, _ = ("", "", "", *node.schema_path)
         if properties != "properties" or not node.path or node.path[-1] != name:
             return False
@@ -348,7 +348,7 @@ class Validator:
         return is_mapping(holder) and name not in holder.get("required", ())
 
     def _suggest_text(self, value: Any, kinds: Iterable[Kind | None]) -> str:
-        """Suggest how to write what came as text."""
+        """Return a suggestion for a string."""
         if not isinstance(value, str):
             return ""
         if self._exact:
@@ -358,24 +358,24 @@ class Validator:
             if hint := next(filter(None, (suggest(form, value) for form in forms)), ""):
                 return f"; {hint}"
             if any(is_inexact(form, value) for form in forms):
-                return ""  # it has the form already
+                return ""  # the hint for the format would not help
         forms = [str(kind.format) for kind in kinds if isinstance(kind, ValidationErrorKind.Format)]
         if form := next(filter(None, map(suggest_form, forms)), ""):
             return f"; {form}"
         return _suggest_no_text(value, kinds)
 
     def _explain_required(self, node: ErrorNode, missing: str) -> str:
-        """Explain why a key is required, or suggest where it is."""
+        """Return the reason why a key is required, or a suggestion."""
         instance: Json = node.instance
         keyword = node.schema_path[-1] if node.schema_path else ""
         if keyword in ("dependentRequired", "dependencies") and isinstance(instance, dict):
             causes = find_causes(self._find_holder(node), str(keyword), instance, missing)
             if causes:
-                return f"; {_quote(causes[0])} needs it"
+                return f"; {_quote(causes[0])} requires it"
         return self._suggest_misspelt(node, missing) or _suggest_unwrapping(node, self._list_known_keys(node))
 
     def _suggest_misspelt(self, node: ErrorNode, missing: str) -> str:
-        """Suggest the unknown key that looks like a misspelling of the missing one."""
+        """Suggest an unknown key that may be a misspelling of the missing key."""
         instance: Json = node.instance
         if not isinstance(instance, dict) or self._is_redacted(node.path):
             return ""
@@ -384,13 +384,13 @@ class Validator:
         return f"; {_quote(near)} may be a misspelling of it" if near else ""
 
     def _list_known_keys(self, node: ErrorNode) -> list[str]:
-        """List the properties that the schema defines next to the keyword that failed."""
+        """Return the properties next to the failed keyword."""
         schema = self._find_holder(node)
         properties: Json = schema.get("properties") if is_mapping(schema) else None
         return list(properties) if isinstance(properties, dict) else []
 
     def _find_holder(self, node: ErrorNode) -> Any:
-        """Return the schema with the keyword that failed; None below an `$id`, where paths start."""
+        """Return the schema with the failed keyword; `None` below an `$id`, where paths start."""
         schema: Any = self._schema if node.schema is None else node.schema
         for step in node.schema_path[:-1]:
             try:
@@ -403,7 +403,7 @@ class Validator:
         return self._redacted_length(path) is not None
 
     def _holds_secret(self, path: Path) -> bool:
-        """Return whether a secret belongs below `path`; a string there may be JSON that contains it."""
+        """Return whether a redacted value is below `path`, where a string may be JSON that contains it."""
         shown = normalize_path(path)
         return shown != () and any(secret[: len(shown)] == shown for secret in self._redacted)
 
@@ -412,7 +412,7 @@ class Validator:
         return next((len(secret) for secret in self._redacted if shown[: len(secret)] == secret), None)
 
     def format_path(self, path: Path, root: str) -> str:
-        """Write a path as people do; below a secret it ends where the secret starts."""
+        """Format a path, up to the first redacted value."""
         place = ""
         for step in path[: self._redacted_length(path)]:
             if isinstance(step, int):
@@ -429,11 +429,11 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 
 _REFERENCES: Final = ("$dynamicRef", "$recursiveRef", "$ref")
 _MANY: Final = 1_000
-"""Keys of a schema; with fewer, only references can make the validator visit one value many times."""
+"""The number of keys from which a schema may be expensive without references."""
 
 
 def _may_multiply(schema: Json) -> bool:
-    """Return whether the validator may have to visit one value many times."""
+    """Return whether the validator may visit a value many times."""
     waiting, count = [schema], 0
     while waiting:
         here = waiting.pop()
@@ -448,24 +448,24 @@ def _may_multiply(schema: Json) -> bool:
 
 
 def _suggest_unwrapping(node: ErrorNode, known: Sequence[str]) -> str:
-    """Suggest to send the arguments themselves if they came inside one key."""
+    """Suggest to unwrap arguments inside of a single key."""
     name = None if node.path else find_envelope(node.instance, known)
     return f"; send the arguments themselves, not inside {_quote(name)}" if name else ""
 
 
 def _get_format(kind: Kind | None) -> str | None:
-    """Return the format that an error is about, or the encoding that represents one."""
+    """Return the format or encoding of an error."""
     match kind:
         case ValidationErrorKind.Format(name):
             return str(name)
-        case ValidationErrorKind.Custom():  # the only keyword of our own; see `exact_formats`
+        case ValidationErrorKind.Custom():  # our only custom keyword; see `exact_formats`
             return "base64"
         case _:
             return None
 
 
 def _suggest_no_text(value: str, kinds: Iterable[Kind | None]) -> str:
-    """Suggest to send an object or an array itself if it came as text that holds its JSON, as models send some."""
+    """Suggest to send an object or array itself instead of a string with its JSON."""
     wanted = {name for kind in kinds if isinstance(kind, ValidationErrorKind.Type) for name in kind.types}
     if value.lstrip()[:1] not in ("{", "["):
         return ""
@@ -490,7 +490,7 @@ def _describe_contained(holder: Any, keyword: str | int) -> str:
 
 
 def describe_expected(kind: Kind | None) -> str:
-    """Describe what the keyword that failed requires, to be read after "expected"."""
+    """Describe the requirement of the failed keyword, as the object of "expected"."""
     match kind:
         case None:
             return "a value that the schema allows"
@@ -551,13 +551,13 @@ def _count(number: int, noun: str) -> str:
 
 
 def list_values(options: Sequence[Any]) -> str:
-    """List values, at most twenty."""
+    """Format up to twenty values."""
     shown = ", ".join(_write_json(option) for option in options[:20])
     return f"{shown}, … ({len(options)} in all)" if len(options) > 20 else shown
 
 
 def _find_non_json(value: Any, path: Path = ()) -> Iterator[tuple[Path, object]]:
-    """Find the parts of a value that JSON cannot represent, with their paths."""
+    """Yield the parts of a value that are not JSON, with their paths."""
     if is_mapping(value):
         for key, below in value.items():
             yield from _find_non_json(below, (*path, str(key)))
@@ -569,7 +569,7 @@ def _find_non_json(value: Any, path: Path = ()) -> Iterator[tuple[Path, object]]
 
 
 def _describe(value: Json, *, counted: bool = False) -> str:
-    """Describe a value briefly; the contents of objects and arrays are not shown, since they may be secret."""
+    """Describe a value briefly, without the contents of objects and arrays, which may be secret."""
     if isinstance(value, dict):
         return f"an object with {_count(len(value), 'key')}" if counted else "an object"
     if isinstance(value, list):
@@ -590,12 +590,12 @@ def _truncate(text: str) -> str:
 
 
 def _find_nearest(name: str, names: Iterable[str]) -> str | None:
-    """Find the probable name: equal except for case and punctuation, or else spelled similarly."""
+    """Return the most similar name; case and punctuation are ignored first."""
     names = list(islice(names, 200))
     bare = {_strip_punctuation(other): other for other in names}
     if (same := bare.get(_strip_punctuation(name))) is not None:
         return same
-    # The names and their number are cut, since difflib takes quadratic time.
+    # Limit the names and their number, because difflib takes quadratic time.
     near = get_close_matches(name[:100], names, n=1, cutoff=0.7)
     return near[0] if near else None
 

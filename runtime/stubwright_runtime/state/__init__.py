@@ -1,1 +1,1 @@
-"""Stores for state that outlives a request: in the server's memory, or in Redis for many processes."""
+"""Stores for state that outlives a request: in memory, or in Redis for several processes."""

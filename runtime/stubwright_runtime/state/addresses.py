@@ -1,6 +1,6 @@
-"""Parses URLs of stores in Redis without repeating a password in a message.
+"""Parses URLs of Redis stores.
 
-A password may contain characters that end a part of a URL, so messages show only the scheme of an invalid URL.
+Messages show only the scheme of an invalid URL, because an unescaped password may be in any part.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 _OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
-"""Options that a URL may have without TLS; others of the library would change how it is used here."""
+"""The permitted options without TLS. Other options of the library would change its behavior."""
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
 _NETWORK: Final = re.compile(
@@ -37,7 +37,7 @@ class Address:
         shown: The URL without credentials and options, for messages.
         prefix: The prefix of all keys; None for the default.
         credentials: The decoded user name and password; each may be missing.
-        options: The other options of the query.
+        options: The other options.
     """
 
     shown: str
@@ -52,33 +52,33 @@ class Address:
 
 
 def has_redis_scheme(url: str) -> bool:
-    """Return whether a URL has a scheme of Redis, in any case (RFC 3986, 3.1)."""
+    """Return whether a URL has a scheme of Redis, case-insensitively (RFC 3986, 3.1)."""
     return show_scheme(url).lower() in {"redis://", "rediss://", "unix://"}
 
 
 def show_scheme(url: str) -> str:
-    """Return the scheme of a URL with `://`; empty if there is no scheme."""
+    """Return the scheme of a URL with `://`; empty without."""
     match = _SCHEME.match(url)
     return match[0] if match else ""
 
 
 def parse_address(url: str, tls_options: Collection[str]) -> Address:
-    """Return the parts of a URL that has a scheme of Redis.
+    """Return the parts of a Redis URL.
 
     Args:
         url: The URL.
-        tls_options: The options that a connection with TLS may have.
+        tls_options: The permitted options with TLS.
 
     Raises:
-        StoreConfigurationError: It is not understood, or has an option that it may not have.
+        StoreConfigurationError: The URL is invalid, or has an unknown option.
     """
     scheme = show_scheme(url).lower()
     match = (_SOCKET if scheme == "unix://" else _NETWORK).fullmatch(url, len(scheme))
     if match is None:
-        raise StoreConfigurationError(f"the URL of the state is not understood; {_FORM}")
+        raise StoreConfigurationError(f"the URL of the state is invalid; {_FORM}")
     options = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
     if unknown := options.keys() - {*_OPTIONS, *tls_options}:
-        # Another name may be a part of a password.
+        # An unusual name may be part of a password.
         names = ", ".join(sorted(unknown)) if all(map(_NAME.fullmatch, unknown)) else "an unknown option"
         allowed = f"{', '.join(_OPTIONS)}; with TLS {', '.join(sorted(tls_options))}"
         raise StoreConfigurationError(f"the URL of the state has {names}; it may have {allowed}")

@@ -1,4 +1,4 @@
-"""Budgets of the bytes that a server keeps: for one principal, and for all of them together."""
+"""Limits the bytes that a server stores, per principal and in total."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..values.units import describe_wait, parse_size
 Whose: TypeAlias = Literal["caller", "server"]
 
 OVERHEAD: Final = 1024
-"""Bytes that a record costs next to its key and its data: its fields and indexes in Redis, its objects in memory."""
+"""The overhead of a record in bytes, in Redis or in memory."""
 
 EACH: Final = "16MiB"
 ALL: Final = "128MiB"
-"""The defaults. All of it takes less than the 256 MB of Redis in `examples/deploy`, with Redis' own overhead."""
+"""The defaults. With Redis' overhead, `ALL` takes less than the 256 MB of `examples/deploy`."""
 
 _UNITS: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 class BudgetExceeded(ToolError):
-    """The budget of the caller or of the whole server is exhausted, so the data were not stored.
+    """The budget of the caller or of the server is exhausted, so the data was not stored.
 
     Attributes:
         whose: The owner of the budget: the caller or the server.
@@ -32,7 +32,7 @@ class BudgetExceeded(ToolError):
     """
 
     def __init__(self, whose: Whose, limit: int, used: int, seconds: float | None) -> None:
-        """Take the owner of the budget, its size, its used bytes, and the seconds until some are free again."""
+        """Create an error for a budget, its size, its used bytes, and the seconds until some are free."""
         self.whose = whose
         self.limit = limit
         self.seconds = seconds
@@ -41,23 +41,23 @@ class BudgetExceeded(ToolError):
             what_to_end = "end a handle or cancel a task that you no longer need"
             text = (
                 f"You have {format_bytes(used)} of tasks, handles and results stored here, and the limit is"
-                f" {format_bytes(limit)}: this does not fit."
+                f" {format_bytes(limit)}: there is no room for this."
                 f" {f'{when_to_retry}, or {what_to_end}' if when_to_retry else what_to_end.capitalize()}."
             )
         else:
             text = (
-                f"The storage of this server is used up: {format_bytes(used)} of {format_bytes(limit)} for all callers"
-                f" together, and what is left is shared. {when_to_retry or 'Try again later'}."
+                f"The storage of this server is exhausted: {format_bytes(used)} of {format_bytes(limit)} for all"
+                f" callers together, and the rest is shared. {when_to_retry or 'Try again later'}."
             )
         super().__init__(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The bytes that may be kept.
+    """The limits of stored bytes.
 
-    A principal may have `each`, and never more than the rest that is left for all others. So however many principals
-    use up their share, some of the total stays for the next one.
+    A principal may use `each`, and at most as much as remains for all others, so that some of the total is always left
+    for the next principal.
 
     Attributes:
         each: For one principal.
@@ -69,31 +69,29 @@ class Budget:
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Budget:
-        """Return the budget that a manifest has."""
+        """Return the budget of a manifest."""
         storage: Mapping[str, Any] = manifest.get("storage") or {}
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Return the budget that has no room for `more` bytes if the caller uses `own` of `total`; `None` if there is
-        room.
-        """
+        """Return the budget without room for `more` bytes if the caller uses `own` of `total`; `None` for neither."""
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None
 
     def make_exception(self, whose: Whose, own: int, total: int, seconds: float | None) -> BudgetExceeded:
-        """Return the exception for a budget that is used up."""
+        """Return the exception for an exhausted budget."""
         limit, used = (self.each, own) if whose == "caller" else (self.all, total)
         return BudgetExceeded(whose, limit, used, seconds)
 
 
 def count_bytes(key: str, *parts: bytes) -> int:
-    """Count the bytes of a record."""
+    """Return the bytes that a record counts."""
     return OVERHEAD + len(key.encode()) + sum(map(len, parts))
 
 
 def format_bytes(number: int) -> str:
-    """Format a number of bytes for people: `15.9 MiB`."""
+    """Format a number of bytes, such as `15.9 MiB`."""
     for unit, name in _UNITS:
         if number >= unit:
             return f"{math.floor(number / unit * 10) / 10:g} {name}"

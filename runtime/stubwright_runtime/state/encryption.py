@@ -1,4 +1,4 @@
-"""Encryption: others who can read and write the store can neither read nor forge what is in it."""
+"""Encrypts and authenticates stored data."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ _NONCE_BYTES: Final = 12
 
 
 class DecryptionError(Exception):
-    """A ciphertext that none of these keys made, or not for this place."""
+    """A ciphertext is invalid for the keys or for its place."""
 
 
 class Encryption:
-    """Encrypts with the first of some keys; decrypts what any of them encrypted, so keys can be rotated one by one."""
+    """Encrypts with the first key, and decrypts with any key, so that keys can be rotated."""
 
     def __init__(self, keys: Sequence[bytes], purpose: str = "state") -> None:
-        """Set the keys and their purpose: a ciphertext for one purpose does not decrypt for another.
+        """Derive the keys of a purpose, whose ciphertexts are invalid for other purposes.
 
         Raises:
-            ValueError: There is no key, or a key is too short.
+            ValueError: There are no keys, or a key is too short.
         """
         if not keys or any(len(key) < MIN_KEY_BYTES for key in keys):
-            raise ValueError(f"a key has at least {MIN_KEY_BYTES} bytes")
+            raise ValueError(f"a key must have at least {MIN_KEY_BYTES} bytes")
         info = f"stubwright/{purpose}/v1".encode()
         derived = [HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(key) for key in keys]
         self._ciphers = {hashlib.sha256(key).digest()[:_KEY_ID_BYTES]: AESGCM(key) for key in derived}
         self._first = next(iter(self._ciphers))
 
     def encrypt(self, data: bytes, place: str) -> bytes:
-        """Encrypt data for one place."""
+        """Encrypt data, bound to a place."""
         nonce = os.urandom(_NONCE_BYTES)
         return self._first + nonce + self._ciphers[self._first].encrypt(nonce, data, place.encode())
 
     def decrypt(self, ciphertext: bytes, place: str) -> bytes:
-        """Decrypt data that was encrypted for a place.
+        """Decrypt data that is bound to a place.
 
         Raises:
-            DecryptionError: It was not, or with another key.
+            DecryptionError: The key or the place differs, or the data was changed.
         """
         cipher = self._ciphers.get(ciphertext[:_KEY_ID_BYTES])
         if cipher is None:
@@ -61,5 +61,5 @@ class Encryption:
                 ciphertext[_KEY_ID_BYTES + _NONCE_BYTES :],
                 place.encode(),
             )
-        except (InvalidTag, ValueError):  # the latter for a nonce that is cut short
-            raise DecryptionError("the seal is broken") from None
+        except (InvalidTag, ValueError):  # ValueError for a truncated nonce
+            raise DecryptionError("authentication failed") from None

@@ -1,7 +1,6 @@
-"""The store that is this process: what it keeps is lost when the process ends.
+"""The in-memory store.
 
-Nothing here waits, so that every method is one step for all tasks of the event loop; what has ended is forgotten when
-something new comes.
+Methods never await, so that each is atomic. Expired records are removed when new ones are created.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Account:
-    """The account of one payer: its used bytes, its records, and its spare records, the oldest first."""
+    """The account of a payer: its used bytes, its records, and its evictable records, oldest first."""
 
     used: int = 0
     records: dict[_Name, None] = field(default_factory=dict[_Name, None])
@@ -61,7 +60,7 @@ class _Account:
 
 
 class MemoryStore:
-    """The store of one process."""
+    """The in-memory store of one process."""
 
     url = MEMORY
     is_shared = False
@@ -69,7 +68,7 @@ class MemoryStore:
     prefix = ""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, budget: Budget | None = None) -> None:
-        """Start empty; `clock` returns the time in seconds, `budget` bounds the stored bytes."""
+        """Create an empty store with a clock in seconds and a budget."""
         self._clock = clock
         self._budget = budget or Budget()
         self._records: dict[_Name, _Entry] = {}
@@ -101,7 +100,7 @@ class MemoryStore:
         tracked: bool = False,
         room: int = 0,
     ) -> bool:
-        """Implement the protocol; no other process writes here, so that nothing needs to be tracked."""
+        """Implement the protocol. Tracking is not needed, because no other process writes."""
         del tracked
         self._sweep()
         now, name = self._clock(), (kind, key)
@@ -132,7 +131,7 @@ class MemoryStore:
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
     ) -> ClaimedRecord | None:
-        """Claim a key; the protocol has the details."""
+        """Implement the protocol."""
         name = f"{kind}:{key}"
         if (entry := self._find(kind, key)) is not None:
             now = self._clock()
@@ -243,7 +242,7 @@ class MemoryStore:
 
     async def publish(self, topic: str, data: bytes) -> None:
         """Implement the protocol."""
-        # A copy: a listener may leave while it is told.
+        # A copy, because a listener may unsubscribe.
         for listener in [*self._listeners.get(topic, ())]:
             await listener(data)
 
@@ -251,11 +250,11 @@ class MemoryStore:
         """Implement the protocol."""
         self._listeners[topic].append(listener)
 
-        def leave() -> None:
+        def unsubscribe() -> None:
             if listener in self._listeners[topic]:
                 self._listeners[topic].remove(listener)
 
-        return leave
+        return unsubscribe
 
     async def list_secrets(self) -> Sequence[bytes]:
         """Implement the protocol."""
@@ -276,11 +275,11 @@ class MemoryStore:
         yield
 
     def __len__(self) -> int:
-        """Return the number of remembered records, marks and leases, including expired ones."""
+        """Return the number of records, nonces and leases, including expired ones."""
         return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
     def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:
-        # A copy: `_find` forgets what has ended, and so changes this index.
+        # A copy, because `_find` removes expired records.
         entries = [(key, self._find(kind, key)) for key in [*self._owned.get((kind, owner), ())]]
         return [(key, entry) for key, entry in entries if entry is not None]
 
@@ -306,8 +305,8 @@ class MemoryStore:
             del self._accounts[entry.payer]
 
     def _make_room(self, payer: str, more: int) -> None:
-        """Forget as many spare records as needed, the oldest first. Raises BudgetExceeded."""
-        # Not by indexing: a payer that is refused must not leave an account behind.
+        """Evict spare records, oldest first, until there is room. Raises BudgetExceeded."""
+        # `get`, so that a refused payer does not create an account.
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:
             if not account.spare:
@@ -318,19 +317,19 @@ class MemoryStore:
             self._forget(next(iter(account.spare)))
 
     def _sweep(self) -> None:
-        """Forget all records that have ended, and, now and then, leases and marks that have ended."""
+        """Remove expired records, and, less often, expired leases and nonces."""
         now = self._clock()
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)
             entry = self._records.get(name)
-            # It was deleted, and another record without an end may have its name now.
+            # It was deleted, or replaced by a record that does not expire.
             if entry is None or entry.until == _NEVER:
                 continue
             if entry.until <= now:
                 self._forget(name)
-            else:  # it was used meanwhile
+            else:  # its expiry was extended
                 heapq.heappush(self._ends, (entry.until, name))
-        if len(self._ends) > 2 * len(self._records) + _FEW:  # of records that were deleted before their end
+        if len(self._ends) > 2 * len(self._records) + _FEW:  # most belong to deleted records
             self._ends = [(entry.until, name) for name, entry in self._records.items() if entry.until < _NEVER]
             heapq.heapify(self._ends)
         if now < self._swept + _SWEEP:

@@ -1,7 +1,6 @@
-"""Marks of request states that have come back: an answer fits one call (MCP 2026-07-28, "Multi Round-Trip Requests").
+"""Nonces that prevent replays of request states (MCP 2026-07-28, "Multi Round-Trip Requests").
 
-The seal of a state keeps it from being changed, and bounds how long it holds; it does not keep it from being sent
-again.
+The seal of a state only protects its content and its lifetime.
 """
 
 from __future__ import annotations
@@ -14,30 +13,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_NONCES: Final = 16_000
-"""States of one principal that are remembered; a hundred bytes each."""
+"""The maximum number of stored nonces per principal, a hundred bytes each."""
 
 
 def make_nonce() -> str:
-    """Return a mark for a new state. Later marks sort behind earlier ones."""
+    """Return a new nonce. Nonces sort by time."""
     return f"{time.time_ns():020}.{secrets.token_hex(8)}"
 
 
 class Nonces:
-    """The marks of one principal that this process has seen.
+    """The used nonces of one principal.
 
-    If there are too many, the older half of them is forgotten, and every state that was made before those is refused,
-    so that none is ever taken twice.
+    If there are too many, the older half is removed, and all older nonces count as used.
     """
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_NONCES) -> None:
-        """Remember at most so many; `clock` tells the time in seconds."""
+        """Create an empty set with a clock in seconds and a maximum size."""
         self._clock = clock
         self._most = most
         self._ends: dict[str, float] = {}
         self._oldest = ""
 
     def use_nonce(self, nonce: str, seconds: float) -> bool:
-        """Return whether a mark is new, and remember it for `seconds`."""
+        """Return whether a nonce is new, and store it for `seconds`."""
         self.expire()
         if len(self._ends) >= self._most:
             self._forget_half()
@@ -47,14 +45,14 @@ class Nonces:
         return True
 
     def expire(self) -> None:
-        """Forget expired nonces."""
+        """Remove expired nonces."""
         now = self._clock()
-        # All are remembered for the same time, so that the first one ends first.
+        # All have the same lifetime, so the first one expires first.
         while self._ends and self._ends[first := next(iter(self._ends))] <= now:
             del self._ends[first]
 
     def __len__(self) -> int:
-        """Return the number of stored marks."""
+        """Return the number of stored nonces."""
         return len(self._ends)
 
     def _forget_half(self) -> None:

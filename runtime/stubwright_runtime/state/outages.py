@@ -1,7 +1,4 @@
-"""Deadlines for a store in another process, and log messages and errors while it does not answer.
-
-The log has a line when an outage begins and one when it ends, however many calls fail between the two.
-"""
+"""Deadlines for a remote store, and one log message at the start and at the end of an outage."""
 
 from __future__ import annotations
 
@@ -20,41 +17,39 @@ if TYPE_CHECKING:
 
 
 PATIENCE: Final = 5.0
-"""Seconds that one request waits for the store, in all."""
+"""The total seconds that a request waits for the store."""
 
 _BRISK: Final = 1.0
-"""Seconds in which a store that is well answers; such a wait does not count, and specifies nothing if it is without
-success.
-"""
+"""Seconds in which a healthy store answers. Shorter waits do not count, and a shorter timeout is not an outage."""
 
 _REST: Final = 2.0
-"""Seconds after an exchange without an answer in which no other is tried."""
+"""Seconds after a timeout in which no exchange is tried."""
 
 _UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
-"""Causes of a failure which show that nothing was sent."""
+"""Causes of failures before anything was sent."""
 
 _UNUSABLE: Final = {
     "cluster": "it is in cluster mode, where scripts cannot use keys in several slots",
-    "sentinel": "it is Redis Sentinel, which stores no data; use the address of the server that it watches",
+    "sentinel": "it is Redis Sentinel, which stores no data; use the address of a server that it monitors",
 }
 """Modes of Redis that are not supported."""
 
 _CODE: Final = re.compile(r"(?!WRONGTYPE\b)[A-Z]{2,} ")
-"""The start of an error of Redis about its own state; errors about a single key begin otherwise."""
+"""The prefix of Redis' errors about the server; errors about a key have another one."""
 
 
 class WaitBudget:
-    """The seconds that one request may still wait; after a rest, it has all of them again."""
+    """The remaining seconds that a request may wait; they are restored after a rest."""
 
     def __init__(self) -> None:
-        """Begin with all of them."""
+        """Create a full budget."""
         self._left = PATIENCE
         self._waits = 0
         self._since = 0.0
         self._ended = float("-inf")
 
     def begin(self, now: float) -> float:
-        """Start to wait, possibly along with other waits of the same request, and return the remaining seconds."""
+        """Start a wait, possibly concurrent with others of the request, and return the remaining seconds."""
         if not self._waits:
             self._since = now
             if now > self._ended + _REST:
@@ -74,9 +69,9 @@ class Outages:
     """The outages of one store.
 
     Attributes:
-        failures: The exceptions of an exchange that fails.
-        refusals: The exceptions of an exchange that the store refuses.
-        is_usable: False if the server answers, but in a mode that is not supported.
+        failures: The exceptions of a failed exchange.
+        refusals: The exceptions of a refused exchange.
+        is_usable: False if the server runs in an unsupported mode.
     """
 
     def __init__(
@@ -86,7 +81,7 @@ class Outages:
         refusals: tuple[type[Exception], ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start with a store that answers.
+        """Create the state of an available store.
 
         Args:
             url: Its name in the log.
@@ -108,10 +103,10 @@ class Outages:
 
     @asynccontextmanager
     async def exchange(self, *, writes: bool) -> AsyncGenerator[None, None]:
-        """Bound one exchange, and note whether the store answered.
+        """Limit the time of an exchange, and record its success or failure.
 
         Raises:
-            StateLost: There was no valid answer.
+            StateLost: The store did not answer, or not validly.
         """
         now = self._clock()
         budget: WaitBudget = SCOPE.get().waits or WaitBudget()
@@ -120,7 +115,7 @@ class Outages:
             if left <= 0 or now < self._quiet_until or not self.is_usable:
                 self._failed += 1
                 raise StateLost(f"{self._url} does not answer")
-            if self._quiet_until > float("-inf"):  # one exchange finds out for all others
+            if self._quiet_until > float("-inf"):  # only one exchange probes the store
                 self._quiet_until = now + PATIENCE
             try:
                 async with asyncio.timeout(left):
@@ -130,10 +125,10 @@ class Outages:
                 is_undone = isinstance(error, self.refusals) or _comes_of(error, *_UNSENT)
                 raise StateLost(f"{self._url} does not answer", is_unknown=writes and not is_undone) from error
             except BaseException:
-                # A probe that was cancelled found nothing out, so the next exchange tries in its place.
+                # After a cancelled probe, the next exchange probes.
                 self._quiet_until = min(self._quiet_until, self._clock())
                 raise
-            if now > self._lost_at:  # an exchange that began earlier does not show the present state
+            if now > self._lost_at:  # an earlier exchange does not show the current state
                 self.mark_up(writes=writes)
         finally:
             budget.end(self._clock())
@@ -143,44 +138,44 @@ class Outages:
         is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
         self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
         if self.refusals and type(error) is self.refusals[0] and not _CODE.match(str(error)):
-            self.note_unreadable(str(error))
+            self.record_unreadable(str(error))
             return
         self._failed += 1
         if not self._is_lost:
             self._is_lost, self._failed, self._lost_at = True, 1, self._clock()
             self._has_refused = isinstance(error, self.refusals)
-            log().warning("the state at %s is lost: %s", self._url, str(error) or "it does not answer")
+            log().warning("the store at %s is unavailable: %s", self._url, str(error) or "it does not answer")
 
     def record_mode(self, mode: str) -> None:
-        """Take note of the mode in which Redis runs. Raises StateLost if it is not supported."""
+        """Record Redis' mode. Raises StateLost if it is not supported."""
         was_usable, self.is_usable = self.is_usable, mode not in _UNUSABLE
         if not self.is_usable:
             if was_usable:
-                log().error("the state at %s cannot be used: %s", self._url, _UNUSABLE[mode])
+                log().error("the store at %s cannot be used: %s", self._url, _UNUSABLE[mode])
             raise StateLost(f"{self._url} cannot be used")
 
-    def note_unreadable(self, why: str) -> None:
+    def record_unreadable(self, why: str) -> None:
         """Record unreadable data."""
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
             log().warning(
-                "something at %s was changed since it was stored (%d times so far): %s",
+                "data at %s was changed after it was stored (%d times so far): %s",
                 self._url,
                 self._unreadable,
                 why,
             )
 
     def mark_up(self, *, writes: bool = False) -> None:
-        """Take note of an answer; if the store refused something, the outage ends when it keeps something again."""
+        """Record an answer. After a refusal, only a successful write ends the outage."""
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):
             self._is_lost = False
-            log().warning("the state at %s is available again; %d exchanges failed", self._url, self._failed)
+            log().warning("the store at %s is available again; %d exchanges failed", self._url, self._failed)
 
 
 def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:
-    """Return whether an exception is one of these, or was caused by one."""
-    # The library's own TimeoutError is not the builtin one, which is only its cause.
+    """Return whether an exception or one of its causes has one of these types."""
+    # The library's TimeoutError has the builtin one as its cause.
     while error is not None:
         if isinstance(error, kinds):
             return True

@@ -1,8 +1,7 @@
-"""Rosters: lists of the newest versions of records, which detect restored older versions.
+"""Detects rollbacks of records, with encrypted indexes of their current versions.
 
-A principal has several rosters, each for a part of its records. A roster is an encrypted list of the existing records
-with their versions, and its number grows with each change. Restoring a record requires restoring its roster, too, whose
-number is then lower than the number that this process has read, or received from another.
+A principal has several indexes, each for a part of its records. The number of an index increases with each change: if a
+record and its index are restored to an older state, the number is lower than one that this process has seen.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from typing import Final, NamedTuple
 from .nonces import make_nonce
 
 PARTS: Final = 16
-"""Rosters of one principal, so that none is long."""
+"""The number of indexes per principal, to keep each small."""
 
 MAX_NONCES: Final = 1_000
-"""Marks that one roster remembers; with more, the older half counts as spent."""
+"""The maximum number of nonces in an index; above it, the older half counts as used."""
 
 _SEEN: Final = 20_000
-"""Rosters whose numbers one process remembers."""
+"""The maximum number of indexes whose numbers a process remembers."""
 
 
 _LONG: Final = 30 * 24 * 3600 * 1000
-"""Milliseconds that a roster lasts that was made again in the place of one without an end."""
+"""The lifetime in milliseconds of an index that replaces a restored one without expiry."""
 
 
 class Entry(NamedTuple):
-    """A record: its newest version, and its latest end as a time in milliseconds; `None` is never."""
+    """A record's current version, and its expiry in milliseconds; `None` is never."""
 
     version: int
     end: int | None
@@ -38,14 +37,14 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class RecordIndex:
-    """One roster.
+    """An index of records.
 
     Attributes:
         number: The number of its changes.
-        over: The time at which all that was ever in it has ended, in milliseconds; -1 is never.
-        oldest: Marks up to this one count as spent.
-        records: The records that exist, by their names.
-        nonces: The spent marks, each with the time until which it must be remembered, in milliseconds.
+        over: The expiry of all its past entries in milliseconds; -1 is never.
+        oldest: Nonces up to this one count as used.
+        records: The existing records by name.
+        nonces: The used nonces, with their expiry in milliseconds.
     """
 
     number: int = 0
@@ -61,28 +60,28 @@ class RecordIndex:
         return cls(number, over, oldest, {name: Entry(*entry) for name, entry in records.items()}, nonces)
 
     def dump(self) -> bytes:
-        """Return the roster as JSON."""
+        """Return the index as JSON."""
         fields = [self.number, self.over, self.oldest, self.records, self.nonces]
         return json.dumps(fields, separators=(",", ":")).encode()
 
     @property
     def end(self) -> int | None:
-        """The time at which the whole roster may be forgotten, in milliseconds; `None` is never."""
+        """The expiry of the index in milliseconds; `None` is never."""
         is_endless = self.over < 0 or any(entry.end is None for entry in self.records.values())
         return None if is_endless else self.over
 
     def holds(self, name: str, version: int, now: int) -> bool:
-        """Return whether this is the newest version of a record in it."""
+        """Return whether this is the current version of a record."""
         entry = self.records.get(name)
         return entry is not None and entry.version == version and (entry.end is None or now <= entry.end)
 
     def put(self, name: str, entry: Entry, over: int) -> None:
-        """List a version of a record; `over` is when the roster may be forgotten at the earliest."""
+        """Set the version of a record; `over` is the earliest expiry of the index."""
         self.records[name] = entry
         self._lasts(over)
 
     def use_nonce(self, nonce: str, end: int) -> bool:
-        """Return whether a mark is new, and remember it."""
+        """Return whether a nonce is new, and store it."""
         if nonce in self.nonces or nonce <= self.oldest:
             return False
         if len(self.nonces) >= MAX_NONCES:
@@ -90,7 +89,7 @@ class RecordIndex:
             self.oldest = older[-1]
             for forgotten in older:
                 del self.nonces[forgotten]
-        # The mark itself may be older than all that were kept.
+        # The nonce may be older than the remaining ones.
         if nonce <= self.oldest:
             return False
         self.nonces[nonce] = end
@@ -98,7 +97,7 @@ class RecordIndex:
         return True
 
     def expire(self, now: int) -> None:
-        """Forget what has ended."""
+        """Remove expired records and nonces."""
         self.records = {name: entry for name, entry in self.records.items() if entry.end is None or now <= entry.end}
         self.nonces = {nonce: end for nonce, end in self.nonces.items() if now <= end}
 
@@ -107,23 +106,23 @@ class RecordIndex:
 
 
 class HighWaterMarks:
-    """The highest numbers of rosters that this process has read or received."""
+    """The highest numbers of indexes that this process has seen."""
 
     def __init__(self, most: int = _SEEN) -> None:
-        """Remember so many."""
+        """Create an empty cache with a maximum size."""
         self._most = most
         self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
 
     def find_number(self, roster: str, now: int | None = None) -> int:
-        """Return the lowest possible number of a roster; 0 if it is unknown, or all its records have expired."""
+        """Return the highest known number of an index; 0 if it is unknown or expired."""
         number, end = self._numbers.get(roster, (0, None))
         if end is None or now is None or now <= end:
             return number
         del self._numbers[roster]
         return 0
 
-    def note(self, roster: str, number: int, end: int | None) -> None:
-        """Record a number if it is the highest."""
+    def record(self, roster: str, number: int, end: int | None) -> None:
+        """Store a number if it is the highest."""
         if number < self.find_number(roster):
             return
         self._numbers[roster] = number, end
@@ -132,11 +131,11 @@ class HighWaterMarks:
             self._numbers.popitem(last=False)
 
     def make_empty(self, roster: str, now: int) -> RecordIndex:
-        """Return an empty roster in place of a restored or removed one; all marks count as spent."""
+        """Return an empty index that replaces a restored or removed one; all nonces count as used."""
         number, end = self._numbers[roster]
         return RecordIndex(number, over=now + _LONG if end is None else end, oldest=make_nonce())
 
 
 def choose_part(name: str) -> int:
-    """Return the number of the principal's roster that something is in."""
+    """Return the number of the principal's index for a name."""
     return hashlib.sha256(name.encode()).digest()[0] % PARTS

@@ -1,8 +1,7 @@
-"""The store in Redis or Valkey: all processes that serve one manifest see the same, and it outlives them.
+"""The store in Redis or Valkey, which the processes of a manifest share.
 
-Each method is one command or one script, so that it happens whole or not at all, and none is sent twice: whether a
-command without an answer was executed is unknown, which `StateLost` reports. Data in Redis are encrypted, and their
-names are digests: readers of Redis learn no content, and writers cannot forge any.
+Each method is one atomic command or script, which is never retried: `StateLost` reports that it may have been executed.
+Data is encrypted and authenticated, and keys are digests, so that others with access to Redis cannot read or forge it.
 """
 
 from __future__ import annotations
@@ -39,45 +38,45 @@ if TYPE_CHECKING:
     from ..package import Package
 
 
-# A prefix is the user's text; PSUBSCRIBE would take these characters in it for a pattern.
+# Special characters of PSUBSCRIBE, which may be in the user's prefix.
 _GLOB: Final = re.compile(r"[\\*?\[]")
 _ESCAPED: Final = r"\\\g<0>"
-"""The special characters in a pattern of channels, and their escaped form."""
+"""Their escaped form."""
 
 _CONNECTIONS: Final = 64
-"""Connections of one process, at most; an exchange that needs another waits."""
+"""The maximum number of connections per process."""
 
 _READY: Final = 1.0
-"""Seconds that a start waits for the store, before it goes on without."""
+"""Seconds to wait for the store at startup."""
 
 _CANCELLING: Final = 0.5
-"""Seconds after which what was cancelled is cancelled again."""
+"""Seconds after which a task is cancelled again."""
 
 _LONGEST_REST: Final = 2.0
 """The maximum interval between two attempts to subscribe to the store again, in seconds."""
 
 _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
-"""A number as Lua writes it again after adding to it."""
+"""A number in Lua's format."""
 
 _NEVER: Final = -1
 """The value in scripts for "no such time"."""
 
 _NUMBERS: Final = "rosters"
-"""The topic on which the number of a roster is published when it changes."""
+"""The topic for changed numbers of indexes."""
 
 _SLACK: Final = 1000
-"""The most milliseconds between reading a roster and changing it, for the expiry of records."""
+"""The maximum milliseconds between reading and changing an index, for the expiry of records."""
 
 _TOKEN: Final = 16
-"""The first bytes of each ciphertext of this format."""
+"""The number of bytes that identify a ciphertext."""
 
 _MANY: Final = 64
-"""Records without an end in one roster; with more, it is looked whether they are still there."""
+"""The number of records without expiry in an index from which their existence is checked."""
 
 
 def make_redis_store(url: str, package: Package) -> RedisStore:
     """Return a store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
-    # Whether a command without an answer was executed is unknown, so the library must not send it a second time.
+    # The library must not retry a command that may have been executed.
     redis = _import_library("redis.asyncio")
     no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
     errors = _import_library("redis.exceptions")
@@ -90,14 +89,14 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
     try:
         keys = _parse_keys(os.environ.get(variable, ""))
     except ValueError as error:
-        form = "such as `openssl rand -base64 32` makes, with spaces between"
+        form = "of `openssl rand -base64 32`, separated by spaces"
         raise StoreConfigurationError(f"{variable} holds no keys {form}: {error}") from None
     options: dict[str, Any] = {
         **address.credentials,
         "socket_connect_timeout": PATIENCE,
         "socket_timeout": PATIENCE,
         "health_check_interval": PATIENCE,
-        # With these, the library does not look whether a connection that it kept has ended meanwhile.
+        # If enabled, the library does not check whether an idle connection has ended.
         "maint_notifications_config": _import_library("redis.maint_notifications").MaintNotificationsConfig(
             enabled=False
         ),
@@ -106,12 +105,12 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
         pool = redis.BlockingConnectionPool.from_url(
             address.url, max_connections=_CONNECTIONS, timeout=PATIENCE, retry=no_retry, **options
         )
-        # The library looks at the values of options only when it connects.
+        # The library validates options only when it connects.
         connection = pool.connection_class(**pool.connection_kwargs)
         if isinstance(connection, redis.SSLConnection):
             connection.ssl_context.get()
     except (ValueError, TypeError, OSError, redis_error) as error:
-        raise StoreConfigurationError(f"the URL of the state is not understood: {error}") from None
+        raise StoreConfigurationError(f"the URL of the state is invalid: {error}") from None
     if not keys:
         log().warning(
             "values in Redis are encrypted with a key that is stored there, too; set %s to use your own", variable
@@ -120,29 +119,29 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
     refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
     outages = Outages(shown, (redis_error, OSError), refusals)
     budget = Budget.from_manifest(package.manifest)
-    # A renewal may be sent twice, so this client retries as the library does.
+    # Renewals are idempotent, so this client may retry.
     blocking = _import_library("redis").Redis.from_url(address.url, **options)
     return RedisStore(redis.Redis(connection_pool=pool), blocking, outages, prefix, keys, shown, budget)
 
 
 def _import_library(name: str) -> Any:
-    """Import a module of the library by its name: a package works without it unless Redis is used."""
+    """Import a module of the optional library."""
     with Extra("redis", "state in Redis"):
         return importlib.import_module(name)
 
 
 def _parse_keys(text: str) -> list[bytes]:
     """Return the keys in a text. Raises ValueError."""
-    # `openssl rand -base64` writes `+` and `/`.
+    # `openssl rand -base64` uses `+` and `/`.
     keys = [urlsafe_b64decode(word.replace("+", "-").replace("/", "_")) for word in text.split()]
     if any(len(key) < MIN_KEY_BYTES for key in keys):
-        raise ValueError(f"one has fewer than {MIN_KEY_BYTES} bytes")
+        raise ValueError(f"a key has fewer than {MIN_KEY_BYTES} bytes")
     return keys
 
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """One version of a record, as its seal has it: the roster that vouches for it, and whether it is final."""
+    """A version of a record, which its ciphertext is bound to: its index, and whether it is final."""
 
     name: str
     version: int
@@ -159,7 +158,7 @@ class _Version:
 
 
 class RedisStore:
-    """The store that many processes share."""
+    """The store that processes share."""
 
     is_shared = True
 
@@ -173,16 +172,16 @@ class RedisStore:
         url: str = "",
         budget: Budget | None = None,
     ) -> None:
-        """Take a client of Redis.
+        """Create a store.
 
         Args:
             redis: The client, a `redis.asyncio.Redis`.
             blocking: A `redis.Redis` for threads, which connects when a lease is renewed.
-            outages: Ends exchanges that take too long, and writes to the log.
-            prefix: The prefix of all names in Redis.
-            keys: Keys that seal the stored data, the newest first; by default there is one in Redis.
-            url: The URL of Redis, as the log may have it.
-            budget: The bound on the stored bytes.
+            outages: Limits the time of exchanges, and logs outages.
+            prefix: The prefix of all keys in Redis.
+            keys: The encryption keys, newest first; by default one that is stored in Redis.
+            url: The URL of Redis for the log.
+            budget: The limits of stored bytes.
         """
         self.url = url
         self.pool = redis.connection_pool
@@ -247,7 +246,7 @@ class RedisStore:
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
     ) -> ClaimedRecord | None:
-        """Claim a key; the protocol has the details."""
+        """Implement the protocol."""
         name = self._name(kind, key)
         names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
         names += [self._name("account", owner), self._name("lease", f"{kind}:{key}")]
@@ -275,7 +274,7 @@ class RedisStore:
             if plaintext is None:
                 return None
             record = Record(_unpack(plaintext)[1], current.version)
-            # The place under which the data are sealed names both, so that clearing one of these fields opens nothing.
+            # The ciphertext is bound to both fields, so that changing them makes it invalid.
             if not current.roster or current.final:
                 return record
             roster, now = await self._read(current.roster, fields[4]), fields[5]
@@ -285,11 +284,11 @@ class RedisStore:
                     return record
                 break
             if least is not None:
-                # The roster itself was put back: made again, it misleads no process that starts later.
+                # The index was restored: replace it, so that new processes do not trust it.
                 await self._change("enrol", [], [], current.roster, lambda _roster, _now: False)
                 break
-            least = needed  # word of a change may have been quicker; what is read from now on is as new at least
-        log().warning("%s in Redis is an older version than the stored one; it counts as removed", name)
+            least = needed  # the notification of a change may have overtaken the read, so read again
+        log().warning("%s in Redis was restored to an older version; it is treated as removed", name)
         return None
 
     async def measure(self, kind: str, key: str) -> int | None:
@@ -335,7 +334,7 @@ class RedisStore:
         if payer is None:
             return bool(await self._script("delete", names, []))
 
-        # A missing record may have been removed to be restored later, so the roster still changes.
+        # Change the index even for a missing record, which may be restored later.
         def strike(roster: RecordIndex, _now: int) -> bool:
             roster.records.pop(name, None)
             return True
@@ -403,11 +402,11 @@ class RedisStore:
         """Implement the protocol."""
         self._listeners[topic].append(listener)
 
-        def leave() -> None:
+        def unsubscribe() -> None:
             if listener in self._listeners[topic]:
                 self._listeners[topic].remove(listener)
 
-        return leave
+        return unsubscribe
 
     async def list_secrets(self) -> Sequence[bytes]:
         """Implement the protocol."""
@@ -418,11 +417,11 @@ class RedisStore:
             secret: bytes | None = await self._redis.get(name)
         if secret is None:
             async with self.exchange(writes=True):
-                # If several processes start together, one writes its secret, and all use it.
+                # If several processes start concurrently, all use the secret of the first.
                 await self._redis.set(name, secrets.token_bytes(MIN_KEY_BYTES), nx=True)
                 secret = await self._redis.get(name)
         if secret is None or len(secret) < MIN_KEY_BYTES:
-            self._outages.note_unreadable(f"{name} is gone, or not a secret")
+            self._outages.record_unreadable(f"{name} is gone, or not a secret")
             raise StateLost(f"{name} is gone, or not a secret")
         return [secret]
 
@@ -436,22 +435,22 @@ class RedisStore:
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
         """Implement the protocol."""
-        is_heard = asyncio.Event()
-        pump = asyncio.create_task(self._pump(is_heard))
-        # A server starts without its store, too; `_pump` goes on trying.
+        is_subscribed = asyncio.Event()
+        pump = asyncio.create_task(self._pump(is_subscribed))
+        # A server also starts without its store; `_pump` retries.
         with suppress(TimeoutError):
-            await asyncio.wait_for(is_heard.wait(), _READY)
+            await asyncio.wait_for(is_subscribed.wait(), _READY)
         try:
             yield
         finally:
-            while not pump.done():  # while it connects, the library may treat a cancellation as a lost connection
+            while not pump.done():  # the library may treat a cancellation while connecting as a lost connection
                 pump.cancel()
                 await asyncio.wait([pump], timeout=_CANCELLING)
             await self.pool.disconnect()
             self._blocking.close()
 
-    async def _pump(self, is_heard: asyncio.Event) -> None:
-        """Receive published messages, and go on after each loss."""
+    async def _pump(self, is_subscribed: asyncio.Event) -> None:
+        """Receive published messages, and reconnect after failures."""
         failures = 0
         gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
         while True:
@@ -459,9 +458,9 @@ class RedisStore:
                 self._outages.record_mode(await self._read_mode())
                 async with self._redis.pubsub() as channels:
                     await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
-                    # Redis stores no messages for disconnected subscribers: listeners may have missed some.
+                    # Listeners may have missed messages while disconnected.
                     await self._notify_all(None)
-                    is_heard.set()
+                    is_subscribed.set()
                     failures = 0
                     self._outages.mark_up()
                     while True:
@@ -469,13 +468,13 @@ class RedisStore:
                         if message is not None:
                             await self._receive(message["channel"].decode(errors="replace"), message["data"])
             except gone as error:
-                if not isinstance(error, StateLost):  # which the log has
+                if not isinstance(error, StateLost):  # already logged
                     self._outages.mark_down(error)
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
 
     async def _read_mode(self) -> str:
-        """Return the server's mode, such as `standalone`, from HELLO, which no ACL forbids; empty if it is unknown."""
+        """Return the server's mode, such as `standalone`, from HELLO, which no ACL forbids; empty if unknown."""
         try:
             answer: Any = await self._redis.execute_command("HELLO")
         except self._outages.refusals:
@@ -489,7 +488,7 @@ class RedisStore:
             return
         topic = channel.removeprefix(f"{self.prefix}:topic:")
         if topic == _NUMBERS:
-            self._seen.note(*json.loads(data))
+            self._seen.record(*json.loads(data))
         else:
             await self._notify(topic, data)
 
@@ -503,8 +502,8 @@ class RedisStore:
                 await listener(data)
             except StateLost:
                 raise
-            except Exception:  # noqa: BLE001 - a listener that fails must not keep others from hearing
-                log().exception("what was published on %s could not be heard", topic)
+            except Exception:  # noqa: BLE001 - call the other listeners
+                log().exception("a listener for %s failed", topic)
 
     def _name(self, kind: str, key: str) -> str:
         # 24 bytes are 32 characters of base64, without padding.
@@ -531,7 +530,7 @@ class RedisStore:
         return self._name("roster", f"{payer} {choose_part(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
-        """Return one part of all records of a kind and an owner, decrypted, the oldest first."""
+        """Return a decrypted field of all records of a kind and an owner, oldest first."""
         entries: list[tuple[int, _Version, bytes]] = []
         for name, ciphertext, version, created, roster, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False
@@ -544,17 +543,17 @@ class RedisStore:
         return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
     def _version(self, name: str, version: bytes | None, roster: bytes | None, final: bytes | None) -> _Version:
-        """Return a version as Redis has it. Raises StateLost if another program wrote it."""
+        """Parse the version of a record. Raises StateLost if another program changed it."""
         roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
         return _Version(name, self._number(version), roster_name, is_final)
 
     async def _read(self, name: str, ciphertext: bytes) -> RecordIndex:
-        """Parse a roster that was read."""
+        """Parse an index, and record its number."""
         plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
         if plaintext is None:
             return RecordIndex()
         roster = RecordIndex.load(plaintext)
-        self._seen.note(name, roster.number, roster.end)
+        self._seen.record(name, roster.number, roster.end)
         return roster
 
     async def _change(
@@ -565,20 +564,22 @@ class RedisStore:
         roster: str,
         edit: Callable[[RecordIndex, int], bool],
     ) -> Any:
-        """Change a roster and its records in one step; 0 if `edit` has no change.
+        """Change an index and its records atomically; return 0 if `edit` makes no change.
 
-        A roster that was put back is first made again, so that later readers are not misled by it.
+        A restored index is replaced first.
         """
-        # The script detects changes of other processes; changes of this process take turns, so that none is repeated.
+        # The script detects concurrent changes of other processes; the lock serializes changes of this process.
         turn = self._turns.setdefault(roster, asyncio.Lock())
         while True:
             async with turn:
-                # Before the roster is read: a change that is published meanwhile would make a current roster look old.
+                # Before reading the index: a later notification would make a current index seem old.
                 seen = self._seen.find_number(roster)
                 ciphertext, now = await self._script("roster", [roster], [], writes=False)
                 new = await self._read(roster, ciphertext)
                 if new.number < seen and self._seen.find_number(roster, now):
-                    log().warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
+                    log().warning(
+                        "%s in Redis was restored to an older version; its records are treated as removed", roster
+                    )
                     await self._enrol("enrol", [], [], roster, ciphertext, self._seen.make_empty(roster, now))
                     continue
                 new.expire(now)
@@ -592,7 +593,7 @@ class RedisStore:
     async def _enrol(
         self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: RecordIndex
     ) -> Any:
-        """Replace a roster by another in a script, and return its result; `None` if the old one is gone."""
+        """Replace an index in a script, and return its result; `None` if the old index has changed."""
         roster.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
         note = await self._encrypt(json.dumps([name, roster.number, roster.end]).encode(), channel)
@@ -600,13 +601,13 @@ class RedisStore:
         result = self._check_budget(await self._script(script, [*names, name], [*arguments, *roster_arguments]))
         if result == scripts.CHANGED.encode():
             return None
-        # `delete` returns 0 for a missing record, although the roster has changed.
+        # `delete` returns 0 for a missing record, although the index has changed.
         if result or script == "delete":
-            self._seen.note(name, roster.number, roster.end)
+            self._seen.record(name, roster.number, roster.end)
         return result
 
     async def _forget_unused(self, roster: RecordIndex) -> None:
-        """Forget records without an end that have ended because they were not used."""
+        """Remove records without a fixed expiry from an index if they no longer exist."""
         endless = [name for name, entry in roster.records.items() if entry.end is None]
         if len(endless) < _MANY:
             return
@@ -614,8 +615,8 @@ class RedisStore:
             for name in endless:
                 steps.exists(name)
             existing = await steps.execute()
-        for name, is_there in zip(endless, existing, strict=True):
-            if not is_there:
+        for name, exists in zip(endless, existing, strict=True):
+            if not exists:
                 del roster.records[name]
 
     async def _script(self, script: str, names: Sequence[str], arguments: Sequence[Any], *, writes: bool = True) -> Any:
@@ -623,10 +624,10 @@ class RedisStore:
             return await self._scripts[script](keys=names, args=arguments)
 
     def _number(self, field: bytes | None) -> int:
-        """Return a number in Redis. Raises StateLost if another program wrote it."""
+        """Parse a number. Raises StateLost if another program changed it."""
         if field is None or not _NUMBER.fullmatch(field):
-            self._outages.note_unreadable("a number of a record is not a number")
-            raise StateLost(f"what {self.url} contains was changed by another program")
+            self._outages.record_unreadable("a number of a record is invalid")
+            raise StateLost(f"data at {self.url} was changed by another program")
         return int(field)
 
     async def _encrypt(self, data: bytes, place: str) -> bytes:
@@ -639,12 +640,10 @@ class RedisStore:
         try:
             return encryption.decrypt(ciphertext, place)
         except DecryptionError:
-            if not self._given:  # the secret may be a new one, where Redis had lost all
+            if not self._given:  # Redis may have lost the old secret
                 with suppress(DecryptionError):
                     return (await self._load_encryption()).decrypt(ciphertext, place)
-            log().warning(
-                "%s in Redis was encrypted with a key that this server does not have; it is treated as gone", place
-            )
+            log().warning("%s in Redis was encrypted with an unknown key; it is treated as removed", place)
             return None
 
     async def _load_encryption(self) -> Encryption:
@@ -658,7 +657,7 @@ def _to_milliseconds(seconds: float | None) -> int:
 
 def _pack(key: str, data: bytes) -> bytes:
     name = key.encode()
-    # The name in Redis is a digest, so the data include the key, for `list_owned`.
+    # The data includes the key for `list_owned`, because the name in Redis is a digest.
     return len(name).to_bytes(4, "big") + name + data
 
 

@@ -1,4 +1,4 @@
-"""The atomic steps in Redis, in its own language (Lua), by its own clock.
+"""Atomic operations as Lua scripts, with Redis' clock.
 
 A record is a hash: `d` its data, `h` its head, `v` its version, `e` its latest end, `i` its idle time, `c` its number,
 `x` the index of its owner, `a` its account, `s` its set in that account, `b` its counted bytes,
@@ -123,13 +123,13 @@ local function enrol(roster, token, sealed, over, channel, note)
   return true
 end
 """
-"""Replaces a roster if the old one is still there, as its first bytes show; no two rosters share these."""
+"""Replaces an index if the first bytes of the old ciphertext, which are unique, have not changed."""
 
 CHANGED: Final = "changed"
-"""The result of a script if the roster is not the expected one; nothing was done."""
+"""The result of a script that did nothing because the index has changed."""
 
 CLAIMED: Final = "claimed"
-"""The first part of the result of `claim` if there was a record; nothing was done."""
+"""The first item of the result of a `claim` that did nothing because the record exists."""
 
 _CREATE: Final = f"""{_NOW}{_USE}
 local ACCOUNTS, USED = KEYS[4], KEYS[5]
@@ -154,7 +154,7 @@ charge(account, bytes)
 use(record, index, set, bytes, over_at(fixed, idle))
 settle(account)
 """
-"""Keeps a record; `roster` vouches for it, or is nil."""
+"""Stores a record, in an index unless `roster` is nil."""
 
 ALL: Final = {
     "create": f"""local roster = KEYS[7]
@@ -170,7 +170,7 @@ local roster = nil
 redis.call('SET', KEYS[7], ARGV[11], 'PX', ARGV[12])
 return 1
 """,
-    # A record without an end lives on by use; its roster must not end before it.
+    # Use extends a record without a fixed expiry; its index must not expire before it.
     "get": f"""{_NOW}{_USE}
 local found = redis.call('HMGET', KEYS[1], 'd', 'v', 'e', 'i', 'x', 's', 'b', 'r', 'f')
 if not found[1] or not found[9] then return false end

@@ -1,6 +1,6 @@
-"""Seals: clients keep a state for the server, but can neither read nor change it, nor send it with another call.
+"""Seals states that clients store for the server: encrypted, authenticated, and bound to their call.
 
-It does not know any transport, no store and no clock. It does not remember which tokens came back: `nonces` does.
+`nonces` prevents replays.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _BINDING: Final = Struct(">d32s32s32s")
 """The header of a state: its expiry, and the digests of its server, its caller and its call."""
 
 _BOUND: Final = ("arguments", "name", "uri")
-"""The parameters that must be the same in all rounds of a call. Those that other revisions add are not bound."""
+"""The parameters that must not change between the rounds of a call."""
 
 _SKEW: Final = 60.0
-"""Seconds by which the clocks of two processes may differ."""
+"""The permitted clock skew between processes, in seconds."""
 
 
 class InvalidStateError(Exception):
-    """A token that cannot be decrypted. The text gives the reason, for the log only, without parts of the token."""
+    """A token is invalid. The text is the reason, for the log only, without parts of the token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The call that a state belongs to, which is the same in each of its rounds.
+    """The call that a state is bound to.
 
     Attributes:
         method: The method, such as `tools/call`.
-        params: Its parameters. Those that differ from round to round, and unknown ones, do not matter.
-        caller: A text that no other caller has.
+        params: Its parameters. Unknown ones, and those that change between rounds, are ignored.
+        caller: A unique id of the caller.
     """
 
     method: str
@@ -47,7 +47,7 @@ class Call:
     caller: str
 
     def compute_digest(self) -> bytes:
-        """Return the digest of a method and its arguments; missing arguments equal empty ones."""
+        """Return the digest of the method and the bound parameters; missing parameters equal empty ones."""
         bound = {key: self.params[key] for key in _BOUND if self.params.get(key)}
         return _digest(json.dumps([self.method, bound], sort_keys=True))
 
@@ -56,27 +56,32 @@ class StateSealer:
     """Seals the states of one server (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
     def __init__(self, keys: Sequence[bytes], server: str, seconds: float, purpose: str = _PURPOSE) -> None:
-        """Take the keys, the first of which seals, while all open; the server's name; how long a state holds; and what
-        it is: a token for one purpose does not open for another.
+        """Create a sealer.
+
+        Args:
+            keys: The keys: the first one seals, and all open.
+            server: The server's name.
+            seconds: The lifetime of a state.
+            purpose: The purpose; tokens are invalid for other purposes.
 
         Raises:
-            ValueError: There is no key, or one is too short.
+            ValueError: There are no keys, or a key is too short.
         """
         self._encryption = Encryption(keys, purpose)
         self._server = server
         self._seconds = seconds
 
     def seal(self, state: str, call: Call, now: float) -> str:
-        """Return a token for a state that belongs to a call; `now` is in seconds since 1970."""
+        """Return a token for the state of a call; `now` is in seconds since 1970."""
         binding = _BINDING.pack(now + self._seconds, _digest(self._server), _digest(call.caller), call.compute_digest())
-        # A handler's position in a list may hold half of a surrogate pair, which plain UTF-8 cannot encode.
+        # A handler's cursor may contain a lone surrogate, which plain UTF-8 cannot encode.
         return _encode(self._encryption.encrypt(binding + state.encode("utf-8", "surrogatepass"), ""))
 
     def open(self, token: object, call: Call, now: float) -> str:
-        """Return the state that was sealed for a call.
+        """Return the state in a token.
 
         Raises:
-            InvalidStateError: The token is not one of this server, or not for this call and caller, or has expired.
+            InvalidStateError: The token belongs to another server, call or caller, or has expired.
         """
         if (ciphertext := _decode(token)) is None:
             raise InvalidStateError("it is malformed")
@@ -87,7 +92,7 @@ class StateSealer:
         expiry, server, caller, digest = _BINDING.unpack_from(data)
         if now >= expiry:
             raise InvalidStateError("it has expired")
-        if now + self._seconds + _SKEW < expiry:  # otherwise a clock that was wrong once would make it hold for years
+        if now + self._seconds + _SKEW < expiry:  # otherwise a temporarily wrong clock could create a token for years
             raise InvalidStateError("it expires too late: the clock was set back, or another process has a fast clock")
         if server != _digest(self._server):
             raise InvalidStateError("it belongs to another server")
@@ -107,7 +112,7 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(token: object) -> bytes | None:
-    """Return the bytes that a token encodes; `None` if it is malformed, or only a lenient decoder can read it."""
+    """Decode a token; return `None` if it is malformed or not canonical."""
     if not isinstance(token, str):
         return None
     try:

@@ -1,8 +1,4 @@
-"""The store of a server's state between requests.
-
-One protocol, two kinds: `memory://` is this process, and `redis://` is shared by all processes that serve the same
-manifest, and outlives them. Both have the same interface.
-"""
+"""The protocol of stores for a server's state: `memory://` in one process, or `redis://`, which processes share."""
 
 from __future__ import annotations
 
@@ -14,49 +10,49 @@ from typing import Any, Final, Protocol, TypeAlias
 from ..values.json import is_group
 
 MEMORY: Final = "memory://"
-"""The store that is this process."""
+"""The URL of the in-memory store."""
 
 
 RETRY_AFTER: Final = 5
-"""Seconds after which callers are told to try again."""
+"""The seconds after which callers should try again."""
 
 
 class StateLost(Exception):
-    """The store cannot be reached, so that its content is unknown.
+    """The store is unavailable.
 
-    Its text is for the log; callers get `lost_message`.
+    Its text is for the log; callers get `describe_lost_state`.
 
     Attributes:
-        is_unknown: Whether what was to be kept may be kept nevertheless.
+        is_unknown: Whether the change may have been stored.
     """
 
     def __init__(self, why: str = "", *, is_unknown: bool = False) -> None:
-        """Say why, for the log."""
+        """Create an error with a reason for the log."""
         super().__init__(why)
         self.is_unknown = is_unknown
 
 
 def describe_lost_state(*, is_unknown: bool) -> str:
-    """Return the text for all callers while the store cannot be reached."""
+    """Return the text for callers while the store is unavailable."""
     if is_unknown:
-        what, then = "it is unknown how much of this was done", "Check that, and try again"
+        effect, advice = "it is unknown how much of this was done", "Check that, and try again"
     else:
-        what, then = "nothing was done", "Try again"
-    return f"The server's store cannot be reached; {what}. {then} in {RETRY_AFTER} seconds."
+        effect, advice = "nothing was done", "Try again"
+    return f"The server's store cannot be reached; {effect}. {advice} in {RETRY_AFTER} seconds."
 
 
 def find_state_lost(error: BaseException) -> StateLost | None:
-    """Return the `StateLost` that an exception is, or that is alone in its group (of a task group)."""
+    """Return the `StateLost` of an exception, or of a group that contains no others."""
     if is_group(error):
         losses = [find_state_lost(loss) for loss in error.exceptions]
-        # If the outcome of one exchange is unknown, the joint outcome is unknown.
+        # If one outcome is unknown, the joint outcome is.
         return max((loss for loss in losses if loss is not None), key=_unknown) if all(losses) else None
     return error if isinstance(error, StateLost) else None
 
 
 @contextmanager
 def mark_after_change() -> Generator[None, None, None]:
-    """Mark a loss of the store in the block as of unknown outcome: something was kept before it."""
+    """Mark a `StateLost` of the block as unknown, because an earlier change was stored."""
     try:
         yield
     except StateLost as error:
@@ -68,7 +64,7 @@ def _unknown(error: StateLost) -> bool:
 
 
 class StoreConfigurationError(ValueError):
-    """The URL of a store is none that this server can keep its state at."""
+    """The URL of a store is invalid or unsupported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +85,8 @@ class ClaimedRecord:
     """A record whose key another caller claimed before.
 
     Attributes:
-        record: The record; its data are empty if this server cannot decrypt them.
-        is_held: True if its lease is held.
+        record: The record; its data is empty if it cannot be decrypted.
+        is_held: Whether its lease is held.
     """
 
     record: Record
@@ -98,33 +94,33 @@ class ClaimedRecord:
 
 
 Listener: TypeAlias = Callable[[bytes | None], Awaitable[None]]
-"""Hears what is published; `None` means that some of it may have been missed."""
+"""Receives published data; `None` means that messages may have been missed."""
 
 
 class Store(Protocol):
     """A store of records, by kind and key.
 
-    All methods but `listen` and `run` raise `StateLost`. Seconds are from now on, by the store's own clock.
+    All methods except `listen` and `run` raise `StateLost`. Durations are in seconds, by the store's clock.
     """
 
     @property
     def url(self) -> str:
-        """The URL of the store, without parts that no log may have."""
+        """The URL of the store for logs, without credentials."""
         ...
 
     @property
     def is_shared(self) -> bool:
-        """True if other processes share it, and it outlives this one."""
+        """True if other processes share the store."""
         ...
 
     @property
     def pool(self) -> Any:
-        """Its connections, for libraries that keep something there by themselves; `None` in memory."""
+        """The connection pool, for other users of Redis; `None` in memory."""
         ...
 
     @property
     def prefix(self) -> str:
-        """The prefix of all its names, for such libraries."""
+        """The prefix of all keys."""
         ...
 
     async def create(
@@ -147,21 +143,20 @@ class Store(Protocol):
 
         Args:
             kind: Its kind, such as `task`.
-            key: Its key, which is new in its kind.
-            data: The bytes to keep.
+            key: Its key, which must be new in its kind.
+            data: Its data.
             owner: Its owner, for `list_owned`.
-            ttl: Seconds after which it has ended.
-            idle: Seconds after which it has ended if it was not read or replaced.
-            most: The most records of this kind that one owner may have.
-            payer: The payer whose budget it counts against; by default the owner.
-            head: The bytes that `list_heads` returns without reading the data.
-            spare: True if it may be dropped, the oldest first, to make room in its payer's budget.
-            tracked: True if it counts as gone once another program with access to the store puts back an older version
-                of it, or puts it back after its end.
-            room: Bytes that its payer's budget must have next to, for a record that follows; they are not reserved.
+            ttl: Seconds after which it expires; `None` for never.
+            idle: Seconds after which it expires unless it is read or replaced.
+            most: The maximum number of the owner's records of this kind.
+            payer: The principal whose budget it counts against; by default the owner.
+            head: The bytes that `list_heads` returns.
+            spare: Whether it may be evicted, oldest first, to make room in the payer's budget.
+            tracked: Whether to detect that another program restores an older version, or the record after its expiry.
+            room: Additional bytes that the payer's budget must have, for a following record.
 
         Returns:
-            True if it is retained: the owner had less than `most`.
+            True if it was stored; False if the owner has `most`.
 
         Raises:
             BudgetExceeded: A budget has no room for it.
@@ -171,7 +166,7 @@ class Store(Protocol):
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
     ) -> ClaimedRecord | None:
-        """Store a new record and take the lease `KIND:KEY`, unless a record with this key exists.
+        """Create a record and acquire the lease `KIND:KEY`, unless a record with this key exists.
 
         Args:
             kind: Its kind.
@@ -183,7 +178,7 @@ class Store(Protocol):
             lease: Seconds for which the lease is held.
 
         Returns:
-            The record that exists; `None` if the new one is stored.
+            The existing record; `None` if the new one was stored.
 
         Raises:
             BudgetExceeded: A budget has no room for it.
@@ -191,11 +186,11 @@ class Store(Protocol):
         ...
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """Return a record; `None` if there is none, or it has ended. This is use for `idle`."""
+        """Return a record, or `None`. This resets `idle`."""
         ...
 
     async def measure(self, kind: str, key: str) -> int | None:
-        """Return the bytes that a record takes; `None` if there is none. This is not use for `idle`."""
+        """Return the size of a record, or `None`. This does not reset `idle`."""
         ...
 
     async def replace(
@@ -209,7 +204,7 @@ class Store(Protocol):
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Replace the data of this version, and return whether the version was current. This resets `idle`.
+        """Replace the data of a record if its version is current, and return whether it was. This resets `idle`.
 
         Args:
             kind: Its kind.
@@ -217,11 +212,11 @@ class Store(Protocol):
             data: The new data.
             version: The current version.
             head: As in `create`.
-            payer: The payer whose budget it counts against, for tracked data.
-            final: Whether this is its last version, which is retained whatever the budget says.
+            payer: The payer of a tracked record.
+            final: Whether this is its last version, which may exceed the budget.
 
         Raises:
-            BudgetExceeded: A budget has no room for what it is larger by.
+            BudgetExceeded: A budget has no room for the additional bytes.
         """
         ...
 
@@ -230,37 +225,37 @@ class Store(Protocol):
         ...
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """Return all records of a kind and an owner with their keys, the oldest first. This is not use for `idle`."""
+        """Return an owner's records of a kind with their keys, oldest first. This does not reset `idle`."""
         ...
 
     async def list_heads(self, kind: str, owner: str) -> list[bytes]:
-        """Return the heads of all records of a kind and an owner, the oldest first. This is not use for `idle`."""
+        """Return the heads of an owner's records of a kind, oldest first. This does not reset `idle`."""
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Return whether a nonce is new, which is true for only one of several concurrent calls. The number of nonces
-        per payer is limited; beyond it, older ones count as spent.
+        """Use a nonce, and return whether it was new; of concurrent calls, one succeeds.
+
+        The number of nonces per payer is limited; beyond it, older ones count as used.
 
         Args:
             nonce: A nonce of `make_nonce`.
-            seconds: The seconds for which it must be remembered.
+            seconds: The seconds for which to store it.
             payer: The payer of the nonce.
         """
         ...
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Take or renew a lease for some seconds, and return whether no other holder has it."""
+        """Acquire or renew a lease for some seconds, and return whether the holder has it."""
         ...
 
     async def release(self, name: str, holder: str) -> None:
-        """Give a lease back if this holder has it."""
+        """Release a lease if the holder has it."""
         ...
 
     def renew(self, name: str, holder: str, seconds: float) -> bool:
-        """Renew a lease that this holder has, and return whether it had it.
+        """Renew a lease if the holder has it, and return whether it had it.
 
-        For threads other than the event loop's: it blocks, over connections of its own, so that a lease lives on while
-        the event loop is blocked.
+        This blocks, for threads that renew leases while the event loop is blocked.
         """
         ...
 
@@ -269,7 +264,7 @@ class Store(Protocol):
         ...
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
-        """Put a member into a set, or take it out, and return whether that changed the set."""
+        """Add a member to a set, or remove it, and return whether the set changed."""
         ...
 
     async def publish(self, topic: str, data: bytes) -> None:
@@ -281,17 +276,17 @@ class Store(Protocol):
         ...
 
     async def list_secrets(self) -> Sequence[bytes]:
-        """Return the keys of 32 bytes that all processes with this store share, and only they, the newest first."""
+        """Return the 32-byte keys that only the processes with this store share, newest first."""
         ...
 
     def exchange(self, *, writes: bool) -> AbstractAsyncContextManager[None]:
-        """Bound one exchange over `pool` by the store's own deadline. Raises StateLost."""
+        """Limit the time of an exchange over `pool`. Raises StateLost."""
         ...
 
     async def check(self) -> bool:
-        """Return whether the store can be reached."""
+        """Return whether the store is available."""
         ...
 
     def run(self) -> AbstractAsyncContextManager[None]:
-        """Listen to other processes during the block; it may be entered again after its end."""
+        """Receive messages of other processes during the block, which may be entered repeatedly."""
         ...

@@ -1,7 +1,4 @@
-"""A sealing with the keys of a store, which may change while a server runs.
-
-While the store is lost, the known keys stay in use. The library that encrypts is loaded on first use.
-"""
+"""Seals with the keys of a store, which may change at run time; during an outage, the last known keys are used."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ class StoreSealing:
     """Seals for one purpose with the keys of a store."""
 
     def __init__(self, store: Store, server: str, seconds: float, purpose: str) -> None:
-        """Take the store of the keys, the server's name, the lifetime of a token in seconds, and the purpose."""
+        """Use the keys of a store, for a server's name, a lifetime of tokens in seconds, and a purpose."""
         self._store = store
         self._server = server
         self._seconds = seconds
@@ -29,7 +26,7 @@ class StoreSealing:
         self.known: StateSealer | None = None
 
     async def renew(self) -> StateSealer | None:
-        """Return the sealing with the keys that hold now, or that were known last; `None` if none are known."""
+        """Return the sealer with the current or last known keys; `None` without keys."""
         from .sealing import StateSealer
 
         try:

@@ -1,7 +1,4 @@
-"""The places where state can be kept, by their URLs.
-
-What Redis needs is loaded only where it is asked for.
-"""
+"""Creates stores by URL; Redis is imported on demand."""
 
 from __future__ import annotations
 
@@ -20,13 +17,13 @@ def store_at(url: str, package: Package) -> Store:
     """Return the store at a URL.
 
     Args:
-        url: `memory://`, or `redis://…`, `rediss://…` or `unix://…` as the library `redis` takes it. `?prefix=…` is a
-            prefix for all names in Redis; by default the server's name.
-        package: The package whose state it is.
+        url: `memory://`, or a URL of the library `redis`: `redis://…`, `rediss://…` or `unix://…`. `?prefix=…` sets the
+            prefix of all keys in Redis; by default the server's name.
+        package: The package of the server.
 
     Raises:
         StoreConfigurationError: The URL has an unknown scheme.
-        MissingExtraError: A package is  not installed.
+        MissingExtraError: A required package is not installed.
     """
     if url == MEMORY:
         return MemoryStore(budget=Budget.from_manifest(package.manifest))
@@ -34,8 +31,8 @@ def store_at(url: str, package: Package) -> Store:
         from .redis import make_redis_store
 
         return make_redis_store(url, package)
-    # Only the scheme is shown, since the rest may contain a password.
-    given = f"a URL that begins with {scheme}" if (scheme := show_scheme(url)) else "a text without a URL's scheme"
+    # Show only the scheme, because the rest may contain a password.
+    given = f"a URL with the scheme {scheme}" if (scheme := show_scheme(url)) else "a text without a URL scheme"
     raise StoreConfigurationError(
-        f"{given} is not a place for state; use memory:// or redis://HOST:PORT (rediss:// with TLS), without quotes"
+        f"{given} is not supported for state; use memory:// or redis://HOST:PORT (rediss:// with TLS), without quotes"
     )

@@ -164,7 +164,7 @@ async def test_a_cursor_holds_for_its_own_call_alone(
     reasons = [record.getMessage() for record in caplog.records if "cursor rejected" in record.getMessage()]
     assert [reason.partition(": ")[2] for reason in reasons] == [
         "an unknown key",
-        "the seal is broken",
+        "authentication failed",
         "it belongs to another call",
         "it belongs to another call",
         "it belongs to another call",

@@ -138,7 +138,9 @@ async def test_tasks_and_handles_share_the_bytes_of_their_caller(
         held = known(await started(wire, "hold", "x" * 200 * KIB))
         refused = told(await started(wire, "work", "x" * 100 * KIB))
         assert refused.startswith("work was not started. You have 20")
-        assert "of tasks, handles and results stored here, and the limit is 300 KiB: this does not fit." in refused
+        assert (
+            "of tasks, handles and results stored here, and the limit is 300 KiB: there is no room for this." in refused
+        )
         assert "Try again in 3," in refused
         assert "or end a handle or cancel a task that you no longer need." in refused
         said = told(await wire("tools/call", name="put", arguments={"text": "x" * 100 * KIB}))
@@ -164,7 +166,7 @@ async def test_answers_that_find_no_room_are_refused_and_may_come_again(package:
         await wire.until(name, "input_required")
         large = {"who": {"action": "accept", "content": {"name": "x" * 400 * KIB}}}
         said = await wire("tasks/update", taskId=name, inputResponses=large)
-        assert said["error"]["message"].startswith("The answers were not taken. You have ")
+        assert said["error"]["message"].startswith("The answers were not accepted. You have ")
         small = {"who": {"action": "accept", "content": {"name": "Ada"}}}
         await wire("tasks/update", taskId=name, inputResponses=small)
         assert (await wire.until(name, "completed"))["result"]["content"][0]["text"] == "Ada"

@@ -311,7 +311,7 @@ async def test_nobody_waits_for_a_result_longer_than_the_token_holds(package: Mo
         asked = {"taskId": made["result"]["task"]["taskId"]}
         with held(package, SOON):
             found = messages(await server.ask(HANDSHAKE, "alice", "tasks/result", asked, session))
-        error = {"code": -32600, "message": "The access token has expired. Ask again with another one."}
+        error = {"code": -32600, "message": "The access token has expired. Repeat the request with a new one."}
         assert found == ([{"jsonrpc": "2.0", "id": 7, "error": error}] if stateless else [])
         gate.go.set()
         [answer] = messages(await server.ask(HANDSHAKE, "alice", "tasks/result", asked, session, 8))

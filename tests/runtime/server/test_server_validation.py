@@ -110,7 +110,7 @@ SHAPE = {
         ({"oneOf": [{}, {"type": "string"}]}, "x", ["arguments: must fit exactly one alternative, but fits 1 and 2"]),
         ({}, {"n": [float("inf")]}, ["n[0]: expected a JSON value, got inf"]),
         ({}, {1: {2, 3}}, ['arguments["1"]: expected a JSON value, got a value of type set']),
-        ({}, "\ud800", ["arguments: contains half of a surrogate pair, which is not a character"]),
+        ({}, "\ud800", ["arguments: contains a lone surrogate, which is not a character"]),
         ({"const": 2**53 + 1}, 2**53, ["arguments: expected 9007199254740993, got 9007199254740992"]),
         (
             {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 3, "exclusiveMinimum": True},

@@ -10,7 +10,7 @@ from stubwright_runtime.state.budget import BudgetExceeded, Whose
 @pytest.mark.parametrize(
     ("whose", "seconds", "end"),
     [
-        ("caller", None, "this does not fit. End a handle or cancel a task that you no longer need."),
+        ("caller", None, "there is no room for this. End a handle or cancel a task that you no longer need."),
         (
             "caller",
             0.2,

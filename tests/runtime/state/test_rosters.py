@@ -73,9 +73,9 @@ def test_a_roster_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(("now", "number"), [(None, 7), (END - 1, 7), (END, 7), (END + 1, 0)])
 def test_a_number_is_known_until_all_in_its_roster_is_over(now: int | None, number: int) -> None:
     seen = HighWaterMarks()
-    seen.note("a", 7, END)
-    seen.note("a", 6, END + 9)
-    seen.note("endless", 7, None)
+    seen.record("a", 7, END)
+    seen.record("a", 6, END + 9)
+    seen.record("endless", 7, None)
     assert (seen.find_number("a", now), seen.find_number("endless", now), seen.find_number("b", now)) == (number, 7, 0)
     assert seen.find_number("a") == number
 
@@ -84,7 +84,7 @@ def test_a_number_is_known_until_all_in_its_roster_is_over(now: int | None, numb
 def test_a_roster_that_was_put_back_is_replaced_by_an_empty_one(end: int | None, over: int) -> None:
     before = make_nonce()
     seen = HighWaterMarks()
-    seen.note("a", 7, end)
+    seen.record("a", 7, end)
     empty = seen.make_empty("a", now=5)
     assert (empty.number, empty.end, empty.records) == (7, over, {})
     assert not empty.use_nonce(before, END)

@@ -131,7 +131,7 @@ async def test_nobody_uses_up_what_is_there_for_all(state: str) -> None:
         assert counts[1] in (6, 7)
         assert counts[2] >= 3, "and the next one finds room"
         assert [one.whose for one in told] == ["server"] * 3
-        assert "The storage of this server is used up" in str(told[0])
+        assert "The storage of this server is exhausted" in str(told[0])
         assert "Try again in" in str(told[0])
 
 

@@ -187,7 +187,7 @@ async def test_every_request_gets_the_one_message(
         assert (await wire("tasks/get", taskId=task))["status"] == "input_required", "nobody took the answer"
     assert not [record for record in caplog.records if record.exc_info], caplog.text
     lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    about = [line for line in lines if "the state at" in line]
+    about = [line for line in lines if "the store at" in line]
     assert [("is lost" in line, "is available again" in line) for line in about] == [(True, False), (False, True)], (
         lines
     )
@@ -438,8 +438,8 @@ async def test_the_log_says_how_many_exchanges_failed(number: int, caplog: pytes
         async with found.exchange(writes=False):
             pass
         assert [record.getMessage() for record in caplog.records] == [
-            "the state at redis://x is lost: away",
-            f"the state at redis://x is available again; {number} exchanges failed",
+            "the store at redis://x is unavailable: away",
+            f"the store at redis://x is available again; {number} exchanges failed",
         ]
 
 

@@ -187,9 +187,9 @@ async def test_changes_of_several_processes_at_once_are_all_vouched_for(
 def test_so_many_rosters_are_remembered() -> None:
     seen = HighWaterMarks(2)
     for number, name in enumerate("abca", 1):
-        seen.note(name, number, None)
+        seen.record(name, number, None)
     assert [seen.find_number(name) for name in "abc"] == [4, 0, 3]
-    seen.note("a", 1, None)
+    seen.record("a", 1, None)
     assert seen.find_number("a") == 4
-    seen.note("c", 9, 100)
+    seen.record("c", 9, 100)
     assert (seen.find_number("c", 100), seen.find_number("c", 101)) == (9, 0)
