@@ -1,6 +1,6 @@
 """The runtime of generated servers and clients, and the names that users import.
 
-Each name is loaded on first use. Generated packages export the same objects.
+Each name is imported on first use. Generated packages export the same objects.
 """
 
 from __future__ import annotations

@@ -1,28 +1,28 @@
-"""The error that a handler raises to tell its caller why a call failed."""
+"""The exceptions that a handler raises to report a failure to its caller."""
 
 from __future__ import annotations
 
 
 class ToolError(Exception):
-    """Raised by a handler to tell the caller why a call failed.
+    """Reports a failed call to the caller.
 
-    The message goes to the caller unchanged, in a result with `isError: true`, so that a model can fix its call
-    (MCP 2025-11-25, server/tools, "Error Handling"). It should describe what to do differently, and contain no secrets.
+    The message is returned unchanged, in a result with `isError: true`, so that a model can fix its call (MCP
+    2025-11-25, server/tools, "Error Handling"). It should describe what to do differently, without secrets.
     """
 
     def __init__(self, message: str) -> None:
-        """Take the message.
+        """Create an error.
 
         Args:
-            message: What the caller reads.
+            message: The message for the caller.
         """
         super().__init__(message)
         self.message = message
 
 
 class NoEffectError(ToolError):
-    """A call to an API that was not carried out: a call with the same key under `policy.once` may run."""
+    """A call to an API had no effect, so that a call with the same key under `policy.once` may run."""
 
 
 class UnknownEffectError(ToolError):
-    """A call to an API whose effect is unknown: it was sent, and the answer does not show what came of it."""
+    """A call to an API may have had an effect: it was sent, and the answer does not show the outcome."""

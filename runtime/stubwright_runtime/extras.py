@@ -1,4 +1,4 @@
-"""The extras of this distribution: packages that only some servers need."""
+"""Imports the optional packages of this distribution's extras."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ class MissingExtraError(ImportError):
 
 
 class Extra:
-    """A block that imports modules of an extra.
+    """A context manager for imports of an extra.
 
     Raises:
         MissingExtraError: One of the modules is not installed.
     """
 
     def __init__(self, extra: str, feature: str) -> None:
-        """Take the name of the extra, and what needs it, as messages call it."""
+        """Use the name of an extra, and the feature that requires it, for the message."""
         self._extra = extra
         self._feature = feature
 
@@ -26,5 +26,5 @@ class Extra:
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: TracebackType | None) -> None:
         if isinstance(error, ModuleNotFoundError):
-            words = f"{self._feature} needs the package {error.name}; install stubwright-runtime[{self._extra}]"
+            words = f"{self._feature} requires the package {error.name}; install stubwright-runtime[{self._extra}]"
             raise MissingExtraError(words, name=error.name) from None

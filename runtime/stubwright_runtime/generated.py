@@ -1,7 +1,7 @@
-"""Everything that generated code imports: the interface between it and this runtime, numbered `lazy.API`.
+"""The names that generated code imports, whose version is `lazy.API`.
 
-Adding a name does not change the number; removing one, or changing its meaning, does. Each name is loaded on first use,
-so that a client does not import the server, nor a server the client.
+Removing a name or changing its meaning changes the version. Each name is imported on first use, so that clients do not
+import the server, nor servers the client.
 """
 
 from __future__ import annotations

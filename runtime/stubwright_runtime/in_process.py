@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class InProcessServer(Protocol):
-    """A server object that clients in this process connect to."""
+    """A server object for clients in the same process."""
 
     def open_connection(self, deliver: Send, /) -> AbstractAsyncContextManager[Send]:
-        """Connect a client for the length of an `async with` block.
+        """Connect a client during an `async with` block.
 
         Args:
-            deliver: Receives each JSON-RPC message for the client; the server sends the next one when it returns.
+            deliver: Receives each JSON-RPC message for the client; the server sends the next message after it returns.
 
         Returns:
             A context manager that yields the function to send a message to the server.

@@ -1,7 +1,4 @@
-"""Packages whose names are loaded on first use, and the interface between generated packages and this runtime.
-
-A module is imported when one of its names is first used.
-"""
+"""Lazy imports of packages, and the version of the interface between generated packages and this runtime."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 API: Final = 1
-"""The interface that newly generated code needs."""
+"""The interface version of newly generated code."""
 
 OLDEST: Final = 1
-"""The oldest interface that this runtime still serves: the current one and the one before."""
+"""The oldest supported interface version: the one before `API`."""
 
 
 class IncompatibleRuntimeError(ImportError):
-    """A package was generated for an interface that this runtime does not serve."""
+    """A package was generated for an unsupported interface version."""
 
 
 def lazy(
@@ -28,11 +25,11 @@ def lazy(
 
     Args:
         package: The `__name__` of the caller.
-        modules: For each module, relative to the package (`.client`), the names that it defines.
-        api: The interface that the package needs, if it is generated; it then also exports what this runtime exports.
+        modules: The names that each module, relative to the package (`.client`), defines.
+        api: The interface version of a generated package, which also exports the runtime's names.
 
     Raises:
-        IncompatibleRuntimeError: This runtime does not serve that interface.
+        IncompatibleRuntimeError: The interface version is not supported.
     """
     module_of = {name: path for path, names in modules.items() for name in names}
     if api is not None:
@@ -52,10 +49,10 @@ def lazy(
 
 
 def check(package: str, api: int) -> None:
-    """Check that this runtime serves the interface that a package was generated for.
+    """Check that this runtime supports the interface version of a package.
 
     Raises:
-        IncompatibleRuntimeError: This runtime does not serve it.
+        IncompatibleRuntimeError: The interface version is not supported.
     """
     if OLDEST <= api <= API:
         return
@@ -70,7 +67,7 @@ def check(package: str, api: int) -> None:
 
 
 def _is_vendored(package: str) -> bool:
-    """Return whether `stubwright generate` wrote this runtime next to the package, as it writes the package itself."""
+    """Return whether `stubwright generate` copied this runtime next to the package."""
     from pathlib import Path
 
     file = getattr(sys.modules.get(package), "__file__", None)

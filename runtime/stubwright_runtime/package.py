@@ -1,7 +1,4 @@
-"""A generated package: its tools, resources and prompts, by wire name.
-
-Both are loaded on first use, so that a thousand tools cost nothing at start. The SDK is never imported here.
-"""
+"""A generated package: its tools, resources and prompts, loaded on first use."""
 
 from __future__ import annotations
 
@@ -29,14 +26,14 @@ _OURS: Final = "stubwright"
 _LIMITS_OF_CALLS: Final = frozenset({"rateLimit", "concurrency"})
 
 EXCHANGE: Final = "tokenExchange"
-"""The flow by which an API gets the token of each caller in exchange for one of its own (RFC 8693)."""
+"""The flow that exchanges the caller's token for a token of an API (RFC 8693)."""
 
 EXACT_FORMATS: Final = "exactFormats"
-"""The key of `manifest.json` for formats that accept only what their types in Python represent exactly."""
+"""The key of `manifest.json` for formats that accept only strings that their Python types represent exactly."""
 
 
 def make_stem(method: str) -> str:
-    """Return the prefix of the names of a primitive's classes, from its method: `GetWeather` for `get_weather`."""
+    """Return the prefix of class names for a method: `GetWeather` for `get_weather`."""
     return "".join(part[:1].upper() + part[1:] for part in method.split("_"))
 
 
@@ -59,7 +56,7 @@ class Tool:
     _package: Package | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Derive what is not given."""
+        """Set the defaults."""
         method = self.method or self.name
         object.__setattr__(self, "method", method)
         object.__setattr__(self, "stem", self.stem or make_stem(method))
@@ -67,20 +64,20 @@ class Tool:
 
     @property
     def package(self) -> Package:
-        """The package that the tool belongs to."""
+        """The package of the tool."""
         if self._package is None:
             raise LookupError(f"the tool {self.name!r} does not belong to a package")
         return self._package
 
     @property
     def Input(self) -> type[Model]:
-        """The model of the tool's arguments: a class, as in `TOOLS["get-weather"].Input(location="Paris")`."""
+        """The model class of the arguments, as in `TOOLS["get-weather"].Input(location="Paris")`."""
         model: type[Model] = self.package.load_model(self.module, self.input_name)
         return model
 
     @property
     def Output(self) -> type[Model | Root[Any]] | None:
-        """The model of the tool's result; `None` if the tool has no `outputSchema`."""
+        """The model class of the result; `None` without an `outputSchema`."""
         if self.output_name is None:
             return None
         model: type[Model | Root[Any]] = self.package.load_model(self.module, self.output_name)
@@ -103,22 +100,22 @@ class Tool:
 
     @property
     def has_context(self) -> bool:
-        """True if its handler gets a `ctx` of its own class: it may ask questions, uses handles, or has pages."""
+        """True if its handler gets its own class of `ctx`, for questions, handles or pages."""
         return bool(self.extension.get("ask")) or "handles" in self.extension or self.is_paginated
 
     @property
     def is_paginated(self) -> bool:
-        """True if its list comes in pages, whose cursors the server seals (`paginate`)."""
+        """True if the server paginates its results with sealed cursors (`paginate`)."""
         return "paginate" in self.extension
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The tool as sent (MCP, schema, `Tool`), including key order and nulls. Do not change it."""
+        """The tool's definition on the wire (MCP, schema, `Tool`). Do not change it."""
         return self.package.list_entries("tools")[self.name][0]
 
     @property
     def accepts(self) -> dict[str, Any]:
-        """The schema of the arguments that handlers get: the `inputSchema` and the arguments that the server sets."""
+        """The schema of the handler's arguments: the `inputSchema` and the bound arguments."""
         schema: dict[str, Any] = self.definition["inputSchema"]
         bound: dict[str, Any] = self.extension.get("bind") or {}
         if not bound:
@@ -128,10 +125,10 @@ class Tool:
 
     @property
     def listed(self) -> dict[str, Any]:
-        """The tool as listed by `tools/list`: without an `outputSchema` that is not guaranteed. Do not change it.
+        """The tool's definition in `tools/list`: without the `outputSchema` of a lenient call. Do not change it.
 
-        A tool with an `outputSchema` MUST conform to it (MCP 2025-11-25, server/tools, "Output Schema"), and
-        clients reject a result without `structuredContent`; so a lenient call does not list its `outputSchema`.
+        Results MUST conform to a listed `outputSchema` (MCP 2025-11-25, server/tools, "Output Schema"), and clients
+        reject results without `structuredContent`.
         """
         if not self.is_lenient:
             return self.definition
@@ -139,7 +136,7 @@ class Tool:
 
     @property
     def extension(self) -> dict[str, Any]:
-        """The `stubwright` object of the tool in the manifest, which is never sent."""
+        """The tool's `stubwright` object in the manifest, which is never sent."""
         return self.package.list_entries("tools")[self.name][1]
 
     @property
@@ -157,7 +154,7 @@ class Tool:
         return pointers
 
     def list_hidden(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Return JSON Pointers to the arguments that only the handler may see: redacted values, and ids of handles."""
+        """Return JSON Pointers to redacted arguments and ids of handles."""
         if "handles" not in self.extension:
             return self.redacted
         from .schema import handle_ids
@@ -165,13 +162,13 @@ class Tool:
         return [*self.redacted, *handle_ids.find_hidden_ids(self, arguments)]
 
     def hide(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Keep redacted values out of the log for the length of a call."""
+        """Redact the log during a call."""
         from .observability import redaction
 
         return redaction.hide_secrets(self, arguments)
 
     def redact(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Copy JSON arguments deeply, with `"[redacted]"` in place of hidden values."""
+        """Return a deep copy of JSON arguments with hidden values replaced by `"[redacted]"`."""
         if not (hidden := self.list_hidden(arguments)):
             return copy.deepcopy(dict(arguments))
         from .observability import redaction
@@ -180,7 +177,7 @@ class Tool:
 
     @property
     def result_budget(self) -> int | None:
-        """The most tokens of a result: the `budget` of the tool, or of all tools; `None` without either."""
+        """The maximum tokens of a result, by the `budget` of the tool or the package; `None` without."""
         budgets = (self.extension.get("budget") or {}, self.package.manifest.get("budget") or {})
         return next((budget["result"] for budget in budgets if "result" in budget), None)
 
@@ -198,7 +195,7 @@ class Tool:
 
     @property
     def accepts_invalid(self) -> bool:
-        """True if the HTTP call is made with arguments that do not fit the `inputSchema` (`http: {input: lenient}`)."""
+        """True if invalid arguments are sent to the API (`http: {input: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}
         return http.get("input") == "lenient"
 
@@ -230,7 +227,7 @@ class Tools(Mapping[str, Tool]):
         self._tools = {row.name: replace(row, _package=package) for row in rows}
 
     def __getitem__(self, name: str) -> Tool:
-        """Return the tool with this wire name; raises `KeyError` if there is none."""
+        """Return the tool with a wire name. Raises KeyError."""
         return self._tools[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -291,7 +288,7 @@ class Package:
 
     @property
     def version(self) -> str:
-        """The version of the server that the package was made from."""
+        """The version of the server."""
         return str(self.manifest.get("server", {}).get("version", "0"))
 
     @property
@@ -308,12 +305,12 @@ class Package:
 
     @property
     def omits_nulls(self) -> bool:
-        """True if null for an optional argument means that it is omitted (`wire: {nulls: omitted}`)."""
+        """True if null represents an omitted argument (`wire: {nulls: omitted}`)."""
         return bool(self.manifest.get("nulls") == "omitted")
 
     @property
     def exchanges_tokens(self) -> bool:
-        """True if an API takes tokens in exchange for the callers' tokens (RFC 8693)."""
+        """True if the callers' tokens are exchanged for tokens of an API (RFC 8693)."""
         apis: Iterable[Mapping[str, Any]] = (self.manifest.get("apis") or {}).values()
         return any(scheme.get("flow") == EXCHANGE for api in apis for scheme in (api.get("auth") or {}).values())
 
@@ -337,16 +334,13 @@ class Package:
         return self._policies[name]
 
     def lift_limits(self) -> None:
-        """Remove the limits on how many calls a server accepts: `rateLimit` and `concurrency`.
-
-        Call it before the server is built.
-        """
+        """Remove the limits `rateLimit` and `concurrency`. Call this before the server is built."""
         self._lifted = _LIMITS_OF_CALLS
         self._policies.clear()
 
     @cached_property
     def aliases(self) -> Mapping[str, Alias]:
-        """The old names by which tools can still be called."""
+        """The old names of tools."""
         return {
             alias["name"]: Alias(alias["name"], name, alias.get("removeAfter"), alias.get("arguments") or {})
             for name, (_, extension) in self.list_entries("tools").items()
@@ -354,7 +348,7 @@ class Package:
         }
 
     def resolve_alias(self, name: str) -> str:
-        """Return the name of the tool that is called by a name: the name itself unless it is an alias."""
+        """Return the current name of a tool."""
         alias = self.aliases.get(name)
         return name if alias is None else alias.tool
 
@@ -370,17 +364,17 @@ class Package:
 
     @cached_property
     def keeps_results(self) -> bool:
-        """True if large results are retained, to be read as resources."""
+        """True if large results are stored as resources."""
         return any("large" in tool.extension.get("http", ()) for tool in self.tools.values())
 
     @cached_property
     def has_result_budget(self) -> bool:
-        """True if any tool has a limit of tokens for its results."""
+        """True if any tool has a token limit for results."""
         return any(tool.result_budget is not None for tool in self.tools.values())
 
     @property
     def has_handles(self) -> bool:
-        """True if the server keeps state between calls."""
+        """True if the server has state handles."""
         return bool(self.manifest.get("handles"))
 
     @property
@@ -392,7 +386,7 @@ class Package:
         """Read a file of the package.
 
         Raises:
-            FileNotFoundError: It is missing.
+            FileNotFoundError: The file is missing.
         """
         content = pkgutil.get_data(self.name, path)
         if content is None:
@@ -408,11 +402,11 @@ class Package:
         return getattr(importlib.import_module(f"{self.name}.contexts"), name)
 
     def replace_features(self, features: Sequence[_Feature]) -> Sequence[_Feature]:
-        """Return the features of its server (`server.core.feature.Feature`), which a package may wrap in others."""
+        """Return the features of its server (`server.core.feature.Feature`); subclasses may wrap them."""
         return features
 
     def list_entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
-        """Return a list of the manifest, such as `prompts`, by key: for each entry what is sent, and our extension."""
+        """Return a section of the manifest, such as `prompts`: the definition and the extension of each entry."""
         if section not in self._entries:
             key = _KEYS[section]
             whole: Mapping[str, Any] = _resolve_tools(self.manifest) if section == "tools" else {}
@@ -427,7 +421,7 @@ class Package:
 
 
 def _resolve_tools(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tools with bundled schemas, each with its complete schemas."""
+    """Return the tools with bundled schemas, with complete schemas."""
     if "bundled" not in manifest:
         return {}
     from .schema.bundles import resolve_bundled

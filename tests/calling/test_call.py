@@ -269,7 +269,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
             (
                 ["HTTP://127.0.0.1:9/mcp", "add"],
                 3,
-                "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused)\n",
+                "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: connection refused\n",
             ),
             (
                 ["add", "--", sys.executable, "-c", "import sys; sys.exit('no key is set')"],
@@ -614,7 +614,7 @@ def test_a_list_of_nothing_says_why(desk: Path) -> None:
     assert (done.returncode, done.stdout) == (3, "")
     assert stubwright("inspect", "http://127.0.0.1:9/mcp", cwd=desk).returncode == 3
     assert done.stderr == (
-        "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused); "
+        "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: connection refused; "
         "check the URL, and that the server runs\n"
     )
 

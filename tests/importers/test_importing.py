@@ -485,7 +485,7 @@ def test_a_proxy_that_refuses_is_not_taken_for_the_host(
     monkeypatch.setenv("NO_PROXY", "other.invalid")
     done = stubwright(*command, cwd=tmp_path)
     assert done.returncode == 1
-    why = "through the proxy http://127.0.0.1:1: nothing listens there (connection refused)"
+    why = "through the proxy http://127.0.0.1:1: connection refused"
     assert f": {why}; check the proxy\n" in done.stderr
     assert "hidden" not in done.stderr
     with monkeypatch.context() as patch:
@@ -495,7 +495,7 @@ def test_a_proxy_that_refuses_is_not_taken_for_the_host(
     assert "check the URL" not in unusable.stderr
     monkeypatch.setenv("NO_PROXY", "example.invalid")
     direct = stubwright(*command, cwd=tmp_path)
-    assert ": the host is not known; check the URL" in direct.stderr
+    assert ": unknown host; check the URL" in direct.stderr
 
 
 @pytest.mark.parametrize("command", ["import mcp", "import openapi", "record --http 127.0.0.1:0"])
@@ -513,7 +513,7 @@ def test_nobody_at_the_url(tmp_path: Path) -> None:
     done = stubwright("import", "mcp", "http://me:hidden@127.0.0.1:1/mcp", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr == (
-        "stubwright: `http://127.0.0.1:1/mcp` cannot be reached: nothing listens there (connection refused); "
+        "stubwright: `http://127.0.0.1:1/mcp` cannot be reached: connection refused; "
         "check the URL, and that the server runs\n"
     )
     assert "hidden" not in done.stderr

@@ -208,7 +208,7 @@ def test_keys_are_given_as_the_server_reads_them(shop: ModuleType, monkeypatch: 
         assert f"{url}=" in (FOLDER / "kubernetes.yaml").read_text("utf-8")
         assert f"{variable}=" in (FOLDER / "kubernetes.yaml").read_text("utf-8")
         monkeypatch.setenv(variable, "short")
-        with pytest.raises(places.StoreConfigurationError, match=f"{variable} holds no keys"):
+        with pytest.raises(places.StoreConfigurationError, match=f"{variable} has no keys"):
             places.store_at("redis://here", package)
 
 

@@ -368,7 +368,7 @@ async def test_a_store_that_is_lost_is_told_over_stdio(
         log.seek(0)
         text = log.read()
     assert "Traceback" not in text
-    assert (text.count("is lost"), text.count("exchanges failed")) == (1, 1), text
+    assert (text.count("is unavailable"), text.count("exchanges failed")) == (1, 1), text
 
 
 async def test_limited_calls_while_the_store_is_lost(

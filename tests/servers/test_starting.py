@@ -58,7 +58,7 @@ def test_a_signal_between_serving_and_the_start_of_uvicorn_ends_the_server(numbe
 @pytest.mark.parametrize(
     ("state", "module", "words"),
     [
-        ("redis://127.0.0.1:9", "redis", "state in Redis needs the package redis"),
+        ("redis://127.0.0.1:9", "redis", "state in Redis requires the package redis"),
     ],
 )
 def test_a_missing_extra_is_one_line(state: str, module: str, words: str) -> None:

@@ -139,8 +139,8 @@ def test_enums_of_gemini_are_strings() -> None:
 @pytest.mark.parametrize(
     ("schema", "given", "message"),
     [
-        (with_value({}), {"v": "{"}, "v must be JSON text, and is not"),
-        (with_value({}), {"v": "NaN"}, "v must be JSON text, and is not: NaN is not JSON"),
+        (with_value({}), {"v": "{"}, "v must be JSON text"),
+        (with_value({}), {"v": "NaN"}, "v must be JSON text: NaN is not JSON"),
         (
             with_value({"type": "object", "additionalProperties": {"type": "string"}}),
             {"v": [{"key": "a", "value": "1"}, {"key": "a", "value": "2"}]},

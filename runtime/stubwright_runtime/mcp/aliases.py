@@ -1,4 +1,4 @@
-"""Old names of tools, which no list has, and calls by them."""
+"""Old names of tools, which are not listed, but can be called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Alias:
     Attributes:
         name: The old name.
         tool: The wire name of the tool.
-        remove_after: The last version of the server that answers to it; `None` if the manifest does not set one.
+        remove_after: The last version of the server that supports it; `None` if unspecified.
         arguments: The old names of arguments, with the current ones.
     """
 
@@ -24,17 +24,14 @@ class Alias:
     arguments: Mapping[str, str]
 
     def rename(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments with the names that the tool has for them.
-
-        An argument that was sent under both names keeps the value that came under the old one; `find_clashes` lists it.
-        """
+        """Return arguments with their current names; if both names were sent, the value of the old one wins."""
         return {
             **{name: value for name, value in sent.items() if name not in self.arguments},
             **{self.arguments[name]: value for name, value in sent.items() if name in self.arguments},
         }
 
     def find_clashes(self, sent: Mapping[str, Any]) -> list[str]:
-        """Return a line for each argument that was sent under its old name and under its new one."""
+        """Return a line for each argument that was sent under both names."""
         return [
             f"`{old}` and `{new}` are the same argument; send only one"
             for old, new in self.arguments.items()

@@ -1,7 +1,4 @@
-"""Downgrades of tools and results to the nearest form that an older revision of the protocol can carry.
-
-Parts that this revision knows, or merely ignores, stay unchanged.
-"""
+"""Downgrades tools and results to older revisions; parts that a revision supports or ignores do not change."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def downgrade_tool(definition: dict[str, Any], revision: Revision) -> dict[str, Any]:
-    """Return a tool in this revision's form.
+    """Return a tool for a revision.
 
-    Before 2026-07-28, an `outputSchema` has `type: object` at its root: it is added if references or alternatives imply
-    it, and a schema that allows other values is omitted.
+    Before 2026-07-28, an `outputSchema` requires `type: object`: it is added if the schema implies it; schemas that
+    allow other values are omitted.
     """
     if revision.has("any_output") or "outputSchema" not in definition:
         return definition
@@ -29,10 +26,10 @@ def downgrade_tool(definition: dict[str, Any], revision: Revision) -> dict[str, 
 
 
 def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
-    """Return a result as this revision has it.
+    """Return a result for a revision.
 
-    Before 2026-07-28, structured content goes with its `outputSchema`, and without one if it is no object; before
-    2025-06-18, resource links become text; before 2025-03-26, sounds become embedded resources.
+    Before 2026-07-28, structured content is omitted if its `outputSchema` is, or if it is not an object; before
+    2025-06-18, resource links become text; before 2025-03-26, audio becomes embedded resources.
     """
     if revision.has("any_output"):
         return result
@@ -47,7 +44,7 @@ def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revi
 
 
 def downgrade_block(block: dict[str, Any], revision: Revision, number: int = 1) -> dict[str, Any]:
-    """Return a block of content in this revision's form; `number` distinguishes the sounds of one result."""
+    """Return a content block for a revision; `number` makes URIs of audio unique in a result."""
     common = {key: value for key, value in block.items() if key in ("annotations", "_meta")}
     if block["type"] == "resource_link" and not revision.has("resource_links"):
         name = block.get("title") or block["name"]

@@ -1,7 +1,6 @@
-"""Answers of a person to a question other than a filled-in form: yes, no, or nothing.
+"""A person's answers to a question without a form's values, for handlers and for a client's `on_question`.
 
-A handler gets these as answers, and a client's `on_question` returns them. Distinguish them with `isinstance`; those
-without an answer are false, so that `if answer := await ctx.ask.confirm():` reads well.
+`Declined` and `Cancelled` are falsy, so that `if answer := await ctx.ask.confirm():` works.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class ElicitResult:
 
     Attributes:
         action: The decision: `accept`, `decline` or `cancel`.
-        content: The fields of the form, if it is accepted; not checked against the form's schema.
+        content: The form's values, if accepted; not validated.
     """
 
     action: str
@@ -29,7 +28,7 @@ class ElicitResult:
 
     @classmethod
     def from_json(cls, value: object) -> ElicitResult:
-        """Return the answer that a result holds. Raises ValueError if it is none."""
+        """Parse a result. Raises ValueError if it is invalid."""
         if not is_mapping(value):
             raise ValueError("it should be an object")
         action, content = value.get("action"), value.get("content")
@@ -39,7 +38,7 @@ class ElicitResult:
             raise ValueError("content: it should be an object")
         for name, field_value in (content or {}).items():
             if not _is_primitive(field_value):
-                raise ValueError(f"content.{name}: it should be a string, a number, a boolean or a list of strings")
+                raise ValueError(f"content.{name}: it must be a string, a number, a boolean or a list of strings")
         return cls(action, content or {})
 
 
@@ -52,13 +51,12 @@ def _is_primitive(value: object) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Yes: the person agreed (MCP 2025-11-25, client/elicitation, "Response Actions", `accept`).
+    """The person agreed (MCP 2025-11-25, client/elicitation, "Response Actions", `accept`).
 
-    For a question with a URL it means that the person agreed to open it, not that they are done there. For a form it
-    sends the form's defaults.
+    For a URL, the person agreed to open it, but may not be done. For a form, its defaults are sent.
 
     Attributes:
-        elicitation: With this a handler tells the client that the person is done at the URL (`ctx.complete`), up to
+        elicitation: The id for `ctx.complete`, which notifies the client that the person is done at the URL, up to
             2025-11-25.
     """
 
@@ -68,7 +66,7 @@ class Accepted:
 @final
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """No: the person declined (MCP 2025-11-25, client/elicitation, "Response Actions", `decline`)."""
+    """The person declined (MCP 2025-11-25, client/elicitation, "Response Actions", `decline`)."""
 
     def __bool__(self) -> Literal[False]:
         """Return False: it is not an answer."""
@@ -78,7 +76,7 @@ class Declined:
 @final
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """No answer: the person closed the question (MCP 2025-11-25, client/elicitation, "Response Actions", `cancel`)."""
+    """The person closed the question (MCP 2025-11-25, client/elicitation, "Response Actions", `cancel`)."""
 
     def __bool__(self) -> Literal[False]:
         """Return False: it is not an answer."""

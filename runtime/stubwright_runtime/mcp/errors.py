@@ -1,7 +1,4 @@
-"""Errors of the protocol: their codes, and the exception that is answered with one (JSON-RPC 2.0, 5.1; MCP 2026-07-28).
-
-Pure data, so that modules without a transport do not load the SDK for a number.
-"""
+"""Error codes, and the exception for protocol errors (JSON-RPC 2.0, 5.1; MCP 2026-07-28), without the SDK."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ URL_ELICITATION_REQUIRED: Final = -32042
 
 
 UNWRITABLE: Final = "The message cannot be written as JSON"
-"""The error text for a client whose answer has values that are not JSON."""
+"""The error text for results with values that are not JSON."""
 
 
 class ProtocolError(Exception):
-    """A request that is answered with a protocol error, in the words of the exception."""
+    """A request fails with a protocol error. The message is for the client."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
-        """Take the JSON-RPC code of the error, and its text."""
+        """Create an error from its JSON-RPC code, text and data."""
         super().__init__(message)
         self.code = code
         self.message = message
@@ -37,9 +34,9 @@ class ProtocolError(Exception):
 
 
 INVALID_STATE: Final = "invalid_request_state"
-"""The reason in the data of an error that refuses a `requestState`."""
+"""The reason in the error data for an invalid `requestState`."""
 
 
 def refuse_state() -> ProtocolError:
-    """Return the error for a refused `requestState`, without the reason, which would help to forge one."""
+    """Return the error for an invalid `requestState`, without details, which would help to forge one."""
     return ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", {"reason": INVALID_STATE})

@@ -1,6 +1,6 @@
 """Headers that mirror arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
 
-Clients write them. Servers compare them with the body, since a proxy may have relied on them.
+Servers compare them with the body, because proxies may rely on them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PREFIX: Final = "Mcp-Param-"
-"""Begins the names of headers that mirror arguments."""
+"""The prefix of these headers."""
 
 _SAFE: Final = re.compile(r"[\x20-\x7e]*")
 _ENCODED: Final = re.compile(r"=\?base64\?(.*)\?=")
@@ -27,7 +27,7 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _DECIMAL: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 _MIRRORED: Final = ("string", "integer", "boolean")
-"""The types of arguments that can be mirrored: a number may be written in several ways."""
+"""The types that can be mirrored; numbers have several representations."""
 
 _ONE: Final = frozenset(
     {
@@ -90,9 +90,9 @@ def find_invalid_keyword(schema: object) -> str | None:
 
 
 def decode_value(value: str | None) -> str | None:
-    """Return the decoded value of a header; `None` if there is none, or it is encoded wrongly.
+    """Return the decoded value of a header; `None` without, or if its encoding is invalid.
 
-    Text that a header cannot hold is sent as `=?base64?…?=` (MCP 2026-07-28, basic/transports, "Value Encoding").
+    Unsafe text is sent as `=?base64?…?=` (MCP 2026-07-28, basic/transports, "Value Encoding").
     """
     match = None if value is None else _ENCODED.fullmatch(value)
     if match is None:
@@ -107,7 +107,7 @@ def decode_value(value: str | None) -> str | None:
 
 
 def list_mirrored(schema: object) -> tuple[MirroredArgument, ...]:
-    """Return the arguments that clients mirror; none if a keyword is wrong anywhere, since they drop such a tool.
+    """Return the mirrored arguments; none if a keyword is invalid, because clients drop such tools.
 
     Args:
         schema: The schema of a tool's arguments.
@@ -126,14 +126,12 @@ def list_mirrored(schema: object) -> tuple[MirroredArgument, ...]:
 def find_parameter_fault(
     schema: object, arguments: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return the first fault of the headers that mirror the arguments of a call; `None` if there is none.
-
-    Headers that the schema does not name are ignored.
+    """Return the error for the first invalid header of a call; `None` without. Unknown headers are ignored.
 
     Args:
         schema: The schema of the tool's arguments.
         arguments: The arguments.
-        headers: The headers, their names in small letters.
+        headers: The headers with lower-case names.
     """
     sent: dict[str, list[str]] = {}
     for name, value in headers:
@@ -147,9 +145,9 @@ def find_parameter_fault(
 
 
 def _places(schema: object) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
-    """Yield each nested schema with the path of its property; `None` if it is not nested in `properties` alone.
+    """Yield each nested schema with the path of its property; `None` if other keywords than `properties` are above it.
 
-    Later keywords come first, which decides which of two faults is reported.
+    Later keywords come first.
     """
     waiting: list[tuple[tuple[str, ...] | None, object]] = [((), schema)]
     while waiting:
@@ -178,7 +176,7 @@ def _read_keyword(path: tuple[str, ...] | None, place: Mapping[str, Any]) -> Mir
 
 
 def _find_argument(arguments: object, path: Sequence[str]) -> object:
-    """Return an argument; `None` if it is not there."""
+    """Return an argument; `None` if it is missing."""
     for name in path:
         if not is_mapping(arguments):
             return None
@@ -187,7 +185,7 @@ def _find_argument(arguments: object, path: Sequence[str]) -> object:
 
 
 def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -> str | None:
-    """Return the fault of the header of an argument; `None` if there is none."""
+    """Return the problem with the header of an argument; `None` without."""
     body = f"the request body's {'.'.join(entry.path)!r} argument"
     if len(sent) > 1:
         return "appears more than once"
@@ -198,7 +196,7 @@ def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -
         return None if text is None else f"is missing but {body} is present"
     if value is None:
         return f"is present but {body} is absent"
-    if text is None:  # a client cannot write it, and sends no header
+    if text is None:  # cannot be mirrored
         return f"does not match {body}"
     decoded = decode_value(sent[0])
     if decoded is None:
@@ -207,12 +205,12 @@ def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -
 
 
 def _text(value: object) -> str | None:
-    """Return an argument as clients write it into a header; `None` if they cannot."""
+    """Return the text of an argument for a header; `None` if it cannot be mirrored."""
     if isinstance(value, bool):
         return "true" if value else "false"
     try:
         return str(value) if isinstance(value, str | int | float) else None
-    except ValueError:  # a number of more digits than Python writes
+    except ValueError:  # a number with too many digits for Python
         return None
 
 
@@ -224,5 +222,5 @@ def _is_same(entry: MirroredArgument, value: object, text: str, decoded: str) ->
     whole, _, fraction = decoded.partition(".")
     try:
         return not fraction.strip("0") and int(whole) == value
-    except ValueError:  # more digits than Python reads
+    except ValueError:  # too many digits for Python
         return False

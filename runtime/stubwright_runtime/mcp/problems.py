@@ -1,7 +1,6 @@
-"""Problems with answers that the SDK's models refuse, in words for people.
+"""Describes validation errors of the SDK's models.
 
-For a union, such as the blocks of a content, pydantic lists the problems with each class; classes for another `type`
-are omitted here.
+For a union, such as content blocks, pydantic reports errors for each class; classes with another `type` are omitted.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ _Place: TypeAlias = tuple[int | str, ...]
 _MOST: Final = 3
 
 _FUNCTION: Final = re.compile(r"function-(?:after|before|plain|wrap)\b")
-"""The steps of a place that pydantic names after the function that reads the value; no key of an answer has them."""
+"""Pydantic's names for validators in the path of an error."""
 
 
 def describe_problems(error: ValidationError) -> str:
-    """Describe the problems of an answer briefly, without its values, except a `type` that no class has."""
+    """Describe the problems briefly, without values, except an unknown `type`."""
     problems = error.errors(include_url=False)
     unfit: dict[_Place, dict[int | str, Any]] = {}
     for problem in problems:
@@ -48,7 +47,7 @@ def describe_problems(error: ValidationError) -> str:
 
 
 def _is_class(name: _Place) -> bool:
-    """Return whether a step is the name of a class of a union; keys of MCP begin with a small letter."""
+    """Return whether a step is the name of a class; keys of MCP begin with a lower-case letter."""
     return bool(name) and str(name[0])[:1].isupper()
 
 
@@ -58,11 +57,11 @@ def _show(place: _Place) -> str:
 
 
 def _word(problem: ErrorDetails) -> str:
-    """Return the message of a problem; where it names the function that tells the kinds of a union apart, another."""
+    """Return the message of a problem, without the name of a discriminator function."""
     if not problem["type"].startswith("union_tag_"):
         return problem["msg"]
     context = problem.get("ctx", {})
     if not str(context.get("discriminator")).endswith("()"):
         return problem["msg"]
     expected = context.get("expected_tags")
-    return "this kind of value is not known" if expected is None else f"it is none of these: {expected}"
+    return "unknown kind of value" if expected is None else f"it must be one of {expected}"

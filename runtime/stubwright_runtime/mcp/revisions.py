@@ -1,6 +1,6 @@
-"""The revisions of MCP: their dates and their features. Only this module knows the dates.
+"""The revisions of MCP and their features.
 
-Code asks a revision for a feature, and never compares dates: `Revision.from_date(date).has("url_elicitation")`.
+Other modules check features instead of dates: `Revision.from_date(date).has("url_elicitation")`.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ Feature: TypeAlias = Literal[
 - `handshake_tasks`: tasks that are part of the protocol (2025-11-25, basic/utilities/tasks).
 - `parameter_headers`: arguments that are mirrored into HTTP headers (2026-07-28, server/tools).
 - `resource_links`: links to resources as content, and structured output (2025-06-18, server/tools).
-- `resumable_streams`: answers whose stream may be closed before its end, to be asked for again (2025-11-25 only,
-  basic/transports).
+- `resumable_streams`: streams that the server may close, and clients resume (2025-11-25 only, basic/transports).
 - `stateless`: self-contained requests, and answers that ask for input (2026-07-28, basic).
 - `task_extension`: tasks as an extension (2026-07-28, extensions/tasks).
-- `unnamed_errors`: errors without an `id` for messages whose id is unknown, in place of `null` (2025-11-25, schema).
+- `unnamed_errors`: errors without an `id` for messages whose id is unknown, instead of `null` (2025-11-25, schema).
 - `url_elicitation`: questions that open a URL (2025-11-25, client/elicitation).
 """
 
@@ -56,7 +55,7 @@ class Revision:
     """One revision.
 
     Attributes:
-        date: Its name, such as `2025-11-25`.
+        date: Its date, such as `2025-11-25`.
         features: Its features.
         fields: The fields that it added, by their place: `server`, or a list such as `tools`.
     """
@@ -71,7 +70,7 @@ class Revision:
 
     @staticmethod
     def from_date(date: str) -> Revision:
-        """Return the revision of a date; of a date that is not listed, the newest older one, otherwise the oldest."""
+        """Return the revision of a date; for an unknown date the newest older one, or the oldest."""
         return _BY_DATE.get(date) or next(
             (revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0]
         )
@@ -121,27 +120,27 @@ _CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping
         {},
     ),
 )
-"""For each revision, the oldest first: its date, the features that it added and removed, and the fields that it added.
+"""The revisions, oldest first: the date, the added and removed features, and the added fields.
 
-From the changelogs and the schemas that each revision publishes.
+From the changelogs and schemas of the revisions.
 """
 
 _TABLE: Final = _table()
 _BY_DATE: Final = {revision.date: revision for revision in _TABLE}
 
 REVISIONS: Final = tuple(revision.date for revision in _TABLE)
-"""The revisions that generated servers and clients speak, the oldest first."""
+"""The supported revisions, oldest first."""
 
 
 HANDSHAKES: Final = tuple(revision.date for revision in _TABLE if revision.has("handshake"))
-"""Those of them that begin with a handshake."""
+"""The revisions with a handshake."""
 
 UNNAMED: Final = "2025-03-26"
-"""The revision of a request over HTTP that names none (MCP 2025-11-25, basic/transports, "Protocol Version Header")."""
+"""The revision of an HTTP request without a header (MCP 2025-11-25, basic/transports, "Protocol Version Header")."""
 
 
 def negotiate(date: str) -> str:
-    """Return the revision that a handshake agrees on, for the one requested (MCP 2025-11-25, basic/lifecycle)."""
+    """Return the negotiated revision for a requested one (MCP 2025-11-25, basic/lifecycle)."""
     return date if date in HANDSHAKES else HANDSHAKES[-1]
 
 
@@ -154,4 +153,4 @@ SINCE: Final[Mapping[str, Mapping[str, str]]] = {
     section: {field: revision.date for revision in _TABLE for field in sorted(revision.fields.get(section, ()))}
     for section in ("server", "tools", *_PRIMITIVES)
 }
-"""The revision that added a field, by the field's place; all other fields are as old as MCP."""
+"""The revision that added a field, by place; other fields are in all revisions."""

@@ -1,7 +1,4 @@
-"""URI templates: parsing and expansion (RFC 6570), and matching, which the RFC leaves open.
-
-Matching takes time proportional to the length of the URI and the number of variables, whatever the URI.
-"""
+"""Parses, expands (RFC 6570) and matches URI templates; matching takes linear time."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 LONGEST: Final = 65_536
-"""Characters of a URI; longer ones match no template."""
+"""The maximum length of a URI to match."""
 
 _EXPRESSION: Final = re.compile(r"\{([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"(?P<name>[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)(?P<modifier>\*|:[1-9][0-9]{0,3})?")
@@ -72,7 +69,7 @@ class Variable:
     Attributes:
         name: The name.
         operator: The operator of its expression; empty for none.
-        many: Whether it holds a list (`{/path*}`).
+        many: Whether its value is a list (`{/path*}`).
     """
 
     name: str
@@ -136,7 +133,7 @@ class UriTemplate:
         path, _, query = uri.partition("#")[0].partition("?")
         values = self._match_path(path)
         if values is not None:
-            for pair in reversed(query.split("&")):  # the first of several with one name counts
+            for pair in reversed(query.split("&")):  # the first of duplicate parameters wins
                 name, _, value = pair.partition("=")
                 if name in self.optional:
                     values[name] = unquote(value)
@@ -386,5 +383,5 @@ def _expand_variable(operator: _Operator, variable: Variable, value: str | Seque
 def _encode(text: str, *, keeps_reserved: bool) -> str:
     if not keeps_reserved:
         return quote(text, safe="")
-    pieces = _TRIPLET.split(text)  # every second one is encoded already (RFC 6570, section 3.2.3)
+    pieces = _TRIPLET.split(text)  # odd pieces are already encoded (RFC 6570, section 3.2.3)
     return "".join(piece if index % 2 else quote(piece, safe=_GENERAL) for index, piece in enumerate(pieces))

@@ -1,7 +1,4 @@
-"""Terms of the Model Context Protocol, stated once: lists of servers, hints of tools, and kinds of content.
-
-Pure data. Names have the spelling of the wire and of manifests.
-"""
+"""Constants of the Model Context Protocol: lists, hints of tools, kinds of content, and keys of `_meta`."""
 
 from __future__ import annotations
 
@@ -23,8 +20,8 @@ class Section:
 
     Attributes:
         name: The section's key, and the key of the list in results, such as `resourceTemplates`.
-        noun: The word for one entry.
-        key: The field that identifies an entry. A `prefix` goes before names, and never before URIs.
+        noun: The noun for an entry.
+        key: The field that identifies an entry; a `prefix` applies to names, but not to URIs.
         capability: The capability that announces the list.
         method: The method that lists it.
     """
@@ -44,34 +41,34 @@ TEMPLATES: Final = Section(
 PROMPTS: Final = Section("prompts", "prompt", "name", "prompts", "prompts/list")
 
 PRIMITIVES: Final = (RESOURCES, TEMPLATES, PROMPTS)
-"""The lists of a server next to tools."""
+"""The lists of a server except tools."""
 
 SECTIONS: Final = (TOOLS, *PRIMITIVES)
 """All lists of a server (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
 PAGES: Final = "ui://"
-"""The prefix of the URIs of pages that hosts show next to results (MCP Apps, SEP-1865, "UI Resource Format")."""
+"""The URI prefix of pages that applications show with results (MCP Apps, SEP-1865, "UI Resource Format")."""
 
 PAGE_MIME: Final = "text/html;profile=mcp-app"
 """The MIME type of these pages."""
 
 PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
-"""The extension of MCP that has these pages (SEP-1865, "Extension Identifier")."""
+"""The extension for these pages (SEP-1865, "Extension Identifier")."""
 
 SKILLS: Final = "skill://"
-"""The prefix of the URIs of the files of skills (SEP-2640, "Resource Mapping")."""
+"""The URI prefix of files of skills (SEP-2640, "Resource Mapping")."""
 
 SKILLS_EXTENSION: Final = "io.modelcontextprotocol/skills"
-"""The extension of MCP that has skills (SEP-2640, "Extension Identifier")."""
+"""The extension for skills (SEP-2640, "Extension Identifier")."""
 
 FOLDER_MIME: Final = "inode/directory"
 """The MIME type of a folder of a skill (SEP-2640, "Directory Resources")."""
 
 TOOL_NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
-"""A pattern of the names that tools should have (MCP 2025-11-25, server/tools, "Tool Names")."""
+"""The recommended pattern for names of tools (MCP 2025-11-25, server/tools, "Tool Names")."""
 
 SCHEMAS: Final = ("inputSchema", "outputSchema")
-"""The fields of a tool that hold a schema (MCP 2025-06-18, server/tools)."""
+"""The fields of a tool with a schema (MCP 2025-06-18, server/tools)."""
 
 HEADER: Final = "x-mcp-header"
 MAX_SAFE_INTEGER: Final = 2**53 - 1
@@ -83,27 +80,27 @@ CLIENT_INFO_META_KEY: Final = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES_META_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL_META_KEY: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO_META_KEY: Final = "io.modelcontextprotocol/serverInfo"
-"""The keys of `_meta` for the facts that the handshake carried before (MCP 2026-07-28, basic)."""
+"""The keys of `_meta` that replace the handshake (MCP 2026-07-28, basic)."""
 
 
 ALIAS_META_KEY: Final = "io.stubwright/alias"
-"""The key in the `_meta` of a result that names the tool that was called by an old name (`aliases` in a manifest)."""
+"""The `_meta` key of a result with the current name of a tool that was called by an old name (`aliases`)."""
 
 IDEMPOTENCY_KEY: Final = "idempotencyKey"
-"""The parameter of a call with the client's own key of it, the same in each retry (proposed in SEP-3182)."""
+"""The parameter of a call with the client's idempotency key, equal in each retry (proposed in SEP-3182)."""
 
 IDEMPOTENCY_META_KEY: Final = f"io.modelcontextprotocol/{IDEMPOTENCY_KEY}"
-"""The key in the `_meta` of a call for the same, which proxies pass on that drop unknown parameters."""
+"""The same as a `_meta` key, for proxies that drop unknown parameters."""
 
 REPLAY_META_KEY: Final = "io.stubwright/replayed"
-"""The key in the `_meta` of a result that was returned before, to an earlier call (`policy.once` in a manifest)."""
+"""The `_meta` key of a replayed result (`policy.once`)."""
 
 
 def is_reserved(key: str) -> bool:
-    """Return whether a key of `_meta` is MCP's own, by the labels of its prefix.
+    """Return whether a key of `_meta` is reserved for MCP.
 
-    Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the second-last label, from 2026-07-28 on the second (basic,
-    "_meta"); as the first label it belongs to no other owner, either.
+    Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the second-last label of its prefix, from 2026-07-28 on the
+    second (basic, "_meta"). As the first label, it is treated as reserved, too.
     """
     prefix, slash, _ = key.rpartition("/")
     labels = prefix.split(".")
@@ -113,12 +110,12 @@ def is_reserved(key: str) -> bool:
 _OWN: Final = frozenset({"mcp", "modelcontextprotocol"})
 
 CONTENT: Final = ("text", "image", "audio", "resource")
-"""The kinds of content that a message of a prompt may hold (MCP 2025-11-25, server/prompts)."""
+"""The kinds of content in messages of prompts (MCP 2025-11-25, server/prompts)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A hint of a tool about its behavior: its name, its default, and the words for its two values."""
+    """A hint about a tool's behavior: its name, its default, and the texts of its values."""
 
     name: str
     default: bool
@@ -126,7 +123,7 @@ class Hint:
     false: str
 
     def describe(self, value: bool) -> str:
-        """Return the words for a value of the hint."""
+        """Return the text of a value."""
         return self.true if value else self.false
 
 
@@ -136,8 +133,7 @@ HINTS: Final = (
     Hint("idempotentHint", False, "idempotent", "not idempotent"),
     Hint("openWorldHint", True, "open world", "closed world"),
 )
-"""The hints among a tool's annotations (MCP 2025-06-18, schema, `ToolAnnotations`). The defaults are the cautious
-values."""
+"""The hints among a tool's annotations (MCP 2025-06-18, schema, `ToolAnnotations`)."""
 
 CURSOR: Final = "cursor"
 """The parameter for the start of a page, in lists of MCP (2025-11-25, server/utilities/pagination) and of tools."""

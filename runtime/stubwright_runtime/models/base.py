@@ -53,8 +53,8 @@ Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
 """The type of an optional field whose schema allows `null`.
 
 `x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set`
-distinguishes them, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None` only
-when the key is absent, and is never sent.
+distinguishes them, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None`
+only when the key is absent, and is never sent.
 """
 
 

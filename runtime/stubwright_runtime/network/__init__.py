@@ -1,1 +1,1 @@
-"""HTTP of this machine: clients, their connections, certificates and proxies."""
+"""HTTP clients: their connections, certificates and proxies."""

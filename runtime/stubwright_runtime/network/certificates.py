@@ -1,7 +1,4 @@
-"""The certificate authorities that this machine trusts, read once an hour for all clients of HTTP.
-
-Reading them takes 20 milliseconds and more, also for clients that never speak TLS.
-"""
+"""Loads the trusted certificate authorities once an hour for all HTTP clients, which takes 20 ms or more."""
 
 from __future__ import annotations
 
@@ -16,11 +13,11 @@ if TYPE_CHECKING:
     import ssl
 
 _SECONDS: Final = 3600
-"""After this time they are read again: a machine renews them while its servers run."""
+"""Seconds before they are loaded again, because they may be updated."""
 
 
 def share_tls_context() -> ssl.SSLContext:
-    """Return the TLS context of clients, which all of them share.
+    """Return the shared TLS context of clients.
 
     Raises:
         SettingError: The file that `SSL_CERT_FILE` names cannot be read, or contains no certificate.
@@ -39,10 +36,10 @@ def make_tls_context() -> ssl.SSLContext:
 
     try:
         return httpx2.create_ssl_context()
-    except OSError as error:  # also of OpenSSL, whose words for a file without certificates are longer
+    except OSError as error:  # includes ssl.SSLError
         if not (file := os.environ.get("SSL_CERT_FILE")):
             raise
-        why = error.strerror if type(error).__module__ == "builtins" else "it holds no certificate in PEM"
+        why = error.strerror if type(error).__module__ == "builtins" else "it contains no PEM certificate"
         raise SettingError(f"SSL_CERT_FILE is {file!r}, which cannot be used: {why}") from None
 
 

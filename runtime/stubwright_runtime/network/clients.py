@@ -1,6 +1,6 @@
-"""Clients for HTTP, which all have the certificates and the proxies of the environment.
+"""Creates HTTP clients with the certificates and the proxies of the environment.
 
-Requests that need no proxy use `DirectTransport` if httptools is installed. httpx2's own connections carry the others.
+Without proxies, they use `DirectTransport` if httptools is installed; otherwise httpx2's own transport.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def make_http_client(
     timeout: httpx2.Timeout | float, context: ssl.SSLContext | None = None, **options: Any
 ) -> httpx2.AsyncClient:
-    """Return a client that follows no redirects.
+    """Return a client that does not follow redirects.
 
     Args:
         timeout: The timeouts of httpx2, each for one step, such as to connect or to read the next bytes.

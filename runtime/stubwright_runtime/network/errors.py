@@ -1,7 +1,4 @@
-"""Reasons why a host cannot be reached, in words for people.
-
-It imports none of them.
-"""
+"""Describes why a host cannot be reached."""
 
 from __future__ import annotations
 
@@ -19,47 +16,45 @@ if TYPE_CHECKING:
 
 
 _UNTRUSTED: Final = (2, 18, 19, 20, 21)
-"""The errors of OpenSSL (`X509_V_ERR_…`) that mean: this machine does not trust who issued the certificate."""
+"""OpenSSL's errors (`X509_V_ERR_…`) for an untrusted issuer."""
 
 _PROXY_SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 
 
 class SettingError(OSError):
-    """A setting of the environment for the network cannot be used, so that no client for HTTP can be made."""
+    """A network setting of the environment is invalid, so that HTTP clients cannot be created."""
 
 
 def check_proxies() -> bool:
-    """Check the proxies of the environment, which a client for HTTP sets up at its start, whatever it asks for later.
+    """Check the proxies of the environment, which HTTP clients set up when they are created.
 
     Returns:
-        Whether there are any.
+        Whether any are set.
 
     Raises:
-        SettingError: One of them is not a URL, is of a kind that is not known, or its package is missing.
+        SettingError: A proxy is not a URL, its scheme is unsupported, or its package is missing.
     """
     proxies = getproxies()
     given = {kind: proxies[kind] for kind in ("http", "https", "all") if proxies.get(kind)}
     for kind, proxy in given.items():
         shown = _show_proxy(proxy)
-        if shown is None:  # not shown: a password may be in it
+        if shown is None:  # do not show it, because it may contain a password
             raise SettingError(f"the proxy in the environment variable {kind}_proxy is not a URL")
         scheme = shown.partition(":")[0]
         if scheme not in _PROXY_SCHEMES:
-            raise SettingError(f"the proxy {shown} of the environment is none of {', '.join(_PROXY_SCHEMES)}")
+            raise SettingError(f"the proxy {shown} of the environment is not one of {', '.join(_PROXY_SCHEMES)}")
         if scheme.startswith("socks") and find_spec("socksio") is None:
-            raise SettingError(f"the proxy {shown} of the environment needs `pip install 'httpx2[socks]'`")
+            raise SettingError(f"the proxy {shown} of the environment requires `pip install 'httpx2[socks]'`")
     return bool(given)
 
 
 def describe(error: BaseException, otherwise: str | None = None, *, url: str | None = None) -> str:
-    """Describe why a connection failed: the system's own reason, which libraries wrap into vaguer ones.
+    """Describe why a connection failed, by the system's error, if there is one.
 
     Args:
-        error: Of `httpx2`, `anyio` or the system.
-        otherwise: The text if the system gave no reason; by default the error's own.
-        url: The requested URL, if the message may describe the environment: the proxy that it was asked through, and
-            the
-            variable for certificates.
+        error: An error of `httpx2`, `anyio` or the system.
+        otherwise: The text without a system error; by default the error's own.
+        url: The requested URL, if the message may mention the proxy and the variable for certificates.
     """
     reason = _find_reason(error, otherwise)
     if url is None:
@@ -71,20 +66,20 @@ def describe(error: BaseException, otherwise: str | None = None, *, url: str | N
 
 
 def find_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL, without its password; None if there is none."""
+    """Return the proxy of the environment for a URL, without its password; `None` without."""
     proxies = getproxies()
     try:
         target = urlsplit(url)
         proxy = proxies.get(target.scheme) or proxies.get("all")
         if not proxy or proxy_bypass(target.netloc.rpartition("@")[2]):
             return None
-    except ValueError:  # the URL is invalid, and nothing was asked
+    except ValueError:  # an invalid URL
         return None
     return _show_proxy(proxy)
 
 
 def _show_proxy(proxy: str) -> str | None:
-    """Return a proxy without its password; None if it is invalid."""
+    """Return a proxy without its password; `None` if it is invalid."""
     try:
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
         _ = parts.port  # raises ValueError if it is not a number
@@ -100,9 +95,9 @@ def _find_reason(error: BaseException, otherwise: str | None) -> str:
         if isinstance(cause, ssl.SSLError):
             return f"TLS failed: {cause.reason or cause}"
         if isinstance(cause, socket.gaierror):
-            return "the host is not known"
+            return "unknown host"
         if isinstance(cause, ConnectionRefusedError):
-            return "nothing listens there (connection refused)"
+            return "connection refused"
         if isinstance(cause, ConnectionResetError | BrokenPipeError):
             return "the connection was closed by the other side"
         if isinstance(cause, OSError) and cause.errno and cause.strerror:
@@ -111,7 +106,7 @@ def _find_reason(error: BaseException, otherwise: str | None) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes, the innermost last; of a group, the first error."""
+    """Yield an error and its causes, innermost last; of a group, the first error."""
     seen: set[int] = set()
     now: BaseException | None = error
     while now is not None and id(now) not in seen:

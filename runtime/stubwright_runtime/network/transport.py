@@ -1,7 +1,4 @@
-"""HTTP/1.1 over connections of asyncio, parsed in C by httptools.
-
-httpx2's own transport, which takes several times as much CPU for a small request, serves proxies.
-"""
+"""An HTTP/1.1 transport over asyncio and httptools, which takes a fraction of the CPU of httpx2's transport."""
 
 from __future__ import annotations
 
@@ -26,16 +23,16 @@ if TYPE_CHECKING:
     _Created = tuple[asyncio.Transport, "_Connection"]
 
 _MOST_CONNECTIONS: Final = 100
-"""The limits of httpx2 (`httpx2.Limits`), as are the next two."""
+"""This and the next two are the limits of httpx2 (`httpx2.Limits`)."""
 
 _MOST_IDLE: Final = 20
 _IDLE_SECONDS: Final = 5.0
 
 _MOST_HEAD: Final = 100 * 1024
-"""Bytes of a response before its body, the limit of httpcore2."""
+"""The maximum bytes of a response's head, as in httpcore2."""
 
 _MOST_BUFFERED: Final = 256 * 1024
-"""Bytes of a body that wait to be read before the connection is paused."""
+"""The number of unread bytes at which reading is paused."""
 
 _NEXT_ADDRESS: Final = 0.25
 """Seconds before the next address of a host is tried, too (RFC 8305)."""
@@ -47,7 +44,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
     """Connections to servers without a proxy."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
-        """Prepare a transport; `context` is for `https`."""
+        """Create a transport with a TLS context."""
         context.set_alpn_protocols(["http/1.1"])
         self._context = context
         self._idle: list[_Connection] = []
@@ -193,7 +190,7 @@ class _Connection(asyncio.Protocol):
         self._is_writable = True
         self._waiter: asyncio.Future[None] | None = None
         self._parser = httptools.HttpResponseParser(self)
-        # What h11 accepts. A response belongs to one request, so an unclear end endangers no other client's.
+        # As lenient as h11. A response belongs to one request, so an ambiguous end cannot affect other clients.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True,
             lenient_chunked_length=True,
@@ -251,7 +248,7 @@ class _Connection(asyncio.Protocol):
         """
         self._start()
         self._read_seconds = read_seconds
-        self._has_body = request.method != "HEAD"  # whatever the headers of its response say
+        self._has_body = request.method != "HEAD"  # regardless of the response's headers
         head = _write_head(request)
         if isinstance(request.stream, httpx2.ByteStream):
             await self._write(head + request.content, seconds)
@@ -293,7 +290,7 @@ class _Connection(asyncio.Protocol):
             raise httpx2.ReadTimeout("nothing arrived in time") from error
 
     async def _wait(self) -> None:
-        """Wait until something arrives, or can be sent again."""
+        """Wait until data arrives, or writing resumes."""
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter
@@ -325,7 +322,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse incoming bytes."""
-        if self.is_complete:  # otherwise it would be part of the next response
+        if self.is_complete:  # it would become part of the next response
             self.fail(httpx2.RemoteProtocolError("the server sent more than its response"))
             return
         if not self._has_head:
@@ -340,7 +337,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Complete a response that ends with its connection; fail any other that is not complete."""
+        """Complete a response that ends with its connection; fail other incomplete ones."""
         if self._has_head and self._ends_with_connection and error is None:
             self.is_complete = True
         if not self.is_complete and self.failure is None:
@@ -357,16 +354,16 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def pause_writing(self) -> None:
-        """Record that the connection takes no more bytes."""
+        """Pause writing."""
         self._is_writable = False
 
     def resume_writing(self) -> None:
-        """Record that it takes bytes again."""
+        """Resume writing."""
         self._is_writable = True
         self._wake()
 
     def on_message_begin(self) -> None:
-        """Refuse a second response; httptools reports an exception as an error of the parser."""
+        """Raise ValueError for a second response, which httptools reports as a parser error."""
         if self.is_complete:
             raise ValueError("the server sent more than its response")
 
@@ -378,7 +375,7 @@ class _Connection(asyncio.Protocol):
         """Store a header; trailers are ignored.
 
         Raises:
-            ValueError: It has a line break or a null character (RFC 9110, 5.5).
+            ValueError: The value has a line break or a null character (RFC 9110, 5.5).
         """
         if any(character in value for character in b"\0\r\n"):
             raise ValueError("a header has a line break or a null character")
@@ -400,7 +397,7 @@ class _Connection(asyncio.Protocol):
         if len(lengths) > 1:  # a proxy in front may have seen another end (RFC 9112, 6.3)
             self._keeps_alive = False
         self._has_head = True
-        if not self._has_body:  # the parser waits for one, so that the connection is of no more use
+        if not self._has_body:  # the parser still waits for a body, so the connection cannot be reused
             self.is_complete, self._keeps_alive = True, False
 
     def on_body(self, data: bytes) -> None:
@@ -447,7 +444,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 def _find_system_error(error: OSError) -> OSError:
-    """Return the first system error of several addresses; asyncio joins their messages into one."""
+    """Return the first of several system errors, whose messages asyncio joins."""
     match = re.search(r"\[Errno (\d+)\]", str(error))
     if error.errno is not None or match is None:
         return error

@@ -1,27 +1,27 @@
-"""Exceptions of handlers, for a client in the same process that wants them raised there."""
+"""Stores the exceptions of handlers for a client in the same process (`raise_errors`)."""
 
 from __future__ import annotations
 
 from typing import Final
 
 _MOST: Final = 100
-"""The most exceptions that are retained until they are asked for."""
+"""The maximum number of stored exceptions."""
 
 
 class Failures:
-    """The kept exceptions; there are none before `keep`."""
+    """The stored exceptions by reference; none before `keep`."""
 
     def __init__(self) -> None:
-        """Keep nothing."""
+        """Create a disabled store."""
         self._by_reference: dict[str, BaseException] | None = None
 
     def keep(self) -> None:
-        """Keep exceptions from now on."""
+        """Start to store exceptions."""
         if self._by_reference is None:
             self._by_reference = {}
 
     def add(self, reference: str, error: BaseException) -> None:
-        """Keep an exception, where that is wanted."""
+        """Store an exception after `keep`."""
         kept = self._by_reference
         if kept is None:
             return
@@ -33,7 +33,7 @@ class Failures:
         return bool(self._by_reference)
 
     def pop(self, answer: str) -> BaseException | None:
-        """Remove and return the exception that an answer refers to; `None` if there is none."""
+        """Remove and return the exception that an answer refers to; `None` without."""
         kept = self._by_reference or {}
         match = next((reference for reference in kept if reference in answer), None)
         return None if match is None else kept.pop(match)

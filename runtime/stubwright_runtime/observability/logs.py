@@ -1,7 +1,4 @@
-"""The log of a package: text from others appears without secrets, and cannot be mistaken for log lines.
-
-Only `set_up`, which the package's own command calls, changes how the process logs.
-"""
+"""The loggers of packages, which redact secrets and prevent log injection."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ from .scope import SCOPE, Scope
 from .standard_error import BackgroundStream, open_background
 
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
-"""Loggers that log messages, headers or URLs, like those below them."""
+"""Loggers of libraries that log messages, headers or URLs."""
 
 _LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks"))
-"""Their loggers that are created with the first request. The filter of a logger does not apply to loggers below it."""
+"""Child loggers that are created with the first request; filters of parents do not apply to them."""
 
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 _QUERY: Final = re.compile(r"\?\S+")
-"""The endpoint's URL has no query parameters; a token that a client puts there must not be logged."""
+"""A query, in which a client may send a token; the endpoint has no parameters."""
 
 
 _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
@@ -40,18 +37,18 @@ def redact_text(text: str) -> str:
 
 
 def redact_jwts(text: str, mark: str) -> str:
-    """Put a mark in place of the access tokens of a text."""
+    """Replace the access tokens in a text by a mark."""
     return _JWT.sub(mark, text)
 
 
 class Redaction(logging.Filter):
-    """Removes secrets from each record; for loggers and handlers."""
+    """A filter for loggers and handlers that redacts records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record; records are never dropped."""
+        """Redact a record, and keep it."""
         try:
             message = record.getMessage()
-        except (TypeError, ValueError):  # otherwise `logging` itself would print the arguments
+        except (TypeError, ValueError):  # `logging` would print the arguments
             message = record.msg = f"{record.msg} (its arguments do not match the format)"
             record.args = ()
         error = record.exc_info
@@ -68,14 +65,14 @@ REDACTION: Final = Redaction()
 
 
 def _clean(record: logging.LogRecord, text: str) -> str:
-    if record.name == "uvicorn.access":  # a line for each request, without arguments
+    if record.name == "uvicorn.access":  # access log
         return _QUERY.sub("?[query]", text)
     text = redact_text(text) if text else text
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
 
 
 def log() -> logging.Logger:
-    """Return the logger of the package that is running, or the runtime's if there is none."""
+    """Return the logger of the current package, by default the runtime's."""
     return make_logger(SCOPE.get().package)
 
 
@@ -87,21 +84,21 @@ def make_logger(name: str) -> logging.Logger:
 
 
 def name_after(package: str) -> None:
-    """Name log records after a package from here on, in this context and in what begins in it."""
+    """Set the package of log records in this context."""
     SCOPE.set(Scope(package))
 
 
 def name_records(package: str) -> ContextValue[Scope]:
-    """Name log records after a package during the block."""
+    """Set the package of log records during the block."""
     outer = SCOPE.get()
     return ContextValue(SCOPE, Scope(package, outer.secrets, outer.waits))
 
 
 class LogThrottle:
-    """Logs an event that may happen often: the first immediately, then at most one line per period, with a count."""
+    """Logs frequent events: the first immediately, then at most one line per period, with a count."""
 
     def __init__(self, log: logging.Logger, message: str, seconds: float = 10.0) -> None:
-        """Take the message, whose first argument is the count, and the seconds between two lines."""
+        """Use a message whose first argument is the count, and a period in seconds."""
         self._log = log
         self._message = message
         self._seconds = seconds
@@ -110,7 +107,7 @@ class LogThrottle:
         self._timer: asyncio.TimerHandle | None = None
 
     def count(self, *arguments: object) -> None:
-        """Count one more event; an event loop must be running."""
+        """Count an event; an event loop must be running."""
         self._count += 1
         self._last = arguments
         if self._timer is None:
@@ -125,7 +122,7 @@ class LogThrottle:
 
 
 def redact_library_logs() -> None:
-    """Redact the records of the libraries' loggers, however the process handles them."""
+    """Redact the records of libraries, regardless of the process's handlers."""
     for name in {*_LATE, *logging.root.manager.loggerDict}:
         if name.partition(".")[0] in _OTHERS:
             logging.getLogger(name).addFilter(REDACTION)
@@ -133,30 +130,30 @@ def redact_library_logs() -> None:
 
 class _Handler(logging.StreamHandler[Any]):
     def close(self) -> None:
-        """Give what was logged a second to be written; `logging.shutdown` calls this at the end."""
+        """Wait for pending records; `logging.shutdown` calls this."""
         self.drain()
         super().close()
 
     def drain(self) -> None:
-        """Wait until what was logged is written, up to a second."""
+        """Wait up to a second until pending records are written."""
         if isinstance(self.stream, BackgroundStream):
             self.stream.drain(1.0)
 
 
 def drain_log() -> None:
-    """Wait until what was logged is written, up to a second, so that a last line comes after it."""
+    """Wait up to a second until pending records are written, before output that must follow them."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _Handler):
             handler.drain()
 
 
 def set_up(level: str) -> None:
-    """Log to standard error; for the libraries warnings only, since they log whole messages.
+    """Log to standard error, and only warnings of libraries, which log whole messages.
 
-    The process does not wait for a reader of standard error, except for up to a second at its end.
+    The process does not wait for a reader of standard error, except for up to a second at exit.
 
     Args:
-        level: The lowest level that is logged.
+        level: The lowest level to log.
     """
     handler = _Handler(open_background())
     handler.addFilter(REDACTION)
@@ -177,10 +174,10 @@ def _thread_failed(log: logging.Logger, failed: threading.ExceptHookArgs) -> Non
 
 
 class _Format(logging.Formatter):
-    """Replaces control characters and indents continuation lines: a line at the margin starts a record.
+    """Replaces control characters, and indents continuation lines, so that unindented lines start records.
 
     Attributes:
-        folds: Whether tracebacks are shown without the runtime's own frames.
+        folds: Whether tracebacks omit the runtime's frames.
     """
 
     folds = False

@@ -1,7 +1,4 @@
-"""Redaction of the arguments that only the handler may see: those named by the manifest's `policy.redact`.
-
-What is remembered of recent calls is bounded.
-"""
+"""Redacts the arguments in the manifest's `policy.redact`, which only handlers may see."""
 
 from __future__ import annotations
 
@@ -25,22 +22,22 @@ if TYPE_CHECKING:
 REDACTED: Final = "[redacted]"
 
 _SHORTEST: Final = 4
-"""Characters; shorter values occur in any text, and are not searched for."""
+"""The minimum length of secrets to redact; shorter values occur in any text."""
 
 _PIECE: Final = 8
-"""Characters; pieces of a longer secret are searched for, since many texts show only part of a value."""
+"""The length of pieces of longer secrets, which are redacted, too, because texts may be truncated."""
 
 _EDGE: Final = 256
-"""Characters at each end of a secret that are searched for in pieces: a truncated value shows one end."""
+"""Characters at each end of a secret that are searched for pieces."""
 
 _KEPT: Final = 256
-"""The number of recent secrets that are searched for when the current call is not known."""
+"""The number of recent secrets to redact if the current call is unknown."""
 
 _CHARACTERS: Final = 1024 * 1024
-"""Their total length; the latest is retained however long it is."""
+"""Their maximum total length; the latest may be longer."""
 
-# Short words count only as whole parts of a name, since `keyboard`, `compass` and `author` are not secrets.
-# It is not compiled here: servers load this module, and ask for no names.
+# Short words must be whole parts of a name: `keyboard`, `compass` and `author` are not secrets.
+# Compiled on first use, because servers do not need it.
 _TELLING_NAME: Final = (
     r"token|secret|passw|passphrase|pwd|credential|cookie|(?:^|[_.-])(?:pass|pat|sig|dsn|keys?)(?:$|[_.-])"
     r"|(?:api|access|private|signing)keys?$|auth(?!ors?(?:$|[_.-]))"
@@ -49,20 +46,21 @@ _INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
 
 
 def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
-    """Copy JSON arguments deeply, with `"[redacted]"` in place of some values.
+    """Return a deep copy of JSON arguments with some values replaced by `"[redacted]"`.
 
     Args:
         arguments: The arguments as JSON.
         pointers: JSON Pointers (RFC 6901) to the values, from the root; dangling pointers are ignored.
     """
-    ways = [split_pointer(pointer) for pointer in pointers]
+    paths = [split_pointer(pointer) for pointer in pointers]
     return {
-        name: _without(value, [way[1:] for way in ways if way[:1] in ([], [name])]) for name, value in arguments.items()
+        name: _redact_paths(value, [path[1:] for path in paths if path[:1] in ([], [name])])
+        for name, value in arguments.items()
     }
 
 
 def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope]:
-    """Hide the secrets of a call for the length of the block, also in what starts in it; the log is the package's."""
+    """Redact the secrets of a call during the block, and log for its package."""
     outer = SCOPE.get()
     return ContextValue(
         SCOPE, Scope(tool.package.name, [*(outer.secrets or ()), *find_secrets(tool, arguments)], outer.waits)
@@ -70,7 +68,7 @@ def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope
 
 
 def find_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Sequence[Secret]:
-    """Return the secrets among the arguments of a call, which are remembered as the latest."""
+    """Return the secrets among the arguments of a call, and store them as the latest."""
     hidden = tool.list_hidden(arguments)
     if not hidden:
         return ()
@@ -82,7 +80,7 @@ def find_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Sequence[Secret]:
 
 
 def make_hider() -> Callable[[str], None]:
-    """Return a function that marks a text as a secret of the current call, in any context."""
+    """Return a function that adds a secret to the current call, from any context."""
     current = SCOPE.get().secrets
 
     def hide(text: str) -> None:
@@ -96,10 +94,9 @@ def make_hider() -> Callable[[str], None]:
 
 
 def scrub(text: str) -> str:
-    """Remove the secrets of the current call from a text; outside of calls, the latest 256 secrets.
+    """Redact the secrets of the current call in a text; outside of calls, the latest 256 secrets.
 
-    If there are secrets, or the call is not known, the input that pydantic quotes is removed, too: it may be all
-    arguments.
+    Unless the call has no secrets, the input that pydantic quotes is redacted, too, because it may be all arguments.
     """
     current = SCOPE.get().secrets
     if current is not None and not current:
@@ -110,66 +107,69 @@ def scrub(text: str) -> str:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Remove secrets from a text: plain, as written in JSON, Python or a URL, and pieces of the longer ones."""
+    """Redact secrets in a text: plain, escaped for JSON, Python or URLs, and pieces of longer ones."""
     return _without_all(text, _longest_first(secrets))
 
 
 def is_secret_name(name: str) -> bool:
-    """Return True if the value of a header, an option or a variable of this name is likely a secret."""
+    """Return whether the value of a header, an option or a variable with this name is probably a secret."""
     return re.search(_TELLING_NAME, name, re.IGNORECASE) is not None
 
 
-def _without(value: Json, ways: list[list[str]]) -> Any:
-    """Copy `value` without the values at `ways`; an empty way is the value itself. A string on the way may be JSON with
-    the secret, and is removed completely.
-    """
-    if [] in ways or (ways and isinstance(value, str)):
+def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
+    """Return a copy of `value` with the values at `paths` redacted. A string on a path may be JSON, and is redacted."""
+    if [] in paths or (paths and isinstance(value, str)):
         return REDACTED
     if isinstance(value, dict):
-        return {key: _without(below, [way[1:] for way in ways if way[0] == key]) for key, below in value.items()}
+        return {
+            key: _redact_paths(below, [path[1:] for path in paths if path[0] == key]) for key, below in value.items()
+        }
     if isinstance(value, list):
-        return [_without(below, [way[1:] for way in ways if way[0] == str(index)]) for index, below in enumerate(value)]
+        return [
+            _redact_paths(below, [path[1:] for path in paths if path[0] == str(index)])
+            for index, below in enumerate(value)
+        ]
     return value
 
 
 @cache
 def _words(tool: Tool) -> str:
-    """Return the text of a tool's definition, which is not secret."""
+    """Return the JSON of a tool's definition, which is not secret."""
     return json.dumps(tool.definition)
 
 
-def _texts(value: Json | Mapping[str, Any], way: list[str], known: str) -> Iterator[str]:
-    """Yield the texts at a way: strings, numbers, and keys that are not in `known`, the definition."""
+def _texts(value: Json | Mapping[str, Any], path: list[str], known: str) -> Iterator[str]:
+    """Yield the texts at a path: strings, numbers, and keys that are not in `known`, the definition."""
     if isinstance(value, str):
         yield value
         if value[:1] in "{[" and value[1:]:
             try:
-                yield from _texts(json.loads(value), way, known)
+                yield from _texts(json.loads(value), path, known)
             except (RecursionError, ValueError):
                 return
-    elif isinstance(value, int | float) and not isinstance(value, bool) and not way:
+    elif isinstance(value, int | float) and not isinstance(value, bool) and not path:
         yield json.dumps(value)
     elif isinstance(value, dict):
         for key, below in value.items():
-            if not way or way[0] == key:
-                if not way and json.dumps(key) not in known:
+            if not path or path[0] == key:
+                if not path and json.dumps(key) not in known:
                     yield key
-                yield from _texts(below, way[1:], known)
+                yield from _texts(below, path[1:], known)
     elif isinstance(value, list):
         for index, below in enumerate(value):
-            if not way or way[0] == str(index):
-                yield from _texts(below, way[1:], known)
+            if not path or path[0] == str(index):
+                yield from _texts(below, path[1:], known)
 
 
 @dataclass(frozen=True, eq=False)
 class Secret:
-    """A secret text, with the forms that are searched for, which are computed when first needed."""
+    """A secret, with the encodings to search for."""
 
     text: str
 
     @cached_property
     def forms(self) -> Sequence[str]:
-        """The forms in which it may be written, the longest first."""
+        """Its possible encodings, longest first."""
         written = {
             self.text,
             repr(self.text)[1:-1],
@@ -183,23 +183,23 @@ class Secret:
 
     @cached_property
     def pieces(self) -> Mapping[str, tuple[str, int]]:
-        """Pieces of its start and its end, with their positions there; none for a short text."""
+        """Pieces of its start and its end, with their positions; none for a short secret."""
         edges = {self.text[:_EDGE], self.text[-_EDGE:]} if len(self.text) >= 2 * _PIECE else ()
         places = {
             edge[at : at + _PIECE]: (edge, at) for edge in edges for at in range(0, len(edge) - _PIECE + 1, _PIECE)
         }
-        return {piece: place for piece, place in places.items() if len(set(piece)) > _PIECE // 2}  # not a row of spaces
+        return {piece: place for piece, place in places.items() if len(set(piece)) > _PIECE // 2}  # not a repetition
 
 
 class _RecentSecrets:
-    """The latest secrets, up to the bounds."""
+    """The latest secrets, within limits."""
 
     def __init__(self) -> None:
         self._kept: deque[Secret] = deque()
         self._size = 0
 
     def add(self, secrets: Iterable[Secret]) -> None:
-        """Add secrets, and forget the oldest beyond the bounds."""
+        """Add secrets, and remove the oldest beyond the limits."""
         for secret in secrets:
             self._kept.append(secret)
             self._size += len(secret.text)
@@ -207,7 +207,7 @@ class _RecentSecrets:
             self._size -= len(self._kept.popleft().text)
 
     def list_secrets(self) -> tuple[Secret, ...]:
-        """Return the secrets, the longest first: one may be the start of another."""
+        """Return the secrets, longest first, because one may contain another."""
         return tuple(sorted(self._kept, key=lambda secret: len(secret.text), reverse=True))
 
 
@@ -229,7 +229,7 @@ def _without_all(text: str, secrets: Iterable[Secret]) -> str:
 
 
 def _without_piece(text: str, edge: str, at: int) -> str:
-    """Remove the piece of `edge` at position `at` from a text, with what surrounds it in `edge`."""
+    """Redact the piece of `edge` at position `at` in a text, with the matching characters around it."""
     parts: list[str] = []
     done = 0
     while (start := text.find(edge[at : at + _PIECE], done)) >= 0:

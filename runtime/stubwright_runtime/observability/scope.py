@@ -1,7 +1,4 @@
-"""The scope of a request: the log, the redaction and the store read it from one context variable.
-
-Pure data. A server's `Request` is a scope; a call of a client has a plain one.
-"""
+"""The scope of a request, in a context variable for logging, redaction and the store."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ class Scope:
     """The scope of one request.
 
     Attributes:
-        package: The package whose server or client is running: each has its own log.
-        secrets: The `redaction.Secret`s that no log shows; `None` if it is not known which call is running.
-        waits: The time that the request may still wait for the store (`state.outages`); `None` without a limit.
+        package: The package of the log.
+        secrets: The `redaction.Secret`s of the call; `None` if the call is unknown.
+        waits: The remaining time to wait for the store (`state.outages`); `None` for no limit.
     """
 
     package: str
@@ -25,5 +22,5 @@ class Scope:
     waits: Any = None
 
 
-SCOPE: Final[ContextVar[Scope]] = ContextVar("scope", default=Scope("stubwright_runtime"))  # noqa: B039 - it is never changed
+SCOPE: Final[ContextVar[Scope]] = ContextVar("scope", default=Scope("stubwright_runtime"))  # noqa: B039 - never changed
 """The current scope."""

@@ -1,6 +1,6 @@
-"""Standard error for logs and prints: a thread writes to it, so that no other thread waits for its reader.
+"""A non-blocking stream to standard error, written by a thread.
 
-Texts are written in order. While a mebibyte is waiting, further texts are dropped; a line with their number follows.
+If a mebibyte is pending, further texts are dropped; a line reports their number.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _MOST_WAITING: Final = 1 << 20
-"""Bytes that may wait to be written; a pipe holds 64 KiB more."""
+"""The maximum pending bytes; a pipe buffers 64 KiB more."""
 
 
 class BackgroundStream:
-    """A stream for `logging.StreamHandler` whose `write` never waits."""
+    """A stream for `logging.StreamHandler` whose `write` never blocks."""
 
     def __init__(self, descriptor: int, encoding: str = "utf-8", most: int = _MOST_WAITING) -> None:
-        """Take the file descriptor; the thread starts with the first text.
+        """Create a stream; its thread starts with the first text.
 
         Args:
             descriptor: The file descriptor. It stays open.
-            encoding: The encoding of texts. Characters that it lacks are escaped.
-            most: Bytes that may wait.
+            encoding: The encoding of texts; other characters are escaped.
+            most: The maximum pending bytes.
         """
         self._descriptor = descriptor
         self._encoding = encoding
         self._most = most
         self._begin()
         if sys.platform != "win32":
-            os.register_at_fork(after_in_child=self._begin)  # the child has no such thread
+            os.register_at_fork(after_in_child=self._begin)  # the child does not inherit the thread
 
     def _begin(self) -> None:
         self._changed = threading.Condition()
@@ -67,16 +67,16 @@ class BackgroundStream:
             self._changed.notify_all()
 
     def open_text(self) -> TextIO:
-        """Return a text file for `print` that writes each line here."""
+        """Return a text file for `print` that writes to this stream."""
         return io.TextIOWrapper(
             io.BufferedWriter(_Raw(self, self._descriptor)), self._encoding, "backslashreplace", line_buffering=True
         )
 
     def flush(self) -> None:
-        """Do nothing: `logging` calls this after each record, and must not wait."""
+        """Do nothing, because `logging` calls this after each record."""
 
     def drain(self, seconds: float) -> bool:
-        """Wait until all texts are written, at most for some seconds; return whether they are."""
+        """Wait up to some seconds until all texts are written; return whether they are."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._size or self._error is not None, seconds)
 
@@ -85,7 +85,7 @@ class BackgroundStream:
         self._size += len(data)
 
     def _report_lost(self) -> bytes:
-        """Return the line with the number of lost lines, and reset the number."""
+        """Return a line with the number of lost lines, and reset it."""
         lost, self._lost = self._lost, 0
         noun = "line" if lost == 1 else "lines"
         return f"… {lost:,} {noun} of the log lost: standard error was not read{os.linesep}".encode(
@@ -101,7 +101,7 @@ class BackgroundStream:
                 data = self._waiting.popleft()
             try:
                 self._write(data)
-            except OSError as error:  # its reader has closed it
+            except OSError as error:  # closed by the reader
                 with self._changed:
                     self._error = error
                     self._changed.notify_all()
@@ -111,16 +111,16 @@ class BackgroundStream:
                 self._changed.notify_all()
 
     def _write(self, data: bytes) -> None:
-        """Write all of some bytes. Raises OSError if that is impossible."""
+        """Write all bytes. Raises OSError."""
         while data:
             try:
                 data = data[os.write(self._descriptor, data) :]
-            except BlockingIOError:  # another process that has it, too, made it non-blocking
+            except BlockingIOError:  # another process may make it non-blocking
                 select.select((), (self._descriptor,), ())
 
 
 class _Raw(io.RawIOBase):
-    """A stream as the lowest layer of a file of `io`."""
+    """A raw `io` file over a stream."""
 
     def __init__(self, stream: BackgroundStream, descriptor: int) -> None:
         self._stream = stream
@@ -140,14 +140,14 @@ class _Raw(io.RawIOBase):
 
 @lru_cache(maxsize=1)
 def _open(descriptor: int, encoding: str) -> BackgroundStream:
-    """Return the stream to a descriptor, the same each time, so that logs and prints stay in order."""
+    """Return the shared stream to a descriptor, which keeps logs and prints in order."""
     return BackgroundStream(descriptor, encoding)
 
 
 def open_background() -> TextIO | BackgroundStream:
-    """Return a stream to standard error that never waits; `sys.stderr` itself if it has no file descriptor."""
+    """Return a non-blocking stream to standard error; `sys.stderr` if it has no file descriptor."""
     try:
         descriptor = sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):  # there is none, or it was replaced by another object
+    except (AttributeError, OSError, ValueError):  # missing, or replaced
         return sys.stderr
     return _open(descriptor, sys.stderr.encoding)

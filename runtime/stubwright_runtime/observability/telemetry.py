@@ -1,7 +1,4 @@
-"""OpenTelemetry for servers and clients: attributes of requests, and histograms of durations.
-
-This requires an OpenTelemetry SDK.
-"""
+"""OpenTelemetry for servers and clients: attributes of requests, and histograms of durations."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
 _BOUNDARIES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-"""Seconds, as the conventions define them for all four metrics."""
+"""The buckets in seconds of the conventions' four metrics."""
 
 LARGEST: Final = 64 * 1024
-"""Characters up to which arguments or a result are shown."""
+"""The maximum characters of arguments or a result in a span."""
 
 _CLIENT_METHODS: Final = frozenset(
     {
@@ -53,29 +50,29 @@ _CLIENT_METHODS: Final = frozenset(
         "tools/list",
     }
 )
-"""The methods of all requests and notifications of clients, in any revision and with tasks."""
+"""The methods of clients' requests and notifications in all revisions and extensions."""
 
 OTHER: Final = "_OTHER"
-"""Replaces unknown names in metrics."""
+"""The value for unknown names in metrics."""
 
 HTTP: Final[Mapping[str, AttributeValue]] = {"network.transport": "tcp", "network.protocol.name": "http"}
 PIPE: Final[Mapping[str, AttributeValue]] = {"network.transport": "pipe"}
 
 
 def create_histogram(name: str, description: str) -> metrics.Histogram:
-    """Create a metric of durations in seconds."""
+    """Create a histogram of durations in seconds."""
     return metrics.get_meter("stubwright").create_histogram(
         name, unit="s", description=description, explicit_bucket_boundaries_advisory=_BOUNDARIES
     )
 
 
 def is_method(method: str) -> bool:
-    """Return whether any revision of MCP has this method for requests or notifications of clients."""
+    """Return whether clients send this method in any revision."""
     return method in _CLIENT_METHODS
 
 
 def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str, AttributeValue]:
-    """Describe a request by attributes, with names unchanged but short."""
+    """Return the attributes of a request, with shortened names."""
     attributes: dict[str, AttributeValue] = {"mcp.method.name": shorten(method)}
     name, uri = (params or {}).get("name"), (params or {}).get("uri")
     if method == "tools/call":
@@ -88,5 +85,5 @@ def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str,
 
 
 def hash_session(key: str) -> str:
-    """Name a session without its id, which would allow others to continue it."""
+    """Return a hash of a session's id, which itself would grant access to the session."""
     return hashlib.sha256(key.encode()).hexdigest()[:16]

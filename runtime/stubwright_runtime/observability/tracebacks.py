@@ -1,4 +1,4 @@
-"""Tracebacks of a handler's exceptions, without the frames through which the runtime called the handler."""
+"""Formats tracebacks of handlers' exceptions without the runtime's frames."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _RUNTIME: Final = f"{Path(__file__).parents[1]}"
 
 
 def format_folded(error: BaseException) -> str:
-    """Return the traceback of an exception and its causes, with one line for each run of our frames.
+    """Return the traceback of an exception and its causes, with one line per group of our frames.
 
-    A traceback that ends in our code is not folded, since the fault may be ours.
+    A traceback that ends in our code is not folded, because the bug may be ours.
     """
     formatted = traceback.TracebackException.from_exception(error)
     waiting = [formatted]
@@ -39,7 +39,7 @@ def _is_ours(frame: traceback.FrameSummary) -> bool:
 
 
 class _FoldedFrames(traceback.FrameSummary):
-    """A run of our frames."""
+    """A placeholder for consecutive frames of ours."""
 
     def __init__(self, count: int) -> None:
         super().__init__(_RUNTIME, None, "", lookup_line=False)
@@ -47,7 +47,7 @@ class _FoldedFrames(traceback.FrameSummary):
 
 
 class _FoldedStack(traceback.StackSummary):
-    """A stack some of whose frames represent several."""
+    """A stack with folded frames."""
 
     def format_frame_summary(self, frame_summary: traceback.FrameSummary, **options: bool) -> str:
         if isinstance(frame_summary, _FoldedFrames):

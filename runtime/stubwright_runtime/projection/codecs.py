@@ -1,7 +1,6 @@
-"""Codecs between instances of a contract's schema and of the schema that an API accepts.
+"""Codecs between values of a contract's schema and of an API's schema.
 
-`encode` converts to the API's schema, `decode` from it. A model writes the input of `decode`, so invalid parts are left
-unchanged for the contract's validator.
+`decode` gets its input from a model, and passes invalid parts unchanged to the contract's validator.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ Json: TypeAlias = Any
 
 
 class ProjectionError(ValueError):
-    """A model's arguments cannot be decoded; the message shows the place and the expected value."""
+    """A model's arguments cannot be decoded. The message has the place and the expectation."""
 
 
 class NotExpressibleError(ValueError):
-    """An instance of the contract has no equivalent in the API's schema."""
+    """A value of the contract has no equivalent in the API's schema."""
 
 
 @dataclass(frozen=True)
 class Codec:
-    """The codec of a value that is the same on both sides.
+    """The codec of a value that is equal on both sides.
 
     Attributes:
         schema: The API's schema.
-        types: The types of JSON that its instances can have; empty if that is not known.
+        types: The possible JSON types; empty if unknown.
     """
 
     schema: dict[str, Any]
@@ -39,61 +38,61 @@ class Codec:
 
     @property
     def is_plain(self) -> bool:
-        """True if both directions leave every value unchanged."""
+        """True if values are equal on both sides."""
         return type(self) is Codec
 
     def encode(self, value: Json) -> Json:
-        """Return the API's instance. Raises NotExpressibleError if there is none."""
+        """Return the API's value. Raises NotExpressibleError without an equivalent."""
         if self.types and name_type(value) not in self.types and not ("number" in self.types and _is_number(value)):
             raise NotExpressibleError(f"{name_type(value)} where {' or '.join(sorted(self.types))} is expected")
         return value
 
     def decode(self, value: Json, at: str) -> Json:
-        """Return the contract's instance of the value at a place. Raises ProjectionError if it cannot be read."""
+        """Return the contract's value of the value at a place. Raises ProjectionError if it cannot be read."""
         del at
         return value
 
 
 @dataclass(frozen=True)
 class Text(Codec):
-    """Any value, written as JSON text."""
+    """Any value as JSON text."""
 
     def encode(self, value: Json) -> Json:
-        """Encode the value as text."""
+        """Return the value as JSON text."""
         return json.dumps(value, ensure_ascii=False)
 
     def decode(self, value: Json, at: str) -> Json:
-        """Read the text."""
+        """Parse the text."""
         if not isinstance(value, str):
             return value
         try:
             return json.loads(value, parse_constant=refuse_constant)
         except (ValueError, RecursionError) as error:
-            raise ProjectionError(f"{at or 'the arguments'} must be JSON text, and is not: {error}") from None
+            raise ProjectionError(f"{at or 'the arguments'} must be JSON text: {error}") from None
 
 
 @dataclass(frozen=True)
 class Values(Codec):
-    """One of a few values, each with the text that represents it."""
+    """An enum of values that are represented by strings."""
 
     texts: Mapping[str, Json] = field(default_factory=dict)
 
     def encode(self, value: Json) -> Json:
-        """Return the text for a value."""
+        """Return the string of a value."""
         for text, meant in self.texts.items():
             if is_same(meant, value):
                 return text
         raise NotExpressibleError("a value that is not one of the enum")
 
     def decode(self, value: Json, at: str) -> Json:
-        """Return the value in a text."""
+        """Return the value of a string."""
         del at
         return self.texts.get(value, value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
 class Array(Codec):
-    """A list whose items are not the same on both sides."""
+    """A list whose items differ between the sides."""
 
     items: Codec = field(default_factory=lambda: Codec({}))
 
@@ -114,9 +113,9 @@ class Member:
 
     Attributes:
         name: Its name in the contract.
-        codec: Its value.
-        null_is_absent: Whether null means that it is omitted.
-        is_wrapped: Whether its value is in an object with `value`, since null means that it is omitted.
+        codec: The codec of its value.
+        null_is_absent: Whether null represents its absence.
+        is_wrapped: Whether its value is wrapped in an object with `value`, because null represents its absence.
         is_required: Whether the contract requires it.
     """
 
@@ -132,8 +131,8 @@ class Object(Codec):
     """An object.
 
     Attributes:
-        members: Its properties, by their names in the API's schema.
-        more: Under which name further properties stand, as a list of keys and values, and how their values are written.
+        members: Its properties by their names in the API's schema.
+        more: The name of the list of additional properties, and the codec of their values.
     """
 
     members: Mapping[str, Member] = field(default_factory=dict)
@@ -144,7 +143,7 @@ class Object(Codec):
         return {member.name: name for name, member in self.members.items()}
 
     def encode(self, value: Json) -> Json:
-        """Encode each property; an omitted property is null where null represents absence."""
+        """Encode each property."""
         given = super().encode(value)
         encoded: dict[str, Json] = {}
         pairs = []
@@ -155,7 +154,7 @@ class Object(Codec):
                 continue
             member = self.members[name]
             if below is None and member.null_is_absent and not (member.is_wrapped or isinstance(member.codec, Text)):
-                raise NotExpressibleError(f"null for `{key}`, which says there that it is omitted")
+                raise NotExpressibleError(f"null for `{key}`, where null represents absence")
             inner = member.codec.encode(below)
             encoded[name] = {"value": inner} if member.is_wrapped else inner
         for name, member in self.members.items():
@@ -169,7 +168,7 @@ class Object(Codec):
         return encoded
 
     def decode(self, value: Json, at: str) -> Json:
-        """Decode each property under its own name; what is not known is left unchanged."""
+        """Decode each property; unknown ones do not change."""
         if not isinstance(value, dict):
             return value
         decoded: dict[str, Json] = {}
@@ -195,7 +194,7 @@ class Object(Codec):
 
 @dataclass(frozen=True)
 class Pairs(Codec):
-    """An object of any keys, as a list of keys and values."""
+    """An object with arbitrary keys, as a list of keys and values."""
 
     values: Codec = field(default_factory=lambda: Codec({}))
 
@@ -206,13 +205,13 @@ class Pairs(Codec):
         return [{"key": key, "value": self.values.encode(below)} for key, below in value.items()]
 
     def decode(self, value: Json, at: str) -> Json:
-        """Return an object of the pairs. Raises ProjectionError for a duplicate key."""
+        """Return an object from the pairs. Raises ProjectionError for a duplicate key."""
         return _read_pairs(value, self.values, at) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)
 class Union(Codec):
-    """One of several codecs: the first whose schema takes a value."""
+    """Several codecs, of which the first whose schema accepts a value applies."""
 
     branches: Sequence[Codec] = ()
 
@@ -234,7 +233,7 @@ class Union(Codec):
         raise NotExpressibleError("a value that none of the alternatives can express")
 
     def decode(self, value: Json, at: str) -> Json:
-        """Decode by the first branch whose schema takes the value."""
+        """Decode with the first branch whose schema accepts the value."""
         failure = None
         for branch, validator in zip(self.branches, self._validators, strict=True):
             if validator.is_valid(value):
@@ -269,12 +268,12 @@ def _is_number(value: Json) -> bool:
 
 
 def is_same(left: Json, right: Json) -> bool:
-    """Return whether two JSON values are equal, true and 1 being different ones."""
+    """Return whether two JSON values are equal; `true` differs from 1."""
     return left == right and json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
 def name_type(value: Json) -> str:
-    """Return the type of a JSON value; of a number without a fraction it is `integer`."""
+    """Return the type of a JSON value: `integer` for a number without a fraction."""
     match value:
         case None:
             return "null"

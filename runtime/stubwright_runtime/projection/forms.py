@@ -1,7 +1,6 @@
-"""The form that each API takes: its way of writing a function, and the part of JSON Schema that parameters may use.
+"""The formats of functions and the subsets of JSON Schema that the APIs of models accept.
 
-The rules, with the pages that state them, are in the compiler's table (`stubwright targets`); a form describes how to
-change a schema so that it keeps them. A test checks the result against that table.
+The compiler's table (`stubwright targets`) has the APIs' rules with their sources; tests check the results against it.
 """
 
 from __future__ import annotations
@@ -15,26 +14,26 @@ Wrapping: TypeAlias = Literal["openai", "openai-responses", "anthropic", "gemini
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One API.
+    """The rules of one API.
 
     Attributes:
-        wrapping: How a function is written.
-        strict: Whether the API holds the model to the schema.
-        tool_name: The pattern of names of functions.
-        property_name: The pattern of names of properties.
-        rewrites: Whether all of a schema is written again; otherwise only a root that the API does not take.
-        all_required: Whether every property has to be required.
-        closes: Whether objects have to say `additionalProperties: false`.
-        nullable: Whether null is a keyword next to the type (`nullable`), and not a type.
-        string_enums: Whether the values of an `enum` have to be strings.
-        fills_objects: Whether each object needs at least one property.
-        keywords: The keywords that it takes next to types, properties, items, enums and unions.
-        formats: The values of `format` that it takes.
-        item_bounds: The values of `minItems` that it takes; any, where it is None.
-        levels: How many objects may be in each other.
-        most_properties: How many properties a schema may have.
-        most_values: How many values the enums of a schema may have.
-        most_characters: How many characters the names and the enums of a schema may have.
+        wrapping: The format of a function.
+        strict: Whether the API enforces the schema.
+        tool_name: The pattern for names of functions.
+        property_name: The pattern for names of properties.
+        rewrites: Whether the whole schema is converted; otherwise only an unsupported root.
+        all_required: Whether every property must be required.
+        closes: Whether objects must have `additionalProperties: false`.
+        nullable: Whether null is expressed by the keyword `nullable`, not by a type.
+        string_enums: Whether the values of an `enum` must be strings.
+        fills_objects: Whether each object must have a property.
+        keywords: The supported keywords, except for types, properties, items, enums and unions.
+        formats: The supported values of `format`.
+        item_bounds: The supported values of `minItems`; `None` for all.
+        levels: The maximum depth of objects.
+        most_properties: The maximum number of properties.
+        most_values: The maximum number of enum values.
+        most_characters: The maximum number of characters of names and enum values.
     """
 
     wrapping: Wrapping
@@ -97,11 +96,11 @@ FORMS: Final[Mapping[str, Form]] = {
     "gemini-developer-api": _GEMINI,
     "bedrock": Form("bedrock"),
 }
-"""The APIs that functions can be written for, by the names of their targets."""
+"""The supported APIs by name."""
 
 
 def wrap(form: Form, name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function as the API takes it, among the `tools` of a request."""
+    """Return a function in the API's format, for the `tools` of a request."""
     strict = {"strict": True} if form.strict else {}
     match form.wrapping:
         case "openai":

@@ -1,4 +1,4 @@
-"""The tools of a package as functions of an API, and the calls of a model."""
+"""Converts the tools of a package to functions of an API."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ProjectedTool:
         tool: The tool's name.
         name: The function's name.
         description: The function's description.
-        function: The function, as the API takes it among the `tools` of a request.
-        codec: The two ways between the tool's arguments and the function's.
+        function: The function in the API's format, for the `tools` of a request.
+        codec: The codec between the tool's arguments and the function's.
     """
 
     tool: str
@@ -39,16 +39,16 @@ class ProjectedTool:
         return self.codec.schema
 
     def encode(self, arguments: Any) -> Any:
-        """Convert the tool's arguments to the function's. Raises NotExpressibleError if there are none."""
+        """Convert the tool's arguments to the function's. Raises NotExpressibleError without an equivalent."""
         return self.codec.encode(arguments)
 
     def decode(self, arguments: Any) -> Any:
-        """Convert the function's arguments to the tool's. Raises ProjectionError if they are unreadable."""
+        """Convert the function's arguments to the tool's. Raises ProjectionError if they cannot be read."""
         return self.codec.decode(arguments, "")
 
 
 def project_tools(definitions: Iterable[Mapping[str, Any]], form: Form) -> list[ProjectedTool]:
-    """Project tools to functions, in their order."""
+    """Convert tools to functions, in order."""
     listed = [*definitions]
     names = make_names([str(definition["name"]) for definition in listed], form.tool_name)
     return [project_tool(definition, form, names[str(definition["name"])]) for definition in listed]
@@ -61,7 +61,7 @@ def as_tools(form: Form, projected: Iterable[ProjectedTool]) -> list[dict[str, A
 
 
 def project_tool(definition: Mapping[str, Any], form: Form, name: str) -> ProjectedTool:
-    """Return a tool as a function that is called `name`."""
+    """Convert a tool to a function with a name."""
     schema = definition.get("inputSchema") or {}
     codec = SchemaShaper(schema, form).make_root() if form.rewrites else _loosen(schema, form)
     description = str(definition.get("description") or definition.get("title") or definition["name"])
@@ -70,7 +70,7 @@ def project_tool(definition: Mapping[str, Any], form: Form, name: str) -> Projec
 
 
 def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
-    """Return the schema, changed only in a root that the API does not take and names of arguments that it does not."""
+    """Return a codec that only converts an unsupported root and unsupported names of arguments."""
     properties = schema.get("properties") or {}
     names = make_names(properties, form.property_name)
     is_plain = _COMBINING.isdisjoint(schema) and "$ref" not in schema and schema.get("type") == "object"
@@ -97,7 +97,7 @@ def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
 
 
 def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the schema with references into renamed properties that lead where they are now."""
+    """Return the schema with updated references to renamed properties."""
     moved = {f"#/properties/{wire}": f"#/properties/{name}" for wire, name in names.items() if wire != name}
 
     def follow(value: Any) -> Any:
@@ -117,14 +117,14 @@ def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str,
 
 
 class _RenamedObject(Object):
-    """An object of which only the names are others; what it does not name stays unchanged."""
+    """An object with renamed properties; others do not change."""
 
     def encode(self, value: Any) -> Any:
-        """Return the arguments under their names there."""
+        """Return the arguments with the function's names."""
         if not isinstance(value, dict):
             return value
         names = {member.name: name for name, member in self.members.items()}
         for key in value:
             if key not in names and key in self.members:
-                raise NotExpressibleError(f"a property `{key}`, which is another one there")
+                raise NotExpressibleError(f"a property `{key}`, which is the new name of another one")
         return {names.get(key, key): below for key, below in value.items()}

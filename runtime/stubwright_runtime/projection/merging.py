@@ -1,6 +1,6 @@
-"""A schema's constraints on one value, merged, with references followed.
+"""Merges a schema's constraints on one value, through references.
 
-The result may be weaker than the schema, never stricter: the contract's validator checks the result.
+The result may be weaker than the schema, but not stricter.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class View:
     """The known constraints on a value.
 
     Attributes:
-        types: The types that it can have; all if the schema does not say.
-        values: The values of an `enum` or a `const`; None if any is allowed.
-        properties: For each property, the schemas that it must fit.
-        required: The properties that must exist.
-        more: The schemas of further properties; False if there may be none, and None if the schema does not say.
-        items: The schemas of the items; None if the schema does not say.
-        is_tuple: True if items have schemas by their positions.
-        choices: The alternatives, of each `anyOf` and `oneOf`.
-        words: Other keywords, such as `description` and bounds.
-        references: The references that were followed.
+        types: The possible types.
+        values: The values of an `enum` or a `const`; `None` without.
+        properties: The schemas of each property.
+        required: The required properties.
+        more: The schemas of additional properties; False if they are forbidden, `None` if unspecified.
+        items: The schemas of the items; `None` if unspecified.
+        is_tuple: Whether items have schemas by position.
+        choices: The alternatives of each `anyOf` and `oneOf`.
+        words: Other keywords, such as `description` and limits.
+        references: The resolved references.
     """
 
     types: frozenset[str] = _ALL
@@ -50,22 +50,22 @@ class View:
 
     @property
     def is_anything(self) -> bool:
-        """True if the type is not known."""
+        """True if the type is unknown."""
         return self.types == _ALL and self.values is None and not self.choices
 
 
 class SchemaMerger:
-    """Follows the references of one root."""
+    """Merges the subschemas of one root."""
 
     def __init__(self, root: Json) -> None:
-        """Take the schema that references lead into."""
+        """Use a root schema, for references."""
         self._root = root
         dialect = root.get("$schema") if isinstance(root, dict) else None
-        # Before 2019-09, what is next to a reference has no effect (draft-07, section 8.3).
+        # Before 2019-09, keywords next to a reference are ignored (draft-07, section 8.3).
         self._hides = isinstance(dialect, str) and "json-schema.org/draft-0" in dialect
 
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
-        """Combine the constraints of several schemas on a value; `followed` are the references followed above."""
+        """Merge the constraints of several schemas on a value; `followed` are the references of outer schemas."""
         merged = View(references=followed)
         for part in self._parts(schemas, merged, 0):
             _add(merged, part)
@@ -90,7 +90,7 @@ class SchemaMerger:
                     continue
             yield schema
             yield from self._parts(schema.get("allOf") or (), view, depth + 1)
-            # A branch may not apply: its properties are possible, but its requirements are not certain.
+            # A branch may not apply: use its properties, but not its requirements.
             for keyword in _MAYBE:
                 for part in self._parts([schema.get(keyword)], view, depth + 1):
                     yield {"properties": part.get("properties") or {}}

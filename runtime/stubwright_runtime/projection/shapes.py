@@ -1,8 +1,6 @@
-"""A contract's schema in the form that an API accepts: closed objects, null for absence, pairs for maps, text
-otherwise.
+"""Converts a contract's schema to an API's form: closed objects, null for absence, pairs for maps, otherwise text.
 
-Constraints outside this form (a bound, a condition) go to the description or are omitted: the contract's validator
-checks the result.
+Unsupported constraints move to the description or are omitted, because the contract's validator checks the result.
 """
 
 from __future__ import annotations
@@ -22,13 +20,13 @@ Json: TypeAlias = Any
 
 _SCALARS: Final = ("string", "integer", "number", "boolean")
 _SHOWN: Final = 600
-"""Characters of a schema that a text's description shows."""
+"""The maximum characters of a schema in a description."""
 
 _SAID: Final = (
     *("default", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum"),
     *("exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
 )
-"""Keywords that go into the description if the form has no place for them."""
+"""Keywords that move to the description if the form does not support them."""
 
 _OF_TYPES: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset({"pattern", "format", "minLength", "maxLength"}),
@@ -36,14 +34,14 @@ _OF_TYPES: Final[Mapping[str, frozenset[str]]] = {
     "array": frozenset({"minItems", "maxItems"}),
 }
 _NOT_PLAIN: Final = re.compile(r"\(\?|\\[1-9bBpPkK]")
-"""Parts of patterns that constrained decoding does not support: look-around, back-references, boundaries, classes."""
+"""Syntax that constrained decoding does not support: look-around, back-references, boundaries, classes."""
 
 
 class SchemaShaper:
-    """Writes one schema for one form, within its bounds."""
+    """Converts one schema to one form."""
 
     def __init__(self, root: Json, form: Form) -> None:
-        """Take the schema and the form."""
+        """Use a schema and a form."""
         self._root = root
         self._form = form
         self._merging = SchemaMerger(root)
@@ -59,7 +57,7 @@ class SchemaShaper:
     def _make(self, schemas: Sequence[Json], level: int, followed: frozenset[str]) -> Codec:
         view = self._merging.view(schemas, followed)
         if followed & self._merging.view(schemas).references:
-            return self._text(schemas, view)  # it contains itself
+            return self._text(schemas, view)  # it is recursive
         return self._of_view(view, schemas, level)
 
     def _of_view(self, view: View, schemas: Sequence[Json], level: int) -> Codec:
@@ -93,7 +91,7 @@ class SchemaShaper:
         return Codec({"type": "null", **self._words(view, "null")}, frozenset({"null"}))
 
     def _or_null(self, codec: Codec) -> Codec:
-        """Return a codec for the same, or null."""
+        """Return a codec that also accepts null."""
         schema = codec.schema
         types = codec.types | {"null"} if codec.types else codec.types
         if self._form.nullable:
@@ -189,7 +187,7 @@ class SchemaShaper:
                 wrapped = self._close({"value": member.codec.schema}, ["value"])
                 properties[name] = {"anyOf": [wrapped, {"type": "null"}], "description": _LEFT_OUT}
         if more is not None:
-            text = "Further properties, each with its name."
+            text = "Additional properties, each with its name."
             properties[more[0]] = {"type": "array", "items": self._pair(more[1]), "description": text}
         is_all = self._form.all_required
         required = [name for name in properties if is_all or (name in members and members[name].is_required)]
@@ -203,7 +201,7 @@ class SchemaShaper:
             for name, member in members.items()
         )
         types = frozenset({"object"})
-        # Even where nothing changes, a property that is not named has no place in a closed object.
+        # A closed object has no place for unnamed properties, even if nothing else changes.
         return (
             Object(schema, types, members, more)
             if more or not is_same or is_root or self._form.closes
@@ -267,7 +265,7 @@ class SchemaShaper:
         return self._or_null(codec) if is_nullable else codec
 
     def flatten(self, view: View) -> View:
-        """Merge an object's alternatives: all of their properties, and what all of them require."""
+        """Merge an object's alternatives: all properties, and the common required ones."""
         for group in view.choices:
             views = [self._merging.view([branch], view.references) for branch in group]
             views = [each for each in views if "object" in each.types and not each.is_impossible]
@@ -301,7 +299,7 @@ class SchemaShaper:
         return Text({"type": "string", "description": description}, frozenset({"string"}))
 
     def _words(self, view: View, kind: str) -> dict[str, Json]:
-        """Return the keywords that the form takes, and a description with the others."""
+        """Return the supported keywords, and a description with the others."""
         kinds = ("number",) if kind in ("integer", "number") else (kind,)
         of_type = frozenset().union(*(_OF_TYPES.get(each, frozenset()) for each in kinds))
         kept: dict[str, Json] = {}
@@ -337,11 +335,11 @@ class SchemaShaper:
 
 _ALL_TYPES: Final = 7
 _FURTHER: Final = tuple(f"further_properties{suffix}" for suffix in ("", *(f"_{number}" for number in range(2, 100))))
-_LEFT_OUT: Final = "Null means absence; an object with `value` holds the value, which may be null."
+_LEFT_OUT: Final = "Null means absence; an object with `value` contains the value, which may be null."
 
 
 class _Nullable(Codec):
-    """The codec of null or of a value that `inner` reads."""
+    """The codec of null, or of a value of another codec."""
 
     def __init__(self, schema: dict[str, Any], types: frozenset[str], codec: Codec) -> None:
         super().__init__(schema, types)
@@ -351,20 +349,20 @@ class _Nullable(Codec):
 
     @property
     def is_plain(self) -> bool:
-        """True if `inner` leaves every value unchanged."""
+        """True if values of the inner codec are equal on both sides."""
         return self.inner.is_plain
 
     def encode(self, value: Json) -> Json:
-        """Encode null, or by the codec."""
+        """Encode null, or with the inner codec."""
         return None if value is None else self.inner.encode(value)
 
     def decode(self, value: Json, at: str) -> Json:
-        """Decode null, or by the codec."""
+        """Decode null, or with the inner codec."""
         return None if value is None else self.inner.decode(value, at)
 
 
 def make_names(names: Iterable[str], pattern: str) -> dict[str, str]:
-    """Map each name to a name that fits a pattern: itself, or a unique name made from it."""
+    """Map each name to itself if it matches a pattern, or to a unique name that does."""
     names = [*names]
     taken = {name for name in names if re.search(pattern, name)}
     names_by_wire: dict[str, str] = {}

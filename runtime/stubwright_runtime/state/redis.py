@@ -90,7 +90,7 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
         keys = _parse_keys(os.environ.get(variable, ""))
     except ValueError as error:
         form = "of `openssl rand -base64 32`, separated by spaces"
-        raise StoreConfigurationError(f"{variable} holds no keys {form}: {error}") from None
+        raise StoreConfigurationError(f"{variable} has no keys {form}: {error}") from None
     options: dict[str, Any] = {
         **address.credentials,
         "socket_connect_timeout": PATIENCE,

@@ -1,1 +1,1 @@
-"""JSON values and text, and the checks that both ends of a connection make."""
+"""JSON values and text, and checks for clients and servers."""

@@ -1,7 +1,4 @@
-"""A context variable that has a value for the length of a block.
-
-A generator with `contextlib.contextmanager` says the same in three times the time; each message passes some of these.
-"""
+"""A context manager that sets a context variable, three times as fast as one of `contextlib.contextmanager`."""
 
 from __future__ import annotations
 
@@ -14,19 +11,19 @@ _T = TypeVar("_T")
 
 
 class ContextValue(Generic[_T]):
-    """The block."""
+    """Sets a context variable during a block."""
 
     __slots__ = ("_token", "_value", "_variable")
 
     def __init__(self, variable: ContextVar[_T], value: _T) -> None:
-        """Take the variable, and the value that it has in the block."""
+        """Use a variable, and its value in the block."""
         self._variable = variable
         self._value = value
 
     def __enter__(self) -> None:
-        """Set it."""
+        """Set the variable."""
         self._token: Token[_T] = self._variable.set(self._value)
 
     def __exit__(self, *exception: object) -> None:
-        """Give it back what it had."""
+        """Restore the previous value."""
         self._variable.reset(self._token)

@@ -1,7 +1,4 @@
-"""Equality of JSON values.
-
-Python's own `==` treats `True` as 1.
-"""
+"""Equality of JSON values; Python's `==` treats `True` as 1."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from .json import Json
 
 
 def are_equal(left: Json, right: Json) -> bool:
-    """Return whether two JSON values are equal (JSON Schema 2020-12, 4.2.2): `1` is `1.0`, and `true` is not 1."""
+    """Return whether two JSON values are equal (JSON Schema 2020-12, 4.2.2): `1` equals `1.0`, and not `true`."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

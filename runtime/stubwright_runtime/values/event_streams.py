@@ -1,4 +1,4 @@
-"""The data of events in a `text/event-stream` (WHATWG HTML, 9.2.6), as their bytes come."""
+"""An incremental parser for the data of a `text/event-stream` (WHATWG HTML, 9.2.6)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
 
 _LINE: Final = re.compile(rb"\r\n|\n|\r(?!$)")
 _MARK: Final = b"\xef\xbb\xbf"
-"""The byte order mark, which may are before a stream."""
+"""The optional byte order mark."""
 
 
 class EventReader:
-    """Reads a stream; its bytes come in pieces of any size."""
+    """Parses the chunks of a stream."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Create a parser for a new stream."""
         self._rest = [b""]
         self._data: list[bytes] = []
         self._has_begun = False
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the data of each event that a piece ends, with a line feed between its lines."""
+        """Yield the data of each event that a chunk completes, with line feeds between lines."""
         self._rest.append(piece)
         if b"\n" not in piece and b"\r" not in piece and not self._rest[0].endswith(b"\r"):
-            return  # so that a long line in many pieces is looked through once
+            return  # scan a long line only once
         *lines, last = _LINE.split(b"".join(self._rest))
         self._rest = [last]
         for line in lines:

@@ -1,7 +1,4 @@
-"""JSON values for type checkers, which do not know the types inside after `isinstance(value, dict)` or `list`.
-
-Also refuses the numbers that Python's reader takes and JSON does not have.
-"""
+"""Types and type guards for JSON values, because `isinstance` does not determine the types of contents."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 
 def refuse_constant(name: str) -> Never:
-    """Refuse `NaN`, `Infinity` or `-Infinity`, which `json` reads unless this is its `parse_constant`.
+    """Reject `NaN`, `Infinity` and `-Infinity`, as the `parse_constant` of `json.loads`.
 
     Raises:
         ValueError: Always.
@@ -40,5 +37,5 @@ def is_list(value: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
 
 
 def is_group(error: BaseException) -> TypeIs[BaseExceptionGroup[BaseException]]:
-    """Return whether an exception is a group, as task groups raise them."""
+    """Return whether an exception is a group."""
     return isinstance(error, BaseExceptionGroup)

@@ -1,7 +1,6 @@
-"""The place of a validator's error in an instance.
+"""Restores the path of a validation error.
 
-In the library's own path a key that looks like a number, such as `1`, `01` or `+1`, becomes that number, and an empty
-key is omitted.
+The library converts keys such as `1`, `01` or `+1` to numbers, and omits empty keys.
 """
 
 from __future__ import annotations
@@ -20,15 +19,13 @@ _NUMBER: Final = re.compile(r"\+?[0-9]+", re.ASCII)
 
 
 def locate(error: ValidationError, value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """Return the path of an error with unchanged keys, and the value there. If several paths match the library's report
-    and value, return the simplest.
-    """
+    """Return the path of an error with the original keys, and the value there; the simplest of several candidates."""
     readings = [*_readings(error.instance_path, value)]
     return next((reading for reading in readings if len(readings) == 1 or reading[1] == error.instance), readings[0])
 
 
 def normalize_path(path: Iterable[str | int]) -> tuple[str, ...]:
-    """Convert a path to the form in which the library reports it."""
+    """Convert a path to the library's form."""
     return tuple(_normalize_step(str(step)) for step in path if step != "")
 
 
@@ -37,7 +34,7 @@ def _normalize_step(step: str) -> str:
 
 
 def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the paths that the library would report as `path`, the plainest first, each with the value there."""
+    """Yield the paths that the library reports as `path`, simplest first, with the values there."""
     waiting: list[tuple[tuple[str | int, ...], int, Any]] = [((), 0, value)]
     while waiting:
         pointer, read, here = waiting.pop()
@@ -50,7 +47,7 @@ def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str
 
 
 def _keys(given: str | int, value: Json) -> Sequence[str | int]:
-    """Return the keys or the index of a value that the library would report as `given`."""
+    """Return the keys or the index that the library reports as `given`."""
     if isinstance(value, list):
         return [given] if isinstance(given, int) and given < len(value) else []
     if not isinstance(value, dict):

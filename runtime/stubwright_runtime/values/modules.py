@@ -1,7 +1,4 @@
-"""Modules that others may have loaded. Looking for them loads nothing.
-
-Modules that another thread is still loading are ignored.
-"""
+"""Finds modules that are already imported, without importing them."""
 
 from __future__ import annotations
 
@@ -11,23 +8,23 @@ from sys import modules
 from typing import Any, Final
 
 _PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
-"""The environment variables that set OpenTelemetry up without a line of code."""
+"""The environment variables that configure OpenTelemetry."""
 
 _IS_CONFIGURED: Final = any(os.environ.get(name) for name in _PROVIDERS)
-"""True if a module is imported. The result is cached, since every message needs it."""
+"""True if the environment configures OpenTelemetry."""
 
 _NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
-"""The modules of the providers that record nothing."""
+"""The modules of no-op providers."""
 
 
 def find_loaded(name: str) -> Any:
-    """Return the module, or `None` if it is not loaded yet, or is still being loaded."""
+    """Return a module; `None` if it is not imported, or another thread is importing it."""
     module = sys.modules.get(name)
     return None if module is None or getattr(module.__spec__, "_initializing", False) else module
 
 
 def is_observed() -> bool:
-    """Return whether OpenTelemetry is set up, in code or by the environment."""
+    """Return whether OpenTelemetry is configured, in code or by the environment."""
     if _IS_CONFIGURED:
         return True
     if "opentelemetry.trace" not in modules and "opentelemetry.metrics" not in modules:

@@ -1,35 +1,32 @@
-"""The depth to which a JSON value may be nested to fit into a message.
-
-Imports nothing, since servers and clients both need it.
-"""
+"""Limits the depth of JSON values in messages."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 DEEPEST: Final = 192
-"""Levels of objects and arrays. The SDK reads messages of 201 levels; its writers end a connection at 256. In a message
-a value is at most seven levels deep: the `_meta` of a resource in a block of a prompt's message."""
+"""The maximum depth of a value. The SDK reads messages with up to 201 levels, and closes the connection when it writes
+256. Messages add up to seven levels: the `_meta` of a resource in a content block of a prompt's message."""
 
 
 _CONTAINERS: Final = (dict, list, tuple)
 
 
 class DepthError(ValueError):
-    """A value that is nested too deeply for a message."""
+    """A value is nested too deeply for a message."""
 
     def __init__(self, place: str = "the value") -> None:
-        """Name the value."""
+        """Create an error for a value."""
         super().__init__(f"{place} is nested more than {DEEPEST} levels deep, too deep for a message")
 
 
 def is_too_deep(value: Any, text: str | None = None, size: int | None = None) -> bool:
-    """Return whether a value has more than `DEEPEST` levels; it must not contain itself.
+    """Return whether a value without cycles has more than `DEEPEST` levels.
 
     Args:
-        value: Anything that `json.dumps` accepts.
-        text: Its JSON, if available: a value with few brackets is not walked.
-        size: The bytes of its JSON, if they are known: each level takes two of them.
+        value: The value.
+        text: Its JSON, if available, to skip values with few brackets.
+        size: The size of its JSON in bytes, if known, to skip small values.
     """
     if size is not None and size <= 2 * DEEPEST:
         return False

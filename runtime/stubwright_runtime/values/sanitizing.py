@@ -1,4 +1,4 @@
-"""Sanitize text and check URIs, base64 and MIME types, at both ends of a connection."""
+"""Sanitizes text, and checks URIs, base64 and MIME types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SanitizeMode: TypeAlias = Literal["text", "all", "none"]
 """The sanitize mode: the manifest's `policy.sanitize`."""
 
 DEFAULT_SANITIZE_MODE: Final[SanitizeMode] = "text"
-"""The default where the manifest does not set it."""
+"""The default mode."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ def clean(text: str, count: SanitizeStats | None = None) -> str:
 
 
 def sanitize_text(text: str, sanitize_mode: SanitizeMode, count: SanitizeStats | None = None) -> str:
-    """Sanitize the text of a handler as the policy says."""
+    """Sanitize a handler's text by the policy."""
     return replace_surrogates(text) if sanitize_mode == "none" else clean(text, count)
 
 

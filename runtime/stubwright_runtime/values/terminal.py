@@ -1,7 +1,4 @@
-"""Make text from others safe to show. Everything that is printed, logged or raised goes through here.
-
-Data stays unchanged: this is only for what people read.
-"""
+"""Makes untrusted text safe to print, log and raise."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from typing import Final
 
 MARK: Final = "\N{REPLACEMENT CHARACTER}"
-"""Replaces each character that is not shown."""
+"""The replacement for hidden characters."""
 
 HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -23,20 +20,20 @@ _BREAKS: Final = str.maketrans("\t\n\r", "   ")
 
 
 def replace_controls(text: str) -> str:
-    """Replace each control or invisible character by a mark; line breaks and tabs stay."""
+    """Replace each control or invisible character by a mark, except line breaks and tabs."""
     return HIDDEN.sub(MARK, text.replace("\r\n", "\n"))
 
 
 def to_one_line(text: str) -> str:
-    """Do the same on one line, of the same length: text quoted in a message must not start its own line."""
+    """Replace line breaks and tabs, too, so that quoted text cannot start a line; the length does not change."""
     return replace_controls(text.translate(_BREAKS))
 
 
 LONGEST: Final = 200
-"""Characters of a name that others chose."""
+"""The maximum characters of a foreign name."""
 
 
 def shorten(text: str) -> str:
-    """Shorten a name that others chose to one line of bounded length."""
+    """Truncate a foreign name, on one line."""
     text = text[:LONGEST]
     return text if text.isascii() and text.isprintable() else to_one_line(text)

@@ -12,11 +12,11 @@ PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 """An argument in the text of a message: `{{name}}`."""
 
 BRACES: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-"""Matches what has a meaning in the message of a confirmation: `{name}`, `{{` and `}}`; and single braces."""
+"""The syntax of a confirmation's message: `{name}`, `{{` and `}}`; also single braces."""
 
 
 def fill_placeholders(text: str, value: Callable[[str], str]) -> str:
-    """Fill in the message of a confirmation: `value(name)` for `{name}`, and single braces for double ones."""
+    """Format the message of a confirmation: replace `{name}` by `value(name)`, and unescape double braces."""
     return BRACES.sub(lambda match: match[0][0] if match[1] is None else value(match[1]), text)
 
 
@@ -31,7 +31,7 @@ def split_pointer(pointer: str) -> list[str]:
 
 
 def find_target(root: Mapping[str, Any], reference: Any) -> Any:
-    """Return the target of a `$ref` inside a schema; None if there is none."""
+    """Return the target of a local `$ref`; `None` without one."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     target: Any = root

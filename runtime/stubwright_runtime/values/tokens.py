@@ -1,4 +1,4 @@
-"""The cost of a text for a model, from the number of its characters."""
+"""Estimates the number of tokens of a text by its number of characters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ CHARACTERS: Final = 4.4
 
 
 def estimate(characters: int) -> int:
-    """Return the approximate number of tokens in a text of this length."""
+    """Return the estimated number of tokens of a text."""
     return math.ceil(characters / CHARACTERS)
 
 
 def fit(tokens: int) -> int:
-    """Return the number of characters that have at most this many tokens, by `estimate`."""
+    """Return the number of characters that `estimate` counts as a number of tokens."""
     return math.floor(tokens * CHARACTERS)

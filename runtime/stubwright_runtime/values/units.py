@@ -1,4 +1,4 @@
-"""Durations, sizes and rates in manifests (`10s`, `64KiB`, `60/minute`), and the `Retry-After` of HTTP."""
+"""Parses durations, sizes and rates of manifests (`10s`, `64KiB`, `60/minute`), and `Retry-After` headers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _WINDOWS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 def parse_duration(duration: str) -> float:
-    """Parse a duration, such as `10s`; returns seconds."""
+    """Return the seconds of a duration, such as `10s`."""
     number = duration.rstrip(_LETTERS)
     return int(number) * _SECONDS[duration[len(number) :]]
 
 
 def parse_size(written: str | int) -> int:
-    """Parse a size, such as `64KiB`; returns bytes."""
+    """Return the bytes of a size, such as `64KiB`."""
     if isinstance(written, int):
         return written
     number = written.rstrip(_LETTERS)
@@ -28,23 +28,23 @@ def parse_size(written: str | int) -> int:
 
 
 def parse_rate(written: str) -> tuple[int, int]:
-    """Parse a rate, such as `60/minute`; returns a number of calls, and the seconds in which they may come."""
+    """Return the number of calls of a rate, such as `60/minute`, and its window in seconds."""
     number, _, window = written.partition("/")
     return int(number), _WINDOWS[window]
 
 
 def describe_wait(seconds: float) -> str:
-    """Return the time after which to try again, rounded up, in words, such as `1 second` or `3,600 seconds`."""
-    # Milliseconds first: a sum of times of the clock may be some 1e-11 above the hour that it represents.
+    """Format a wait in whole seconds, rounded up, such as `1 second` or `3,600 seconds`."""
+    # Round to milliseconds first, because sums of clock times have rounding errors.
     whole = max(1, math.ceil(round(seconds, 3)))
     return "1 second" if whole == 1 else f"{whole:,} seconds"
 
 
 def parse_retry_after(text: str | None) -> float | None:
-    """Return the seconds that a `Retry-After` header asks to wait, at least 0; None if it is missing or invalid.
+    """Return the seconds of a `Retry-After` header, at least 0; `None` if it is missing or invalid.
 
     Args:
-        text: The header: a number of seconds, or a date of HTTP.
+        text: The header: a number of seconds, or an HTTP date.
     """
     text = (text or "").strip()
     if text.isdecimal() and len(text) < 9:
@@ -53,7 +53,7 @@ def parse_retry_after(text: str | None) -> float | None:
 
     try:
         moment = parsedate_to_datetime(text)
-        if moment.tzinfo is None:  # all dates of HTTP are in GMT (RFC 9110, section 5.6.7)
+        if moment.tzinfo is None:  # HTTP dates are in GMT (RFC 9110, section 5.6.7)
             moment = moment.replace(tzinfo=UTC)
         return max(0.0, moment.timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""URLs that differ in their text and are the same (RFC 3986, 6.2)."""
+"""Normalizes equivalent URLs (RFC 3986, 6.2)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 def normalize_url(text: str) -> str:
-    """Return an HTTP URL in a form that is equal for equivalent URLs; any other text is returned unchanged.
+    """Normalize an HTTP URL; return other texts unchanged.
 
-    The scheme and the host are in lower case (RFC 3986, 6.2.2.1), the default port is omitted, and an empty path is `/`
-    (6.2.3), as clients that parse URLs write it. Other paths are not changed: `/mcp` and `/mcp/` differ.
+    The scheme and the host become lower case (RFC 3986, 6.2.2.1), a default port is removed, and an empty path becomes
+    `/` (6.2.3). Other paths do not change: `/mcp` and `/mcp/` differ.
 
     Args:
         text: A URL, or another name, such as `api://notes`.

@@ -488,8 +488,8 @@ async def test_a_session_that_is_over_is_no_missing_page() -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("http://127.0.0.1:9/mcp", "cannot be reached: nothing listens there (connection refused)"),
-        ("http://nowhere.invalid/mcp", "cannot be reached: the host is not known"),
+        ("http://127.0.0.1:9/mcp", "cannot be reached: connection refused"),
+        ("http://nowhere.invalid/mcp", "cannot be reached: unknown host"),
     ],
 )
 async def test_a_host_that_cannot_be_reached(url: str, why: str) -> None:
@@ -807,9 +807,9 @@ async def _hear_nothing(_method: str, _params: object) -> None:
     [
         (
             "socks5://ann:s3cret@localhost:9",
-            "socks5://localhost:9 of the environment needs `pip install 'httpx2[socks]'`",
+            "socks5://localhost:9 of the environment requires `pip install 'httpx2[socks]'`",
         ),
-        ("foo://localhost", "foo://localhost of the environment is none of http, https, socks5, socks5h"),
+        ("foo://localhost", "foo://localhost of the environment is not one of http, https, socks5, socks5h"),
         ("http://ann:s3cret@[::1", "in the environment variable all_proxy is not a URL"),
         ("http://ann:s3cret@localhost:port", "in the environment variable all_proxy is not a URL"),
     ],
@@ -831,7 +831,7 @@ async def test_certificates_of_the_environment_that_cannot_be_used_are_named(
     for file, why in (
         (tmp_path / "missing.pem", "No such file or directory"),
         (tmp_path, "Is a directory"),
-        (empty, "it holds no certificate in PEM"),
+        (empty, "it contains no PEM certificate"),
     ):
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         with pytest.raises(Unreachable) as raised:
@@ -871,9 +871,7 @@ async def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.Monke
     with pytest.raises(Unreachable) as raised:
         async with EchoClient.connect("http://example.invalid/mcp"):
             pass
-    assert raised.value.why == (
-        "cannot be reached: through the proxy http://127.0.0.1:9: nothing listens there (connection refused)"
-    )
+    assert raised.value.why == ("cannot be reached: through the proxy http://127.0.0.1:9: connection refused")
 
 
 async def test_closing_obeys_a_timeout_that_is_shorter_than_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def test_an_argument_adds_no_header(line: str) -> None:
 def test_an_argument_with_a_line_break_for_a_header_reaches_nobody(tmp_path: Path) -> None:
     tools = [called("send", {"a": {"type": "string"}}, {"url": "/x", "headers": {"X-A": "{a}"}})]
     with running(tmp_path, tools, echo) as server:
-        assert "The header X-A cannot hold line breaks" in server.refused("send", a="a\r\nX-Other: 1")
+        assert "The header X-A cannot contain line breaks" in server.refused("send", a="a\r\nX-Other: 1")
         assert server.api.asked == []
 
 
@@ -495,7 +495,7 @@ def test_an_api_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytes
     with running(tmp_path, [called("get", {}, {"url": "/x"})], echo, retries=1) as there:
         monkeypatch.setenv("FAKE_URL", "http://user:hidden@127.0.0.1:1")
         text = there.refused("get")
-        assert text == "The API at 127.0.0.1:1 cannot be reached: nothing listens there (connection refused)."
+        assert text == "The API at 127.0.0.1:1 cannot be reached: connection refused."
         assert "hidden" not in text
 
 

@@ -70,7 +70,7 @@ def test_a_host_that_nobody_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = refused(tmp_path, "http://user:hidden@nowhere.invalid", monkeypatch)
-    assert text == "The API at nowhere.invalid cannot be reached: the host is not known."
+    assert text == "The API at nowhere.invalid cannot be reached: unknown host."
     (logged,) = [line for line in caplog.messages if "failed" in line]
     assert logged.endswith(f" failed: {text}")
     assert "hidden" not in logged
@@ -80,7 +80,7 @@ def test_a_port_where_nothing_listens(tmp_path: Path, monkeypatch: pytest.Monkey
     for tool in ("get", "post"):
         (tmp_path / tool).mkdir()
         text = refused(tmp_path / tool, "http://127.0.0.1:1", monkeypatch, tool)
-        assert text == "The API at 127.0.0.1:1 cannot be reached: nothing listens there (connection refused)."
+        assert text == "The API at 127.0.0.1:1 cannot be reached: connection refused."
 
 
 def test_a_certificate_that_nobody_trusts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

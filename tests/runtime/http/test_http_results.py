@@ -424,7 +424,7 @@ def test_a_page_without_a_list(output: str, is_error: bool, tmp_path: Path) -> N
     with running(tmp_path, [page_tool("cursor", output=output)], lambda _: {"data": "none"}) as server:
         result = server.call("list-pets")
         assert result.is_error is is_error
-        assert ("no list at `/data`" in result.content[0].text) is is_error
+        assert ("no list of items at `/data`" in result.content[0].text) is is_error
 
 
 def test_pages_in_a_body(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_a_token_endpoint_that_is_slow_or_away(tmp_path: Path, monkeypatch: pyte
     away = {**CLIENT, "tokenUrl": "http://127.0.0.1:1/token"}
     with there(tmp_path / "away", Issuer(), away, SECRETS, monkeypatch) as found:
         (result,) = found.calls(1)
-        assert "it cannot be reached: nothing listens there (connection refused)" in result.content[0].text
+        assert "it cannot be reached: connection refused" in result.content[0].text
 
 
 @pytest.mark.parametrize(

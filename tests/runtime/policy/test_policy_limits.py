@@ -609,8 +609,10 @@ async def test_sizes_are_those_of_the_json_in_bytes(mode: str, module: Any) -> N
                 f"! The arguments of small are too large: {size:,} bytes; the limit is 64. Send less."
             )
         assert await _said(client, "short", text="x" * 100) == "x" * 100
-        too_large = "! The result of short is too large: {} bytes; the limit is 200. "
+        too_large = (
+            "! The result of short is too large: {} bytes; the limit is 200. "
             "The call was carried out; request less at a time."
+        )
         assert await _said(client, "short", text="x" * 157) == "x" * 157  # exactly the limit
         assert await _said(client, "short", text="x" * 158) == too_large.format(201)
         assert await _said(client, "short", text="x" * 300) == too_large.format(343)

@@ -61,12 +61,12 @@ def test_a_format_has_an_example(form: str, text: str, suggestion: str, exact: b
         (
             {"dependentRequired": {"card": ["address", "name"]}},
             {"card": 1, "name": "n"},
-            ['address: required, but missing; "card" needs it'],
+            ['address: required, but missing; "card" requires it'],
         ),
         (
             {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"card": ["address"]}},
             {"card": 1},
-            ['address: required, but missing; "card" needs it'],
+            ['address: required, but missing; "card" requires it'],
         ),
         (
             {"properties": {"tags": {"uniqueItems": True}}},

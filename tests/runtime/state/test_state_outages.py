@@ -188,9 +188,10 @@ async def test_every_request_gets_the_one_message(
     assert not [record for record in caplog.records if record.exc_info], caplog.text
     lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     about = [line for line in lines if "the store at" in line]
-    assert [("is lost" in line, "is available again" in line) for line in about] == [(True, False), (False, True)], (
-        lines
-    )
+    assert [("is unavailable" in line, "is available again" in line) for line in about] == [
+        (True, False),
+        (False, True),
+    ], lines
     assert len(lines) <= 3, "the worker has a line of its own"
 
 

@@ -60,7 +60,7 @@ async def test_an_older_version_counts_as_gone(redis_url: str, caplog: pytest.Lo
         for one in (store, stranger):
             assert await one.get("basket", "a") is None
             assert not await one.replace("basket", "a", b"x", version=0, payer="ann")
-        assert "is an older version" in caplog.text
+        assert "was restored to an older version" in caplog.text
         await put_back(store, after)
         assert await stranger.get("basket", "a") == Record(b"empty", 1)
 
