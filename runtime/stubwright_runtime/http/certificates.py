@@ -37,11 +37,11 @@ def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[st
     for key in ("certificateEnv", "keyEnv", "passwordEnv"):
         if key in certificate:
             if not (value := environment.get(certificate[key])):
-                raise ValueError(f"{certificate[key]} is not set, but the client certificate for {name} requires it")
+                raise ValueError(f"the client certificate for {name} requires {certificate[key]}, which is not set")
             values[key] = value
     context = make_tls_context()
     try:
-        # Without a callable, OpenSSL would ask for the password on the terminal.
+        # OpenSSL would ask for the password on the terminal without a callable.
         context.load_cert_chain(values["certificateEnv"], values.get("keyEnv"), lambda: values.get("passwordEnv", ""))
     except OSError as error:  # includes invalid certificates, wrong passwords, and mismatched keys
         files = " and ".join(certificate[key] for key in ("certificateEnv", "keyEnv") if key in certificate)

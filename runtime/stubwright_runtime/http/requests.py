@@ -99,7 +99,7 @@ class OutgoingRequest:
     parts: Sequence[Part] = field(repr=False)
     secrets: Sequence[str] = field(repr=False)
     lacking: Sequence[str] = ()
-    """The unset variables for credentials, if the request has none."""
+    """The unset variables for credentials, for a request without credentials."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """The environment that it was built with."""
     read_events: ReadEvents | None = field(default=None, repr=False)

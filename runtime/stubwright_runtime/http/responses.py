@@ -53,7 +53,7 @@ class Answer:
         name = charset.partition(";")[0].strip(" \"'") or "utf-8"
         try:
             return self.body.decode(name, "replace")
-        except (LookupError, ValueError):  # an unknown codec, one that is not for text, or one without "replace"
+        except (LookupError, ValueError):  # an unknown codec, a binary codec, or a codec without "replace"
             return self.body.decode("utf-8", "replace")
 
     @property

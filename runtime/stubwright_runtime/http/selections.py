@@ -1,4 +1,4 @@
-"""Selects parts of a response by JSON Pointers, in which `*` matches each item and each property.
+"""Selects parts of a response by JSON Pointers; the step `*` matches each item and each property.
 
 Scalars are selected even if a pointer has more steps.
 """

@@ -90,7 +90,7 @@ class Tokens:
 
         Args:
             client: The client for token requests.
-            schemes: The schemes of a call; those without a grant in the environment are ignored.
+            schemes: The schemes of a call; schemes without a grant in the environment are ignored.
             environment: The environment with the grants.
             principal: The caller, whose token is exchanged; on stdio, a variable has the token.
 

@@ -53,7 +53,7 @@ def _is_primitive(value: object) -> bool:
 class Accepted:
     """The person agreed (MCP 2025-11-25, client/elicitation, "Response Actions", `accept`).
 
-    For a URL, the person agreed to open it, but may not be done. For a form, its defaults are sent.
+    It may mean that the person agreed to open a URL, and is not done yet. The answer to a form has its defaults.
 
     Attributes:
         elicitation: The id for `ctx.complete`, which notifies the client that the person is done at the URL, up to

@@ -1,6 +1,6 @@
 """Describes validation errors of the SDK's models.
 
-For a union, such as content blocks, pydantic reports errors for each class; classes with another `type` are omitted.
+Pydantic reports errors for each class of a union, such as content blocks; classes with another `type` are omitted.
 """
 
 from __future__ import annotations

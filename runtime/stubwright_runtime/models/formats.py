@@ -196,7 +196,7 @@ def write(value: object) -> str | None:
     """Format a value of one of the types; return `None` for others.
 
     Raises:
-        ValueError: A time has no offset from UTC, or one that RFC 3339 cannot express.
+        ValueError: A time has no offset from UTC, or RFC 3339 cannot express its offset.
     """
     kind = next((kind for kind in _KINDS.values() if _is_of(value, kind)), None)
     return None if kind is None else kind.write(value)

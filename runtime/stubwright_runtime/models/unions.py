@@ -1,8 +1,8 @@
 """Chooses the alternative of a union for a value without validating each alternative completely.
 
-Only models whose constants, required keys and forbidden keys allow the value are tried. Of several, the model with the
-most set fields is chosen, and cached during validation, so that the work does not multiply with each level. Unlike in
-pydantic's smart mode, a model takes precedence over a plain mapping.
+Only models whose constants, required keys and forbidden keys allow the value are tried. The model with the most set
+fields is chosen, and cached during validation, so that the work does not multiply with each level. Unlike in pydantic's
+smart mode, models have precedence over plain mappings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Creates HTTP clients with the certificates and the proxies of the environment.
 
-Without proxies, they use `DirectTransport` if httptools is installed; otherwise httpx2's own transport.
+They use `DirectTransport` if httptools is installed and no proxies are set; otherwise httpx2's own transport.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "h
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 _QUERY: Final = re.compile(r"\?\S+")
-"""A query, in which a client may send a token; the endpoint has no parameters."""
+"""A query. The endpoint has no parameters, but clients may send tokens there."""
 
 
 _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")

@@ -246,7 +246,7 @@ class Once:
                 _KIND, call.name, data, owner=call.owner, ttl=terms.seconds, holder=holder, lease=LEASE
             )
         except StateLost as error:
-            if error.is_unknown:  # the claim may exist, but the call was not run
+            if error.is_unknown:  # the claim may exist, although the call was not run
                 _remember(self._void, call.name, holder)
             return refuse(describe_lost_state(is_unknown=False), "limited", "state_lost")
         if claimed is None:
@@ -390,7 +390,7 @@ async def _await_shielded(storing: Coroutine[Any, Any, None]) -> None:
 
 
 def _asks(error: BaseException) -> bool:
-    """Return whether an exception is a question to the client, after which the handler runs again."""
+    """Return whether an exception is a question to the client; the handler runs again after the answer."""
     return is_suspended(error) or any(find_inner(error, kind) is not None for kind in (MissingCapability, UrlRequired))
 
 

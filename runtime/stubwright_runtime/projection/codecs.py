@@ -211,7 +211,7 @@ class Pairs(Codec):
 
 @dataclass(frozen=True)
 class Union(Codec):
-    """Several codecs, of which the first whose schema accepts a value applies."""
+    """Several codecs; the first whose schema accepts a value applies."""
 
     branches: Sequence[Codec] = ()
 

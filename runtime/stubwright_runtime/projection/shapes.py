@@ -201,7 +201,7 @@ class SchemaShaper:
             for name, member in members.items()
         )
         types = frozenset({"object"})
-        # A closed object has no place for unnamed properties, even if nothing else changes.
+        # Unnamed properties are invalid in a closed object, even if all others are equal.
         return (
             Object(schema, types, members, more)
             if more or not is_same or is_root or self._form.closes

@@ -52,7 +52,7 @@ def find_id_keyword(schema: Json) -> str:
 
 @dataclass(slots=True)
 class _AppliedSchemas:
-    """The schemas that one schema applies to a value, with counts, and those that the validator memoizes."""
+    """The schemas that one schema applies to a value, with counts, and the memoized schemas."""
 
     times: Counter[int] = field(default_factory=Counter[int])
     remembered: set[int] = field(default_factory=set[int])
@@ -139,7 +139,7 @@ class Cost:
         return total
 
     def _times(self, entries: _Entries, remembering: bool) -> Counter[int]:
-        """Return how often each schema visits a value to which `entries` are applied."""
+        """Return the number of visits of each schema to a value to which `entries` are applied."""
         times: Counter[int] = Counter()
         waiting = [*entries]
         seen: set[int] = set()

@@ -1,8 +1,8 @@
 """A tree of validation errors whose branches are computed on demand.
 
 The validator collects the errors of all nested alternatives, which multiply with each level. This module validates
-against an equivalent schema, in which each reference and choice is wrapped in a double `not`: the validator reports a
-failed `not` without its inner errors.
+against an equivalent schema with a double `not` around each reference and choice: the validator reports a failed `not`
+without its inner errors.
 """
 
 from __future__ import annotations

@@ -56,8 +56,7 @@ class BudgetExceeded(ToolError):
 class Budget:
     """The limits of stored bytes.
 
-    A principal may use `each`, and at most as much as remains for all others, so that some of the total is always left
-    for the next principal.
+    A principal may use `each`, but not more than the free rest, so that the next principal always has room.
 
     Attributes:
         each: For one principal.

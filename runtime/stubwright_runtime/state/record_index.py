@@ -1,7 +1,7 @@
 """Detects rollbacks of records, with encrypted indexes of their current versions.
 
 A principal has several indexes, each for a part of its records. The number of an index increases with each change: if a
-record and its index are restored to an older state, the number is lower than one that this process has seen.
+record and its index are restored to an older state, the number is lower than the number that this process has seen.
 """
 
 from __future__ import annotations

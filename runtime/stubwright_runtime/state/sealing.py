@@ -38,7 +38,7 @@ class Call:
 
     Attributes:
         method: The method, such as `tools/call`.
-        params: Its parameters. Unknown ones, and those that change between rounds, are ignored.
+        params: Its parameters. Unknown parameters, and parameters that change between rounds, are ignored.
         caller: A unique id of the caller.
     """
 

@@ -79,7 +79,7 @@ class TaskConnections:
         """Start to notify a client of a task's changes."""
         if self._group is not None:
             self._connections[task.id] = connection
-            # Without arguments and answers, because it stays in memory until the task ends.
+            # Drop arguments and answers, because it stays in memory until the task ends.
             self._group.start_soon(self._follow, task.end(), connection)
 
     async def send_progress(self, task: str, done: float, total: float | None, message: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The command `tasks`: lists the tasks whose processes died too often, and runs one of them again."""
+"""The command `tasks`: lists the tasks whose processes died too often, or repeats a task."""
 
 from __future__ import annotations
 

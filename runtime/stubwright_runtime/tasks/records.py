@@ -80,7 +80,7 @@ class Task:
         pending: Its pending questions, by their keys on the wire.
         used: All keys used on the wire so far, which are not reused.
         run: The current run, whose process may have crashed.
-        attempt: The number of its runs so far: a fencing token, by which a database can reject a replaced run.
+        attempt: The number of its runs so far: a fencing token with which a database can reject a replaced run.
         deaths: The number of processes that died while they ran it.
         origin: The id of the abandoned task that this one repeats, with the same idempotency keys.
         is_given_up: Whether it was abandoned after too many deaths; its record retains the arguments.

@@ -341,7 +341,7 @@ async def test_a_client_of_the_sdk_keeps_its_message_handler() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"lists": False}, ValueError, "nothing to subscribe to: `lists` is False, and `resources` is empty"),
+        ({"lists": False}, ValueError, "empty subscription: `lists` is False, and `resources` is empty"),
         ({"resources": "test://a"}, TypeError, "resources are a sequence of URIs, not 'test://a'"),
     ],
 )

@@ -166,7 +166,7 @@ def test_each_api_gets_its_own_certificate_and_others_none(
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"S_KEY": ""}, "S_KEY is not set, but the client certificate for stock requires it"),
+        ({"S_KEY": ""}, "the client certificate for stock requires S_KEY, which is not set"),
         ({"S_CERTIFICATE": "/nowhere.pem"}, r"cannot be used \(S_CERTIFICATE and S_KEY\): No such file or directory"),
         ({"S_CERTIFICATE": "{key}"}, "the client certificate for stock cannot be used"),
         ({"S_KEY": "{other}"}, "the client certificate for stock cannot be used"),

@@ -97,7 +97,7 @@ class Subscriptions:
         if isinstance(resources, str):
             raise TypeError(f"resources are a sequence of URIs, not {resources!r}")
         if not lists and not resources:
-            raise ValueError("nothing to subscribe to: `lists` is False, and `resources` is empty")
+            raise ValueError("empty subscription: `lists` is False, and `resources` is empty")
         session.in_flight.check_loop()
         opened = _listen if session.modern else self._subscribe
         async with opened(session, options, lists, resources) as changes:

@@ -185,7 +185,7 @@ class ToolTask(Generic[T_co]):
         )
 
     async def _settle(self) -> None:
-        """Report the end of an ended task, and raise if the server does not know it."""
+        """Report the end of an ended task, and raise if the server rejects its id."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
