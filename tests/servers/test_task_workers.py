@@ -481,7 +481,7 @@ async def test_a_task_that_was_given_up_is_listed_and_run_again(
         for _ in range(MAX_DEATHS):
             assert (await asyncio.to_thread(start(redis_url, "worker").popen.wait, 60)) == -signal.SIGKILL
         workers = start(redis_url, "worker")
-        workers.await_log("a task of fatal was given up after 3 deaths of its process; the command `tasks` lists it")
+        workers.await_log("abandoned a task of fatal after 3 deaths of its process; the command `tasks` lists it")
         assert (await ended(http, url, task))["status"] == "failed"
         status, _, listed = await manage()
         assert status == 0
@@ -497,4 +497,4 @@ async def test_a_task_that_was_given_up_is_listed_and_run_again(
     assert content == [{"type": "text", "text": "did 1 at last"}]
     assert await manage() == (0, "no abandoned tasks\n", "")
     status, log, _ = await manage("--run-again", task)
-    assert (status, "was given up, or it was already run again" in log) == (1, True)
+    assert (status, "is not the id of an abandoned task, or the task was already run again" in log) == (1, True)
