@@ -507,7 +507,9 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
 
 
 async def test_state_needs_a_place(package: Any) -> None:
-    with pytest.raises(ValueError, match="with the scheme sqlite:// is not supported for state; use memory:// or redis://"):
+    with pytest.raises(
+        ValueError, match="with the scheme sqlite:// is not supported for state; use memory:// or redis://"
+    ):
         package.build_server(object(), state="sqlite:///x")
 
 
