@@ -394,7 +394,8 @@ class _Connection(asyncio.Protocol):
         names = {name.lower() for name, _ in self.headers}
         lengths = names & {b"content-length", b"transfer-encoding"}
         self._ends_with_connection = not lengths
-        if len(lengths) > 1:  # a proxy in front may have seen another end (RFC 9112, 6.3)
+        # A proxy in front may have seen another end (RFC 9112, 6.3), or a body may follow (RFC 9110, 8.6).
+        if len(lengths) > 1 or (lengths and status == HTTPStatus.NO_CONTENT):
             self._keeps_alive = False
         self._has_head = True
         if not self._has_body:  # the parser still waits for a body, so the connection cannot be reused

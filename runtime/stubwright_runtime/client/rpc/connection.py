@@ -179,21 +179,21 @@ class RpcConnection:
             self._telemetry = Telemetry(self._address)
 
     async def close(self, seconds: float | None = None) -> None:
-        """Close the transport, after pending notifications are sent, for at most a second.
+        """Close the transport, after at most a second for notifications to be sent and to be handled.
 
         Args:
             seconds: The limit for closing; `None` for the transport's own limits.
         """
         end = asyncio.get_running_loop().time() + (math.inf if seconds is None else seconds)
         self._is_open = False
-        for task in (*self._answering, *self._tasks):
+        for task in self._answering:
             task.cancel()
         self._fail_all(lambda: MCPError(code=CONNECTION_CLOSED, message="the connection was closed"))
         try:
-            if self._late:
-                await asyncio.wait(self._late, timeout=_LATE if seconds is None else min(_LATE, seconds / 3))
+            if late := {*self._late, *self._tasks} - {asyncio.current_task()}:
+                await asyncio.wait(late, timeout=_LATE if seconds is None else min(_LATE, seconds / 3))
         finally:
-            for task in self._late:
+            for task in (*self._late, *self._tasks):
                 task.cancel()
             try:
                 await self.transport.close(end - asyncio.get_running_loop().time())
