@@ -75,7 +75,7 @@ def test_what_all_calls_send_is_not_an_argument(tmp_path: Path, monkeypatch: pyt
             "The server has no value for X-Tenant: TENANT is not set in its environment."
         )
         monkeypatch.setenv("TENANT", "a\r\nX-Evil: 1")
-        assert "cannot hold line breaks" in there.refused("other", version="v")
+        assert "cannot contain line breaks" in there.refused("other", version="v")
         monkeypatch.delenv("SID")
         assert there.refused("list") == "list needs the environment variable SID of the server."
         assert "sid: is set by the server; omit it" in there.refused("list", sid="AC2")

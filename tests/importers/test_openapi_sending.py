@@ -63,7 +63,7 @@ CALLS = [
 ]
 REFUSED = [
     ("optional_with_required", {}, "x: required, but missing"),
-    ("latin", {"x": "€"}, "`x` cannot be written in iso-8859-1"),
+    ("latin", {"x": "€"}, "`x` cannot be encoded in iso-8859-1"),
     ("byte", {"body": "no base64!"}, "`body` is not base64"),
 ]
 

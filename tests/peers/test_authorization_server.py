@@ -391,7 +391,7 @@ async def test_a_client_that_nobody_knows_registers(issuer: Issuer, served: Guar
     auth = OAuthClientProvider(served.url, METADATA, person, person.browse, person.come_back)
     async with served.client.connect(served.url, auth=auth) as client:
         assert [one.name for one in (await client.raw.list_tools()).tools] == ["whoami", "write"]
-        with pytest.raises(mcp.MCPError, match=r"lack of authorization: the browser ended at invalid_scope"):
+        with pytest.raises(mcp.MCPError, match=r"because authorization failed: the browser ended at invalid_scope"):
             await client.whoami()
         assert (await client.raw.list_tools()).tools, "the connection goes on"
     assert person.client is not None
@@ -475,12 +475,12 @@ def test_a_command_of_a_machine_logs_in_by_its_credentials(
 
 async def test_a_secret_that_is_wrong_is_an_error_of_the_call(issuer: Issuer, served: Guarded) -> None:
     auth = ClientCredentialsOAuthProvider(served.url, Person(), "machine", "wrong", issuer=issuer.url)
-    with anyio.fail_after(20), pytest.raises(mcp.MCPError, match=r"http://.*lack of authorization: ") as caught:
+    with anyio.fail_after(20), pytest.raises(mcp.MCPError, match=r"http://.*because authorization failed: ") as caught:
         async with served.client.connect(served.url, auth=auth):
             raise AssertionError
     assert "wrong" not in str(caught.value)
 
 
 def test_auth_is_for_a_url(guarded: Guarded) -> None:
-    with pytest.raises(ValueError, match="headers and auth are for a URL"):
+    with pytest.raises(ValueError, match="headers and auth require a URL"):
         guarded.client.connect(["server"], auth=httpx2.BasicAuth("a", "b"))

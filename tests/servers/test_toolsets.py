@@ -209,7 +209,7 @@ async def test_its_client_has_those_methods_alone(package: ModuleType, folder: P
         assert await names(client.raw) == ["search_code"]
     async with triage.connect(package.build_server(handlers())) as client:
         assert (await client.list_issues())[0].text == "listed"
-    with pytest.raises(ValueError, match="toolset is for a URL or a command"):
+    with pytest.raises(ValueError, match="toolset requires a URL or a command"):
         package.SampleClient.connect(package.build_server(handlers()), toolset="triage")
 
 

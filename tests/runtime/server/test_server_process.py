@@ -138,7 +138,13 @@ def test_nothing_but_messages_goes_out(server: Process) -> None:
     server.close()
     status, log, rest = server.end()
     assert (status, rest) == (0, b"")
-    assert log.split() == ["importing", "ENTERED", "printed", "from", "a", "child", "LEFT"]
+    lines = log.splitlines()
+    # The server copies its prints in the background, and a child of the handler prints without it.
+    assert (lines[:2], sorted(lines[2:-1]), lines[-1]) == (
+        ["importing", "ENTERED"],
+        ["from a child", "printed"],
+        "LEFT",
+    )
 
 
 @pytest.fixture
