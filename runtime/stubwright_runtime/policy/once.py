@@ -23,7 +23,7 @@ from ..errors import NoEffectError, UnknownEffectError
 from ..mcp.vocabulary import CURSOR, IDEMPOTENCY_KEY, IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from ..observability.logs import log
 from ..server.core.outcomes import Outcome, OutcomeStatus, refuse
-from ..server.features.input_requests import MissingCapability, find_inner, is_suspended, leaves_handler
+from ..server.features.input_requests import MissingCapability, find_inner, is_control_flow, is_suspended
 from ..server.features.url_elicitation import UrlRequired
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, describe_lost_state
@@ -309,7 +309,7 @@ class Once:
                 outcome = await call_next(request)
         except BaseException as error:
             asks = _asks(error)
-            if asks or leaves_handler(error):
+            if asks or is_control_flow(error):
                 await _await_shielded(self._settle(tool, request, call, version, None, asks=asks))
                 raise
             outcome = self._refuse_error(tool, request, error)

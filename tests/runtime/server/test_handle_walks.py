@@ -19,10 +19,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule,
 import redis_server
 from stubwright_runtime.server.core.principal import Principal
 from stubwright_runtime.server.features.handles import (
-    Bound,
     Handle,
     HandleRegistry,
     Handles,
+    HandleScope,
     StaleHandle,
     TooManyHandles,
     UnknownHandle,
@@ -119,7 +119,7 @@ class Walk(RuleBasedStateMachine):
             self.doubt = max(self.doubt, DOUBT + self.time() - began)
 
     def of(self, who: str) -> Handles[Any, str]:
-        bound = Bound(self.registry, Principal("token", issuer="https://a", subject=who), lambda _: None)
+        bound = HandleScope(self.registry, Principal("token", issuer="https://a", subject=who), lambda _: None)
         return Handles(bound, "count", None)
 
     def found(self, who: str, one: str, *, did: bool) -> Kept | None:

@@ -561,7 +561,7 @@ async def test_no_client_is_asked_what_its_revision_does_not_have(
                 {"method": "notifications/initialized"},
                 {"id": 1, "method": "tools/call", "params": call},
             ):
-                await connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
+                await connection.handle(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
             async with asyncio.timeout(60):
                 await connection.wait_for_answers()
             await connection.close()

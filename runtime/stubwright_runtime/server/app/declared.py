@@ -119,7 +119,7 @@ def _list_preparation(package: Package, server: ServerContext, results: Results)
     if package.has_handles:
         from ..features.handles import HandleRegistry
 
-        yield HandleRegistry(server, results.refuse_misfit).wrap
+        yield HandleRegistry(server, results.reject_answer).wrap
     if "confirm" in package.policies:
         from ..features.confirmation import require_confirmation
 

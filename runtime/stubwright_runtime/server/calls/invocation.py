@@ -19,7 +19,7 @@ from ..core.call_state import make_reference
 from ..execution.cancellation import is_cancelled
 from ..execution.threads import NoFreeThreadError
 from ..features.context import Context
-from ..features.input_requests import leaves_handler
+from ..features.input_requests import is_control_flow
 from .around import HandlerCall, find_around
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ async def answer_by_handler(
     except NoFreeThreadError as error:
         raise ProtocolError(INTERNAL_ERROR, str(error)) from None
     except BaseException as error:  # a handler's SystemExit must not end the server
-        if leaves_handler(error) or isinstance(error, ProtocolError):
+        if is_control_flow(error) or isinstance(error, ProtocolError):
             raise
         if isinstance(error, ToolError):
             raise ProtocolError(INTERNAL_ERROR, clean(error.message)) from None

@@ -18,7 +18,7 @@ from ...values.json import is_group
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ..core.outcomes import Outcome, refuse
 from ..execution.threads import NoFreeThreadError
-from ..features.input_requests import leaves_handler
+from ..features.input_requests import is_control_flow
 from ..handlers.invalid_arguments import InvalidArguments, accepts_invalid
 from .invocation import bind_method, compile_context
 from .results import Encoder, Results
@@ -110,7 +110,7 @@ def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Ha
                 request.record.is_valid = True
             return await call_next(request)
         except BaseException as error:  # a handler's SystemExit must not end the server
-            if leaves_handler(error):
+            if is_control_flow(error):
                 raise
             return refuse_error(results, tool, request, error)
 

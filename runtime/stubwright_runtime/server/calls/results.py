@@ -67,7 +67,7 @@ class Results:
             " and ".join(links),
         )
 
-    def refuse_misfit(self, tool: Tool, faults: Sequence[str]) -> Outcome:
+    def reject_answer(self, tool: Tool, faults: Sequence[str]) -> Outcome:
         """Return the outcome of a call whose result does not fit, for the reasons that the log gets."""
         reference_id, lines = make_reference(), "\n".join(faults)
         self._failures.add(reference_id, TypeError(f"{tool.method} returned {_MISFIT}:\n{lines}"))
@@ -139,11 +139,11 @@ class Encoder:
         except DepthError:
             raise
         except (TypeError, ValueError):
-            return self._results.refuse_misfit(self._tool, validator.find_errors(data, "result"))
+            return self._results.reject_answer(self._tool, validator.find_errors(data, "result"))
         if faults := validator.find_errors(data, "result", size=len(text)):
             if reply is not None:
                 return self._encode_reply(reply.otherwise(text, faults), page)
-            return self._results.refuse_misfit(self._tool, faults)
+            return self._results.reject_answer(self._tool, faults)
         result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
         return Outcome(result, cleaned=0 if count is None else count.strings)
 

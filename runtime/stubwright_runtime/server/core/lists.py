@@ -76,7 +76,7 @@ class PrimitiveList:
         """Return whether there is an entry with this key, on or off."""
         return key in self._entries
 
-    def leave_out(self, keys: Collection[str]) -> None:
+    def set_hidden(self, keys: Collection[str]) -> None:
         """Switch off the entries with these keys, and no others."""
         off = frozenset(keys) & self._entries.keys()
         if off != self._off:

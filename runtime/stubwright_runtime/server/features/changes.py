@@ -1,6 +1,6 @@
-"""Changes of a server's lists and resources, told to the clients of all its processes.
+"""Publishes changes of lists and resources to the clients of all processes, through the store.
 
-Entries that are off are retained there, too, so that they stay off in a process that starts later.
+The store also contains the hidden entries, so that processes that start later hide them, too.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _TOPIC: Final = "changes"
 class Changes:
     """The changes of one server."""
 
-    def __init__(self, store: Store, lists: Lists, tell: Publish) -> None:
-        """Take the store, the lists of this process, and the function that tells its clients."""
+    def __init__(self, store: Store, lists: Lists, notify: Publish) -> None:
+        """Listen for changes in the store; `notify` notifies the clients of this process."""
         self._store = store
         self._lists = lists
-        self._notify = tell
-        store.listen(_TOPIC, self._hear)
+        self._notify = notify
+        store.listen(_TOPIC, self._on_message)
 
     async def publish(self, change: Change) -> None:
-        """Tell the clients of all processes. Raises StateLost."""
+        """Notify the clients of all processes. Raises StateLost."""
         await self._store.publish(_TOPIC, json.dumps([change.kind, change.uri]).encode())
 
     async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
-        """Switch an entry on or off in all processes; return whether that changed its state. Raises StateLost."""
+        """Show or hide an entry in all processes; return whether this was a change. Raises StateLost."""
         is_new = await self._store.switch(_name(kind), key, on=not on)
         await self._refresh(kind)
         return is_new
 
-    async def _hear(self, data: bytes | None) -> None:
+    async def _on_message(self, data: bytes | None) -> None:
         if data is None:  # changes may have been missed, so clients read all lists again
             for kind in self._lists.kinds:
                 await self._refresh(kind)
@@ -53,7 +53,7 @@ class Changes:
         off = await self._store.list_members(_name(kind))
         for listing in self._lists.by_name.values():
             if listing.kind == kind:
-                listing.leave_out(off)
+                listing.set_hidden(off)
 
 
 def _name(kind: Kind) -> str:

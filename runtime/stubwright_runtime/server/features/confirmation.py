@@ -1,6 +1,6 @@
-"""The confirmation of a call by the user, which the server asks for if the manifest says `policy.confirm`.
+"""Confirmation of calls by the user (`policy.confirm`).
 
-It protects users from models and mistakes, not the server from its clients: a client can forge the answer.
+It protects users from models and mistakes, not the server from its clients, which can forge the answer.
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ...schema.validation import Validator
 from ...values.json import Json
 from ...values.sanitizing import clean
 from ...values.text import BRACES, fill_placeholders
 from ..core.outcomes import Outcome, refuse
-from .elicitation import FORM, make_form
-from .input_requests import OURS, InvalidAnswer, MissingCapability, find_rounds, read_elicit_result
+from .elicitation import FORM, make_form, parse_answer
+from .input_requests import OWN_PREFIX, InvalidAnswer, MissingCapability, find_rounds
 from .truncation import Truncation, truncate
 
 if TYPE_CHECKING:
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from ...package import Tool
     from ..core.request import Handle, Request
 
-_KEY: Final = f"{OURS}confirm"
+_KEY: Final = f"{OWN_PREFIX}confirm"
 _FIELD: Final = "confirm"
 _MISSING: Final = object()
 
 
 def require_confirmation(tool: Tool, call_next: Handle) -> Handle:
-    """Have the user confirm the calls of a tool; the runs of tasks were confirmed when they were called."""
+    """Require the user's confirmation for calls of a tool; tasks are confirmed once, before they start."""
     confirm: Json = tool.policy.get("confirm")
     if not confirm:
         return call_next
@@ -43,17 +42,17 @@ def require_confirmation(tool: Tool, call_next: Handle) -> Handle:
 
 
 async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) -> str | None:
-    """Return the reason that a tool must not run; `None` if it may.
+    """Return the reason not to run the tool; `None` if the user confirmed.
 
     Raises:
-        CallSuspension: The answer comes with the next request.
-        MissingCapability: The client cannot ask, from 2026-07-28 on (basic/index, "Error Codes").
+        CallSuspension: The answer arrives with the next request.
+        MissingCapability: The client does not support elicitation, from 2026-07-28 (basic/index, "Error Codes").
     """
     title = tool.definition.get("title") or tool.name
     schema = _form(title)
-    question = make_form(_message(tool, title, settings.get("message"), tool.redact(request.arguments)), schema)
+    question = make_form(_make_message(tool, title, settings.get("message"), tool.redact(request.arguments)), schema)
     try:
-        action = await find_rounds(request).ask(_KEY, question, partial(_read, schema), FORM)
+        action = await find_rounds(request).ask(_KEY, question, partial(_parse_answer, schema), FORM)
     except InvalidAnswer:
         return f"{tool.name} needs the user's confirmation, and the client could not ask for it."
     except MissingCapability as error:
@@ -69,25 +68,21 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
 
 
 def _form(title: str) -> dict[str, Any]:
-    """Return one box to tick: clients refuse forms that ask for nothing."""
+    """Return a form with a checkbox, because clients refuse empty forms."""
     box = {"type": "boolean", "title": f"Run {clean(title)}", "description": "If unchecked, the tool does not run."}
     return {"type": "object", "properties": {_FIELD: box}, "required": [_FIELD]}
 
 
-def _read(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return the user's decision; a form that is sent without a tick is a no."""
-    result = read_elicit_result(answer)
-    if result.action != "accept":
-        return result.action
-    if violations := Validator(schema).find_errors(result.content, "answer"):
-        raise InvalidAnswer("; ".join(violations))
-    return "accept" if result.content[_FIELD] is True else "decline"
+def _parse_answer(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    """Return the user's action; an unchecked box means `decline`."""
+    result = parse_answer({"schema": schema}, answer)
+    return "decline" if result.action == "accept" and result.content[_FIELD] is False else result.action
 
 
-def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
-    """Return the question to the user: the manifest's words with the arguments, otherwise the tool and its arguments.
+def _make_message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
+    """Return the message to the user, from the manifest's template or a default one.
 
-    Every argument is shown, or said to be omitted, even if the manifest's words do not name it.
+    It shows every argument, or notes its omission, even if the template does not mention it.
     """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
     known_first = dict(sorted(arguments.items(), key=lambda item: item[0] not in properties))
@@ -98,19 +93,18 @@ def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[st
 
     def fill(truncation: Truncation) -> str:
         text = fill_placeholders(
-            template, lambda name: _words(truncation, _argument(properties, arguments, name), name)
+            template, lambda name: _format_words(truncation, _get_argument(properties, arguments, name), name)
         )
         return f"{text}\nAlso: {truncation.format_json(others)}" if others else text
 
     return truncate(fill)
 
 
-def _argument(properties: Mapping[str, Any], arguments: Mapping[str, Any], name: str) -> Any:
-    """Return an argument; if it was not sent, its default."""
+def _get_argument(properties: Mapping[str, Any], arguments: Mapping[str, Any], name: str) -> Any:
     declared: Json = properties.get(name)
     default = declared.get("default", _MISSING) if isinstance(declared, dict) else _MISSING
     return arguments.get(name, default)
 
 
-def _words(truncation: Truncation, value: Any, name: str) -> str:
+def _format_words(truncation: Truncation, value: Any, name: str) -> str:
     return "(none)" if value is _MISSING else truncation.format_words(value, name)

@@ -1,7 +1,4 @@
-"""The context of a handler: the call that it answers, and the way to talk to the caller meanwhile.
-
-It holds no state of its own.
-"""
+"""The context of a handler: its request, and messages to the client."""
 
 from __future__ import annotations
 
@@ -47,23 +44,23 @@ T = TypeVar("T")
 
 
 class Context:
-    """One request, seen from its handler.
+    """The request of a handler. A context has no state of its own.
 
     Attributes:
-        name: The name of the tool or the prompt on the wire, or the URI of the resource.
+        name: The wire name of the tool or prompt, or the URI of the resource.
     """
 
     __slots__ = ("_lists", "_questions", "_request", "name")
 
     def __init__(self, request: Request, name: str, lists: Lists, questions: Mapping[str, Any]) -> None:
-        """Take the request, the lists of the server, and the questions that the manifest has for the handler."""
+        """Create the context of a request; `questions` are the questions of the handler in the manifest."""
         self._request = request
         self.name = name
         self._lists = lists
         self._questions = questions
 
     def __repr__(self) -> str:
-        """Show the request in a few words."""
+        """Return a short description of the request."""
         return (
             f"{type(self).__name__}(request_id={self.request_id!r}, revision={self.revision!r}, name={self.name!r}, "
             f"principal={self.principal!r})"
@@ -76,84 +73,84 @@ class Context:
 
     @property
     def revision(self) -> str:
-        """The MCP revision that the caller speaks, such as `2025-11-25`."""
+        """The MCP revision of the request, such as `2025-11-25`."""
         return self._request.revision.date
 
     @property
     def principal(self) -> Principal:
-        """The caller: the subject of the access token; on standard input and output `local`."""
+        """The caller: the subject of the access token; `local` over stdio."""
         return self._request.principal
 
     @property
     def tools(self) -> Visibility:
-        """The server's tools, to switch them on and off for all clients."""
+        """The server's tools, to show or hide them for all clients."""
         return self._lists.tools
 
     @property
     def prompts(self) -> Visibility:
-        """The server's prompts, to switch them on and off for all clients."""
+        """The server's prompts, to show or hide them for all clients."""
         return self._lists.prompts
 
     @property
     def resources(self) -> ResourceVisibility:
-        """The server's resources and resource templates, to switch them on and off, and to report changes."""
+        """The server's resources and resource templates, to show or hide them, and to report changes."""
         return self._lists.resources
 
     @property
     def task_id(self) -> str | None:
-        """The id of the task in which the call goes on; `None` outside of tasks."""
+        """The id of the task that runs the call; `None` outside of tasks."""
         return self._request.task_id
 
     @property
     def attempt(self) -> int:
-        """The number of the run of that task, from 1, which grows with each run; 1 outside of tasks.
+        """The number of this run of the task, from 1; 1 outside of tasks.
 
-        A database that has seen a larger one can reject what a run does that was replaced by another.
+        It can serve as a fencing token: a database can reject the writes of a run that was replaced.
         """
         return self._request.attempt
 
     @property
     def rounds(self) -> InputRequests:
-        """The questions of this request and the answers so far; `ask` adds one."""
+        """The questions and answers of this request."""
         from .input_requests import find_rounds
 
         return find_rounds(self._request)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the caller the progress of the work. Does nothing if the caller did not ask for it.
+        """Send a progress notification, if the client requested progress.
 
         Args:
-            done: The amount done, in any unit; a value that does not grow is not sent (MCP 2025-11-25,
+            done: The amount done, in any unit; a value that does not increase is not sent (MCP 2025-11-25,
                 basic/utilities/progress: it MUST increase).
-            total: The amount to do, in the same unit, if it is known.
-            message: The work that is being done.
+            total: The total amount in the same unit, if known.
+            message: A description of the current work.
 
         Raises:
             ValueError: A number is not finite.
         """
         if not math.isfinite(done) or not math.isfinite(total or 0):
             raise ValueError(f"progress is {done} of {total}; both must be finite")
-        if self._request.has_ended:  # after the answer none is sent (MCP 2025-11-25, basic/utilities/progress)
+        if self._request.has_ended:  # MUST stop after completion (MCP 2025-11-25, basic/utilities/progress)
             return
         if done <= self._request.progress:
-            log().debug("%s: progress %s is not sent, since it does not grow", self.name, done)
+            log().debug("%s: progress %s is not sent, because it does not increase", self.name, done)
             return
         self._request.progress = done
         await self._request.channel.send_progress(done, total, None if message is None else clean(message))
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send a message to the caller's log, if the caller wants messages of this level.
+        """Send a log message to the client, if the client accepts its level.
 
-        Up to 2025-11-25 the last `logging/setLevel` of the connection sets the level (`info` before the first); from
-        2026-07-28 each request sets its own, and messages are sent only if the manifest declares `logging`.
+        Up to 2025-11-25, `logging/setLevel` sets the minimum level of the connection (`info` by default). From
+        2026-07-28, each request sets its level, and messages are sent only if the manifest declares `logging`.
 
         Args:
             level: From `debug` to `emergency`.
             data: Text, or any JSON value.
-            logger: The part of the server that speaks.
+            logger: The name of the logger.
 
         Raises:
-            ValueError: There is no such level, or `data` holds an infinite number.
+            ValueError: The level is unknown, or `data` contains an infinite number.
             TypeError: `data` is not JSON.
         """
         if level not in LOG_LEVELS:
@@ -161,13 +158,13 @@ class Context:
         await self._request.channel.log(level, encode_json(data)[0], logger)
 
     def on_cancel(self, function: Callable[[], object]) -> None:
-        """Have `function` called when this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
+        """Call `function` if this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
 
-        An `async def` handler is cancelled itself; this is for a plain `def`, whose thread cannot be stopped.
+        This is for plain `def` handlers, whose threads cannot be stopped; `async def` handlers are cancelled.
 
         Args:
-            function: Is called on the event loop, so it must not block; if the request is cancelled already, it is
-                called immediately. An exception that it raises is logged.
+            function: Called on the event loop, so it must not block; called immediately if the request is already
+                cancelled. Its exceptions are logged.
 
         Example:
             `ctx.on_cancel(stop.set)`, with `stop = threading.Event()`
@@ -175,16 +172,16 @@ class Context:
         self._request.cancellation.add(function)
 
     async def release_stream(self) -> None:
-        """Close the stream of this request, so that nothing holds a connection open while the work goes on.
+        """Close the stream of this request, so that long work does not hold a connection open.
 
-        The client comes back for the response (MCP 2025-11-25, basic/transports, "Resumability and Redelivery"). If it
-        cannot, as over stdio or with an older client, this does nothing; nor does it if too many calls of the
-        caller go on without their client.
+        The client reconnects for the response (MCP 2025-11-25, basic/transports, "Resumability and Redelivery"). This
+        has no effect if the client cannot reconnect, as over stdio, or if too many calls of the caller already run
+        without their client.
         """
         await self._request.channel.release()
 
     def can(self, capability: str) -> bool:
-        """Return whether the client can do something, as it declared.
+        """Return whether the client declared a capability.
 
         Args:
             capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
@@ -200,19 +197,19 @@ class Context:
     @overload
     async def once(self, key: str, function: Callable[[str], T]) -> T: ...
     async def once(self, key: str, function: Callable[..., Awaitable[T] | T]) -> T:
-        """Return the result of `function`, called until it has returned once in the whole request.
+        """Return the result of `function`, which is called until it returns, and then never again in this request.
 
-        From 2026-07-28 a handler that asks runs again with each answer; an effect that may happen only once, such as a
-        payment, goes through here. The result travels, encrypted, with the question, or is stored with the task.
+        From 2026-07-28, a handler that asks questions runs again with each answer; use this for effects that must
+        happen only once, such as payments. The result is sent with the question, encrypted, or stored with the task.
 
-        If the process dies after the effect and before its result is stored, the next run of the task calls `function`
-        again. A service that must not see the effect twice needs its key: a `function` that requires a parameter is
-        called with `idempotency_key(key)`, which is the same in each run.
+        If the process dies after the effect, but before its result is stored, the next run of the task calls `function`
+        again. To deduplicate the effect in a service, give `function` a required parameter: it is called with
+        `idempotency_key(key)`, which is the same in each run.
 
         Args:
-            key: The key to keep the result under.
-            function: An `async def`, or a plain `def`, which runs in a worker thread; returns JSON. A parameter with a
-                default keeps it.
+            key: The key of the result.
+            function: An `async def`, or a plain `def`, which runs in a worker thread; returns JSON. Parameters with
+                defaults are not passed.
 
         Raises:
             TypeError: The result is not JSON.
@@ -223,10 +220,10 @@ class Context:
     def idempotency_key(self, key: str) -> str:
         """Return a key for an effect, which is the same in all runs of this request or task, and in no other.
 
-        If the tool's policy has `once`, it is also the same in later calls with the same key: they may run again after
-        an interruption (`onUnknown: run`).
+        If the tool's policy has `once`, later calls with the same `once` key get the same key: they may run again
+        after an interruption (`onUnknown: run`).
 
-        Services that know the header `Idempotency-Key`, or a field for such a key, make the effect once for each key.
+        Services with an `Idempotency-Key` header, or a similar field, perform an effect once per key.
 
         Args:
             key: The name of the effect, such as the key for `once`.
@@ -237,52 +234,52 @@ class Context:
         return self.rounds.make_idempotency_key(key)
 
     async def once_in(self, connection: Any, key: str) -> bool:
-        """Record an effect in the open transaction of a database; return whether this run is to make it.
+        """Record an effect in the open transaction of a database; return whether this run should perform it.
 
-        If the effect is a change in the same transaction, it happens once, also if the process dies at any point. The
-        database has the table `stubwright_once (key TEXT PRIMARY KEY)`.
+        An effect in the same transaction happens exactly once, even if the process dies at any point. The database
+        needs the table `stubwright_once (key TEXT PRIMARY KEY)`.
 
         Args:
             connection: A connection of `sqlite3`, `aiosqlite`, `psycopg` or `asyncpg`.
             key: The name of the effect, as for `idempotency_key`.
 
         Raises:
-            TypeError: The connection is none of these.
+            TypeError: The connection has another type.
         """
         from .transactions import record_effect
 
         return await record_effect(connection, self.idempotency_key(key))
 
     async def complete(self, elicitation: str) -> bool:
-        """Notify the client that the URL of a question is completed (MCP 2025-11-25, client/elicitation).
+        """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
 
-        From 2026-07-28 on, the client retries without a notification, and this has no effect. After the request,
-        `server.complete(elicitation)` does the same.
+        From 2026-07-28, the client retries without a notification, and this has no effect. After the request, use
+        `server.complete(elicitation)`.
 
         Args:
-            elicitation: The id of the question, which its answer `Accepted` has, too.
+            elicitation: The id of the elicitation, which the answer `Accepted` also contains.
 
         Returns:
-            True if a client was notified. A client gets one notification for each question.
+            True if a client was notified. Each elicitation has one notification.
         """
         return await self.rounds.complete(elicitation)
 
     def url_required(
         self, name: str, url: str, message: str | None = None, *, elicitation: str | None = None
     ) -> UrlRequired:
-        """Return the error to raise if the user must visit a URL before the request can go on, such as to sign in.
+        """Return the error to raise if the user must first visit a URL, for example to sign in.
 
-        A client of 2025-11-25 gets the error -32042, and sends the request again after completion. From
-        2026-07-28 on it is asked as by `ctx.ask`, and the handler runs again with its answer.
+        Clients of 2025-11-25 receive the error -32042, and repeat the request after completion. From 2026-07-28, the
+        URL is a question as from `ctx.ask`, and the handler runs again with its answer.
 
         Args:
-            name: One of the questions with `mode: url` that the manifest has for this handler.
+            name: A question of this handler in the manifest, with `mode: url`.
             url: An http or https URL.
-            message: The text for the user, in place of the manifest's words.
-            elicitation: An id for the question that cannot be guessed; by default a new one.
+            message: The message to the user; by default the manifest's.
+            elicitation: An unguessable id for the elicitation; by default a new one.
 
         Raises:
-            KeyError: There is no such question.
+            KeyError: The question does not exist.
             ValueError: The URL is not an http or https URL.
         """
         from .input_requests import require_url
@@ -335,21 +332,21 @@ class Context:
         tool_choice: ToolChoice | None = None,
         key: str = "sample",
     ) -> CreateMessageResult | CreateMessageResultWithTools:
-        """Have the client's model go on with a conversation (MCP 2025-11-25, client/sampling).
+        """Request a message of the client's model (MCP 2025-11-25, client/sampling).
 
         Args:
-            messages: The conversation; a text is one message of the user.
-            max_tokens: The maximum number of tokens that the model may write.
+            messages: The conversation; a string is one user message.
+            max_tokens: The maximum number of generated tokens.
             system: A system prompt; the client may change it.
             temperature: The sampling temperature.
-            stop: Texts that end the answer.
-            model: The preferences for a model.
-            tools: Tools that the model may ask to be called; needs the capability `sampling.tools`.
-            tool_choice: The tool choice: may the model call tools, or must it.
-            key: The name of this question, if the request asks several together.
+            stop: The stop sequences.
+            model: The model preferences.
+            tools: Tools for the model; needs the capability `sampling.tools`.
+            tool_choice: Whether the model may or must call tools.
+            key: The name of this question, if the request asks several concurrently.
 
         Raises:
-            MissingCapability: The client has no model to offer.
+            MissingCapability: The client does not support sampling.
         """
         from .sampling import make_request, sample
 
@@ -357,10 +354,10 @@ class Context:
         return await sample(self.rounds, key, request)
 
     async def roots(self, key: str = "roots") -> list[Root]:
-        """Return the folders that the client lets the server work in (MCP 2025-11-25, client/roots).
+        """Return the client's roots (MCP 2025-11-25, client/roots).
 
         Raises:
-            MissingCapability: The client does not share folders.
+            MissingCapability: The client does not support roots.
         """
         from .sampling import roots
 
@@ -390,8 +387,8 @@ async def _result_of(awaitable: Awaitable[T]) -> T:
     return await awaitable
 
 
-class OfContext(Protocol):
-    """A class with one instance for each request, such as the questions that its handler may ask."""
+class ContextMember(Protocol):
+    """A class of a context member, with one instance per request."""
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
@@ -399,16 +396,16 @@ class OfContext(Protocol):
         ...
 
 
-M = TypeVar("M", bound=OfContext)
+M = TypeVar("M", bound=ContextMember)
 
 
 class PerCall(Generic[M]):
-    """A member of a generated context, such as `ctx.ask`, made from the request when it is read."""
+    """A descriptor for a member of a generated context, such as `ctx.ask`, created on access."""
 
     __slots__ = ("_kind",)
 
     def __init__(self, kind: type[M]) -> None:
-        """Take the class of the member."""
+        """Create the descriptor of a member class."""
         self._kind = kind
 
     @overload

@@ -1,7 +1,4 @@
-"""Questions to the user, with a form or a URL (MCP 2025-11-25, client/elicitation).
-
-A form is sent in the nearest shape that the revision has.
-"""
+"""Elicitation by form or URL (MCP 2025-11-25, client/elicitation)."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from ...mcp.elicitation_answers import Accepted, Cancelled, Declined, ElicitResu
 from ...package import EXACT_FORMATS
 from ...schema.validation import Validator
 from ...values.sanitizing import clean
-from .input_requests import ELICIT, InvalidAnswer, make_url_params, read_elicit_result, refuse_misfit
+from .input_requests import ELICIT, InvalidAnswer, make_url_params, read_elicit_result, reject_answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,10 +22,10 @@ _Answer = TypeVar("_Answer", bound="Model")
 
 
 class Ask:
-    """The base of the questions of a handler: generated classes have a method for each question of the manifest."""
+    """The base of generated classes with a method for each question in the manifest."""
 
     def __init__(self, input_requests: InputRequests, questions: Mapping[str, Any]) -> None:
-        """Take the questions, as the manifest has them."""
+        """Store the questions of the manifest."""
         self._input_requests = input_requests
         self._questions = questions
 
@@ -45,19 +42,19 @@ class Ask:
         def read(answer: Mapping[str, Any]) -> _Answer | Declined | Cancelled:
             from pydantic import ValidationError
 
-            result = _check(question, answer)
+            result = parse_answer(question, answer)
             if result.action != "accept":
                 return _refusal(result.action)
             try:
                 return model.model_validate(result.content)
             except ValidationError as error:
-                raise refuse_misfit(error) from error
+                raise reject_answer(error) from error
 
         request = make_form(message or question["message"], self._shape(schema))
         return await self._input_requests.ask(name, request, read, FORM)
 
     def _shape(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the schema as the client's revision has forms. Raises InvalidAnswer."""
+        """Return the schema in the form dialect of the client's revision. Raises InvalidAnswer."""
         asked = _form_for(schema, self._input_requests.revision)
         if asked is None and self._input_requests.can(FORM):
             raise InvalidAnswer(
@@ -67,25 +64,25 @@ class Ask:
         return asked or schema
 
     async def ask_ahead(self, name: str) -> None:
-        """Ask in the manifest's words, so that the answer exists when the handler asks (`before: task`).
+        """Ask a question before the handler runs, with the manifest's message (`before: task`).
 
         Raises:
-            InvalidAnswer: The client kept giving answers that do not fit.
-            MissingCapability: The client cannot ask.
+            InvalidAnswer: All answers of the client were invalid.
+            MissingCapability: The client does not support elicitation.
         """
         question = self._questions[name]
 
         def read(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-            _check(question, answer)
+            parse_answer(question, answer)
             return answer
 
         request = make_form(question["message"], self._shape(question["schema"]))
-        self._input_requests.keep(name, await self._input_requests.ask(name, request, read, FORM))
+        self._input_requests.add_answer(name, await self._input_requests.ask(name, request, read, FORM))
 
     async def _url(
         self, name: str, url: str, message: str | None, elicitation: str | None
     ) -> Accepted | Declined | Cancelled:
-        """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode); `elicitation` is the id of the question."""
+        """Ask the user to open a URL (MCP 2025-11-25, client/elicitation, URL mode)."""
         can_open = self._input_requests.can("elicitation.url")
         known = await self._input_requests.name_url_question(elicitation) if can_open else None
         params = make_url_params(url, message or self._questions[name]["message"], known)
@@ -102,12 +99,12 @@ FORM: Final = "elicitation.form"
 
 
 def make_form(message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request for an answer in a form. The schema is sent unchanged."""
+    """Return an elicitation request with a form; the schema is sent unchanged."""
     return {"method": ELICIT, "params": {"mode": "form", "message": clean(message), "requestedSchema": schema}}
 
 
-def _check(question: Mapping[str, Any], answer: Mapping[str, Any]) -> ElicitResult:
-    """Check an answer against its form, and return it. Raises InvalidAnswer."""
+def parse_answer(question: Mapping[str, Any], answer: Mapping[str, Any]) -> ElicitResult:
+    """Parse and validate the answer to a form. Raises InvalidAnswer."""
     result = read_elicit_result(answer)
     if result.action == "accept":
         validator = Validator(question["schema"], formats=True, exact=question.get(EXACT_FORMATS, False))
@@ -121,10 +118,10 @@ def _refusal(action: str) -> Declined | Cancelled:
 
 
 def _form_for(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
-    """Return the schema of a form for this revision; `None` if the revision has no form that asks for as much.
+    """Return the schema of a form for a revision; `None` if the revision does not support a required field.
 
-    Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and no choice can be multiple: such a field
-    is omitted, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").
+    Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and multiple choice is not supported; such
+    fields are omitted unless required (MCP 2025-06-18, client/elicitation, "Requested Schema").
     """
     if revision.has("choices"):
         return schema

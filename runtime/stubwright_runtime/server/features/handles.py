@@ -1,7 +1,4 @@
-"""State handles: state that a server keeps between calls, found by ids that only the server makes.
-
-A handle is unknown to every caller but its owner.
-"""
+"""State handles: state between calls, with ids that the server generates. Only the owner can find a handle."""
 
 from __future__ import annotations
 
@@ -40,41 +37,41 @@ HandleT = TypeVar("HandleT")
 
 
 _BYTES: Final = 24
-"""Bytes of randomness in an id: 192 bits; MCP requires 128 (2026-07-28, server/tools, on state handles)."""
+"""Random bytes of an id: 192 bits; MCP requires 128 (2026-07-28, server/tools, on state handles)."""
 
-_MOST: Final = 100
-"""The default maximum of handles of one kind for one principal."""
+_DEFAULT_LIMIT: Final = 100
+"""The default maximum number of handles of one kind per principal."""
 
-_MOST_AT_ONCE: Final = 1_000
-"""Different ids in the arguments or the result of one call."""
+_MAX_IDS: Final = 1_000
+"""The maximum number of different ids in the arguments or the result of one call."""
 
 
 class UnknownHandle(ToolError):
-    """There is no such handle for the caller: it is unknown, has expired, was ended, or belongs to another caller."""
+    """The handle is unknown, has expired, was deleted, or belongs to another caller."""
 
 
 class StaleHandle(ToolError):
-    """Another call changed the state after it was read, so that writing it would lose that change."""
+    """Another call changed the state after it was read."""
 
 
 class TooManyHandles(ToolError):
-    """The caller has as many handles of this kind as one may have."""
+    """The caller has reached the limit of handles of this kind."""
 
 
 class InvalidState(ValueError):
-    """The state that a handler wants to keep does not fit the manifest's schema of it."""
+    """The state does not match its schema in the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handle(Generic[_State, _Id]):
-    """The content of one handle when it was read.
+    """A snapshot of one handle.
 
     Attributes:
-        id: The id that finds it, for the principal who made it only.
+        id: The id, valid for its owner only.
         state: The state.
-        created: The time at which it was made, in UTC.
-        expires: The time at which it ends in any case; `None` if only idleness ends it.
-        version: The number of times that the state was replaced.
+        created: The creation time in UTC.
+        expires: The expiry time in UTC; `None` if only idleness ends the handle.
+        version: The number of updates.
     """
 
     id: _Id = field(repr=False)
@@ -86,7 +83,7 @@ class Handle(Generic[_State, _Id]):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One kind of handle. `makers` are the tools whose results have such a handle."""
+    """One kind of handle; `makers` are the tools that return one."""
 
     name: str
     stored: str
@@ -101,41 +98,41 @@ class _Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class HandleScope:
     """The handles of one call.
 
     Attributes:
-        keeper: All handles of the server.
-        principal: Their owner.
-        hide: Keeps an id out of the log.
-        given: The handles in the arguments, with their kinds, by their JSON pointers.
-        known: The kinds and ids of handles that are known to exist.
+        registry: The handles of the server.
+        principal: The caller.
+        hide: Redacts an id in the log.
+        inputs: The kinds and handles in the arguments, by JSON Pointer.
+        known: The kinds and ids of handles that exist.
     """
 
     registry: HandleRegistry
     principal: Principal
     hide: Callable[[str], None]
-    given: dict[str, tuple[str, Handle[Any, Any]]] = field(default_factory=dict[str, tuple[str, "Handle[Any, Any]"]])
+    inputs: dict[str, tuple[str, Handle[Any, Any]]] = field(default_factory=dict[str, tuple[str, "Handle[Any, Any]"]])
     known: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
 
 class Handles(Generic[_State, _Id]):
-    """All handles of one kind that the caller has."""
+    """The caller's handles of one kind."""
 
-    def __init__(self, bound: Bound, name: str, model: Any) -> None:
-        """Take the owner, the kind, and the class of its states, if there is one."""
+    def __init__(self, bound: HandleScope, name: str, model: Any) -> None:
+        """Create the handles of a kind; `model` is the class of their states, if any."""
         self._bound = bound
         self._kind = bound.registry.kinds[name]
         self._model = model
 
     async def create(self, state: _State) -> _Id:
-        """Keep a state, and give the id of its new handle.
+        """Store a state, and return the id of its new handle.
 
         Raises:
             TooManyHandles: The caller has reached the limit (`most`).
-            BudgetExceeded: There is no room for it (the manifest's `storage`).
-            InvalidState: The state does not fit its schema in the manifest.
-            StateLost: The store cannot be reached.
+            BudgetExceeded: The state exceeds the manifest's `storage`.
+            InvalidState: The state does not match its schema in the manifest.
+            StateLost: The store is unavailable.
         """
         new_id: Any = secrets.token_urlsafe(_BYTES)
         self._bound.hide(new_id)
@@ -160,11 +157,11 @@ class Handles(Generic[_State, _Id]):
         return typed_id
 
     async def get(self, handle_id: _Id) -> Handle[_State, _Id]:
-        """Return a handle of the caller's. Reading it is use, as `idle` counts it.
+        """Return a handle of the caller, and restart its idle timeout (`idle`).
 
         Raises:
-            UnknownHandle: The caller does not have a handle with this id.
-            StateLost: The store cannot be reached.
+            UnknownHandle: The caller has no handle with this id.
+            StateLost: The store is unavailable.
         """
         self._bound.hide(handle_id)
         handle = await self._bound.registry.find(self._kind, handle_id, self._bound)
@@ -173,18 +170,18 @@ class Handles(Generic[_State, _Id]):
         return replace(handle, state=self._to_model(handle.state))
 
     async def update(self, handle: Handle[_State, _Id], state: _State) -> Handle[_State, _Id]:
-        """Replace the state that was read.
+        """Replace the state of a handle.
 
         Args:
-            handle: The handle that was read. One of several simultaneous writes wins.
+            handle: The handle as it was read. One of several simultaneous writes succeeds.
             state: The new state.
 
         Raises:
-            StaleHandle: It was changed since it was read; read it again, and write what follows from that.
-            UnknownHandle: The caller has it no longer.
-            BudgetExceeded: There is no room for it (the manifest's `storage`).
-            InvalidState: The state does not fit its schema in the manifest.
-            StateLost: The store cannot be reached.
+            StaleHandle: Another call has changed the state; read the handle again.
+            UnknownHandle: The handle no longer exists.
+            BudgetExceeded: The state exceeds the manifest's `storage`.
+            InvalidState: The state does not match its schema in the manifest.
+            StateLost: The store is unavailable.
         """
         kind, registry, bound = self._kind, self._bound.registry, self._bound
         checked = self._check(state)
@@ -200,10 +197,10 @@ class Handles(Generic[_State, _Id]):
         return replace(handle, state=self._to_model(checked), version=handle.version + 1)
 
     async def delete(self, handle_id: _Id) -> bool:
-        """End a handle of the caller's; return whether there was one.
+        """Delete a handle of the caller; return whether it existed.
 
         Raises:
-            StateLost: The store cannot be reached.
+            StateLost: The store is unavailable.
         """
         kind, bound = self._kind, self._bound
         bound.known.discard((kind.name, handle_id))
@@ -215,12 +212,11 @@ class Handles(Generic[_State, _Id]):
         return UnknownHandle(f"This {self._kind.noun} {explanation}.")
 
     def _encode(self, created: datetime, state: Any) -> bytes:
-        """Return the record of a handle for the store."""
         record = {"owner": self._bound.principal.key, "created": created.timestamp(), "state": state}
         return json.dumps(record, ensure_ascii=False).encode()
 
     def _check(self, state: object) -> Any:
-        """Return a state as JSON. Raises InvalidState."""
+        """Validate a state, and return it as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
         if violations := self._bound.registry.find_validator(self._kind.name).find_errors(data, "state"):
             raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
@@ -233,11 +229,11 @@ class Handles(Generic[_State, _Id]):
 class CallHandles(Generic[NameT, HandleT]):
     """The base of a handler's `ctx.handles`: generated classes have a member for each kind.
 
-    It is generic in the names of the arguments that are ids of handles, and in the type of these handles.
+    The type parameters are the names of the arguments with handle ids, and the type of these handles.
     """
 
-    def __init__(self, bound: Bound) -> None:
-        """Take the handles of the call."""
+    def __init__(self, bound: HandleScope) -> None:
+        """Wrap the handles of a call."""
         self._bound = bound
 
     @classmethod
@@ -246,47 +242,47 @@ class CallHandles(Generic[NameT, HandleT]):
         return cls(context._request.handles)
 
     def __contains__(self, name: str) -> bool:
-        """Return whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""
+        """Return whether the arguments contain a handle id, by an argument's name or a JSON Pointer."""
         return self._pointer(name) is not None
 
     def __getitem__(self, name: NameT, /) -> HandleT:
-        """Return the handle of an argument, by its name, or by the JSON Pointer to its place.
+        """Return the handle in an argument, by its name or a JSON Pointer.
 
         Raises:
-            KeyError: The arguments have no id of a handle there.
+            KeyError: The arguments contain no handle id there.
         """
-        return cast("HandleT", self._given(str(name)))
+        return cast("HandleT", self._find_argument(str(name)))
 
     def _model(self, kind: str) -> Any:
-        """Return the class of the states of a kind; `None` if they are plain JSON."""
+        """Return the class of the states of a kind; `None` for plain JSON."""
         raise NotImplementedError
 
     def _kind(self, name: str) -> Handles[Any, Any]:
         return Handles(self._bound, name, self._model(name))
 
-    def _given(self, name: str) -> Handle[Any, Any]:
+    def _find_argument(self, name: str) -> Handle[Any, Any]:
         pointer = self._pointer(name)
         if pointer is None:
             raise KeyError(f"the arguments of this call have no id of a handle at {name!r}")
-        kind, handle = self._bound.given[pointer]
+        kind, handle = self._bound.inputs[pointer]
         model = self._model(kind)
         return handle if model is None else replace(handle, state=model.model_validate(handle.state))
 
     def _pointer(self, name: str) -> str | None:
         as_pointer = "/" + name.replace("~", "~0").replace("/", "~1")
-        return next((pointer for pointer in (as_pointer, name) if pointer in self._bound.given), None)
+        return next((pointer for pointer in (as_pointer, name) if pointer in self._bound.inputs), None)
 
 
 class HandleRegistry:
     """The handles of one server.
 
     Attributes:
-        kinds: Its kinds, by name.
-        store: The store that keeps them.
+        kinds: The kinds, by name.
+        store: The store of the handles.
     """
 
     def __init__(self, server: ServerContext, refuse_result: Callable[[Tool, Sequence[str]], Outcome]) -> None:
-        """Take the server's shared objects, and what refuses a result with unknown handles."""
+        """Create the registry of a server; `refuse_result` refuses results with unknown handles."""
         self._server = server
         self._refuse_result = refuse_result
         self.store = server.store
@@ -299,15 +295,15 @@ class HandleRegistry:
                 f"handle:{name}{trust}",
                 parse_duration(settings["ttl"]) if "ttl" in settings else None,
                 parse_duration(settings["idle"]) if "idle" in settings else None,
-                settings.get("most", _MOST),
-                _makers(name, package.tools.values()),
+                settings.get("most", _DEFAULT_LIMIT),
+                _find_makers(name, package.tools.values()),
             )
             for name, settings in declared.items()
         }
         self._validators: dict[str, Validator] = {}
 
     def wrap(self, tool: Tool, call_next: CallHandler) -> CallHandler:
-        """Look up the handles of the calls of a tool, and refuse calls with an unknown handle."""
+        """Look up the handles of each call of a tool, and refuse calls with an unknown handle."""
 
         async def call(request: Request) -> Outcome:
             bound = await self.bind(tool, request.arguments, request.principal)
@@ -315,33 +311,33 @@ class HandleRegistry:
                 return bound
             request.handles = bound
             outcome = await call_next(request)
-            if request.begin is not None or not (faults := await self.find_broken(tool, outcome, bound)):
+            if request.begin is not None or not (faults := await self.find_invalid_ids(tool, outcome, bound)):
                 return outcome
             return self._refuse_result(tool, faults)
 
         return call
 
-    async def bind(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Bound | Outcome:
-        """Return the handles of a call, those among its arguments looked up; or why the call cannot go on.
+    async def bind(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> HandleScope | Outcome:
+        """Return the handles of a call, or the refusal of unknown ones.
 
         Args:
             tool: The tool.
-            arguments: Valid ones.
+            arguments: The valid arguments.
             principal: The caller.
 
         Raises:
-            StateLost: The store cannot be reached.
+            StateLost: The store is unavailable.
         """
-        bound = Bound(self, principal, redaction.make_hider())
-        ids = _ids(tool, "input", arguments)
+        bound = HandleScope(self, principal, redaction.make_hider())
+        ids = _find_ids(tool, "input", arguments)
         for _, handle_id in ids.values():
             bound.hide(handle_id)
-        if len({*ids.values()}) > _MOST_AT_ONCE:
-            text = f"Invalid arguments for {tool.name}: more than {_MOST_AT_ONCE:,} handles in one call"
+        if len({*ids.values()}) > _MAX_IDS:
+            text = f"Invalid arguments for {tool.name}: more than {_MAX_IDS:,} handles in one call"
             return refuse(text, "invalid", "unknown_handle")
         handles = await self._find_all(ids.values(), bound)
         missing = [
-            f"the {self.kinds[kind].noun} in {_place(pointer)} {self.describe_unknown(kind, bound.principal)}"
+            f"the {self.kinds[kind].noun} in {_format_path(pointer)} {self.describe_unknown(kind, bound.principal)}"
             for pointer, (kind, handle_id) in sorted(ids.items())
             if handles[kind, handle_id] is None
         ]
@@ -351,31 +347,31 @@ class HandleRegistry:
         for pointer, (kind, handle_id) in ids.items():
             handle = handles[kind, handle_id]
             if handle is not None:
-                bound.given[pointer] = kind, handle
+                bound.inputs[pointer] = kind, handle
         return bound
 
-    async def find_broken(self, tool: Tool, outcome: Outcome, bound: Bound) -> list[str]:
-        """Return the faults of the ids in a result, which must belong to handles of the caller.
+    async def find_invalid_ids(self, tool: Tool, outcome: Outcome, bound: HandleScope) -> list[str]:
+        """Return the errors of ids in a result that are not handles of the caller.
 
         Raises:
-            StateLost: The store cannot be reached.
+            StateLost: The store is unavailable.
         """
-        ids = _ids(tool, "output", outcome.result.get("structuredContent"))
+        ids = _find_ids(tool, "output", outcome.result.get("structuredContent"))
         unchecked = {entry for entry in ids.values() if entry not in bound.known}
-        if len(unchecked) > _MOST_AT_ONCE:
-            return [f"result: more than {_MOST_AT_ONCE:,} handles in one result"]
+        if len(unchecked) > _MAX_IDS:
+            return [f"result: more than {_MAX_IDS:,} handles in one result"]
         handles = await self._find_all(unchecked, bound)
         return [
-            f"{_place(pointer)}: not the id of a {self.kinds[entry[0]].noun} that the caller has"
+            f"{_format_path(pointer)}: not the id of a {self.kinds[entry[0]].noun} that the caller has"
             for pointer, entry in ids.items()
             if entry in handles and handles[entry] is None
         ]
 
-    async def find(self, kind: _Kind, handle_id: str, bound: Bound) -> Handle[Any, Any] | None:
-        """Return a handle of the caller's, whose state is JSON; `None` if there is none.
+    async def find(self, kind: _Kind, handle_id: str, bound: HandleScope) -> Handle[Any, Any] | None:
+        """Return a handle of the caller with its state as JSON; `None` if it does not exist.
 
         Raises:
-            StateLost: The store cannot be reached.
+            StateLost: The store is unavailable.
         """
         record = await self.store.get(kind.stored, _key(bound.principal.key, handle_id))
         if record is None:
@@ -384,7 +380,7 @@ class HandleRegistry:
         if stored["owner"] != bound.principal.key:
             return None
         if self.find_validator(kind.name).find_errors(stored["state"], "state"):
-            log().warning("a stored %s no longer fits the manifest; it is treated as gone", kind.noun)
+            log().warning("a stored %s no longer matches the manifest, and is ignored", kind.noun)
             return None
         bound.known.add((kind.name, handle_id))
         created = datetime.fromtimestamp(stored["created"], UTC)
@@ -392,7 +388,7 @@ class HandleRegistry:
         return Handle(handle_id, stored["state"], created, expires, record.version)
 
     def describe_unknown(self, kind: str, principal: Principal) -> str:
-        """Return the words for a handle that is not there, which name the tools that make a new one for this caller."""
+        """Return the description of an unknown handle, with the tools that create a new one for this caller."""
         scopes, listed = self._server.scopes, self._server.lists.by_name["tools"]
         makers = [
             name
@@ -403,34 +399,34 @@ class HandleRegistry:
         return f"is unknown or has expired{hint}"
 
     def find_validator(self, kind: str) -> Validator:
-        """Return the validator of a kind's state, compiled when it is first asked for."""
+        """Return the validator of a kind's state, compiled on first use."""
         if kind not in self._validators:
             state = self._server.package.manifest["handles"][kind]["state"]
             self._validators[kind] = compile_package_validator(self._server.package, state)
         return self._validators[kind]
 
     async def _find_all(
-        self, ids: Iterable[tuple[str, str]], bound: Bound
+        self, ids: Iterable[tuple[str, str]], bound: HandleScope
     ) -> dict[tuple[str, str], Handle[Any, Any] | None]:
-        """Return the handles with these kinds and ids, each looked up once."""
+        """Look up handles by kinds and ids, each once."""
         distinct = [*dict.fromkeys(ids)]
         handles = await asyncio.gather(*(self.find(self.kinds[kind], handle_id, bound) for kind, handle_id in distinct))
         return dict(zip(distinct, handles, strict=True))
 
 
 def _key(owner: str, handle_id: str) -> str:
-    """Return the key of a handle in the store. Only its owner can find it, or keep it from being idle by reading it."""
+    """Return the store key of a handle; it contains the owner, so that other callers cannot read it."""
     return json.dumps([owner, handle_id])
 
 
-def _ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
-    """Return the ids in a value, with their kinds, by their JSON pointers."""
+def _find_ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
+    """Return the kinds and ids in a value, by JSON Pointer."""
     kinds = handle_ids.find_ids(tool, side, value)
     return {pointer: (kind, handle_ids.get_at(value, pointer)) for pointer, kind in kinds.items()}
 
 
-def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
-    """Return the tools whose results have a handle; if some of them take none of that kind, these alone."""
+def _find_makers(kind: str, tools: Iterable[Tool]) -> list[str]:
+    """Return the tools that return a handle of a kind; preferably tools that do not require one."""
     candidates: list[tuple[str, bool]] = []
     for tool in tools:
         declared: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
@@ -441,15 +437,15 @@ def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
 
 
 def _trust(auth: Mapping[str, Any] | None) -> str:
-    """Return a suffix that separates the handles of different `auth` settings, so that a change loses them."""
+    """Return a suffix that separates the handles of different `auth` settings."""
     if not auth:
         return ""
     text = json.dumps([auth.get("issuer"), auth.get("audience")])
     return f":{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _place(pointer: str) -> str:
-    """Return a JSON pointer as a readable path."""
+def _format_path(pointer: str) -> str:
+    """Return a JSON Pointer as a readable path."""
     path = ""
     for step in split_pointer(pointer):
         path += f"[{step}]" if step.isdecimal() and path else f".{step}" if path else step

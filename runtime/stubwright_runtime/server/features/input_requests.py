@@ -1,8 +1,8 @@
-"""Asking the client in the middle of a request: the user, the model, or for its folders.
+"""Requests to the client during a call: elicitation, sampling and roots.
 
-Up to 2025-11-25 a question is a request to the client. From 2026-07-28 a question without an answer ends the run: the
-result is `input_required`, the client sends the request again with the answers, and the handler runs again from its
-start, with the answers so far (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+Up to 2025-11-25, a question is a request to the client. From 2026-07-28, an unanswered question ends the run: the
+result is `input_required`, the client repeats the request with the answers, and the handler runs again from its start
+(MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
 from __future__ import annotations
@@ -50,60 +50,60 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Error = TypeVar("_Error", bound=BaseException)
 
-_TRIES: Final = 3
-"""The number of times that a question is asked if the answers do not fit it, or are missing from the next round."""
+_MAX_ATTEMPTS: Final = 3
+"""The number of times that a question is asked if its answers are invalid or missing."""
 
-OURS: Final = "stubwright."
-"""The prefix of the names of the server's own questions, whose answers count only after they were asked."""
+OWN_PREFIX: Final = "stubwright."
+"""The prefix of the server's own questions; answers to them are ignored unless they were asked."""
 
-_TURNS: Final = 2
-"""Turns of the event loop in which questions that are awaited together become one round."""
+_ROUND_ITERATIONS: Final = 2
+"""Event loop iterations in which concurrent questions are collected into one round."""
 
 _SINCE: Final[Mapping[str, Feature]] = {
     "elicitation": "elicitation",
     "elicitation.form": "elicitation",
     "elicitation.url": "url_elicitation",
 }
-"""Capabilities that not every revision has: older clients that declare them do not understand the questions."""
+"""The features of revisions that capabilities depend on; older clients may declare them without support."""
 
 
 ELICIT: Final = "elicitation/create"
-"""The method of questions to the user."""
+"""The method of elicitation requests."""
 
 REFUSED: Final = "io.stubwright/refused"
-"""The key in the `_meta` of a request to a model or for folders for the fault of the last answer."""
+"""The `_meta` key for the error of the last answer, in sampling and roots requests."""
 
 
 class CallSuspension(BaseException):
-    """The handler waits for an answer that comes with the next request: not an error, and not for handlers to catch."""
+    """Ends a handler whose answer arrives with the next request; a BaseException, so that handlers do not catch it."""
 
 
 class MissingCapability(Exception):
-    """The client lacks a capability that a request to it needs.
+    """The client lacks a required capability.
 
     Attributes:
-        required: The capability, as a client declares it: `{"elicitation": {"url": {}}}`.
+        required: The capability in the form of a declaration: `{"elicitation": {"url": {}}}`.
     """
 
     def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
-        """Take the missing capability, and the text, which names it by default."""
+        """Create the error for a capability; the default message names it."""
         super().__init__(reason or f"This needs a client with the capability {_join(required)!r}")
         self.required = required
 
 
 class UrlNotVisitedError(Exception):
-    """The user did not go to the URL without which the request cannot go on."""
+    """The user did not visit the URL that the request requires."""
 
 
 class InvalidAnswer(ToolError):
-    """The client's answer does not fit the question."""
+    """The client's answer is invalid."""
 
 
 class InputRequests:
-    """The questions of one request, over all rounds of asking.
+    """The questions of one request, over all its rounds.
 
     Attributes:
-        revision: The revision that the client speaks.
+        revision: The revision of the request.
     """
 
     revision: Revision
@@ -114,12 +114,12 @@ class InputRequests:
         state: Mapping[str, Any] | None = None,
         responses: Mapping[str, Any] | None = None,
     ) -> None:
-        """Go on from the end of the last round.
+        """Restore the state of the last round.
 
         Args:
-            request: The request; its limits rest during the wait for an answer.
-            state: The `requestState` of the last round, decrypted; `None` in the first.
-            responses: The request's `inputResponses`. Those to questions that the last round did not ask are ignored.
+            request: The request; its time limits pause while it waits for an answer.
+            state: The decrypted `requestState` of the last round; `None` in the first.
+            responses: The request's `inputResponses`; answers to questions that were not asked are ignored.
         """
         self._request = request
         self.revision = request.revision
@@ -132,35 +132,35 @@ class InputRequests:
         self._asked: dict[str, int] = {}
         self._pending: dict[str, dict[str, Any]] = {}
         self._missing: list[dict[str, Any]] = []
-        # Before the server has asked, an answer under one of its own names could confirm a call that no user saw.
+        # An unsolicited answer to one of the server's own questions could confirm a call that no user has seen.
         for key, response in (responses or {}).items():
-            if key in asked if asked is not None else not key.startswith(OURS):
+            if key in asked if asked is not None else not key.startswith(OWN_PREFIX):
                 self._answers.setdefault(key, response)
 
     @property
     def pending(self) -> Mapping[str, dict[str, Any]]:
-        """The requests that wait for an answer, by the names of the questions."""
+        """The unanswered requests, by the names of their questions."""
         return self._pending
 
     @property
     def state(self) -> dict[str, dict[str, Any]]:
-        """The state that goes on to the next round: `answers`, results of `once` (`done`), and `tries`."""
+        """The state for the next round: `answers`, results of `once` (`done`), and `tries`."""
         return {"answers": self._answers, "done": self._done, "tries": dict(self._tries)}
 
-    def keep(self, key: str, answer: Mapping[str, Any]) -> None:
-        """Keep an answer, so that the question is not asked again."""
+    def add_answer(self, key: str, answer: Mapping[str, Any]) -> None:
+        """Add an answer, so that its question is not asked."""
         self._answers.setdefault(key, answer)
 
     async def save(self) -> None:
-        """Keep the results of `once`, if rounds outlive the process; they are in the state already."""
+        """Store the results of `once`, if rounds outlive the process; here, the state contains them."""
 
     @property
     def in_handshake_era(self) -> bool:
-        """True if questions are requests to the client, as up to 2025-11-25."""
+        """True up to 2025-11-25, where questions are requests to the client."""
         return not self.revision.has("stateless")
 
     def can(self, capability: str) -> bool:
-        """Return whether the client declared a capability that its revision has, such as `elicitation.url`."""
+        """Return whether the client declared a capability that its revision supports, such as `elicitation.url`."""
         feature = _SINCE.get(capability)
         if feature is not None and not self.revision.has(feature):
             return False
@@ -173,27 +173,27 @@ class InputRequests:
         return part in own or (capability == "elicitation.form" and "url" not in own)
 
     async def ask(self, key: str, request: dict[str, Any], read: Callable[[Mapping[str, Any]], _T], needs: str) -> _T:
-        """Return the answer to one question.
+        """Return the answer to a question.
 
         Args:
-            key: The name of the question; the second of that name is `NAME.2`.
-            request: The request to the client: its `method`, and its `params` if it has any.
-            read: Converts the answer for the handler; raises `InvalidAnswer` if it does not fit.
-            needs: The capability that the client must have.
+            key: The name of the question; a second question of that name is `NAME.2`.
+            request: The request to the client: its `method`, and optional `params`.
+            read: Converts the answer for the handler; raises `InvalidAnswer` if it is invalid.
+            needs: The required capability of the client.
 
         Raises:
-            MissingCapability: It does not have it.
-            DepthError: No message can carry the question.
-            InvalidAnswer: The client kept giving answers that do not fit, or up to 2025-11-25 gave an error.
+            MissingCapability: The client lacks the capability.
+            DepthError: The question is nested too deeply.
+            InvalidAnswer: All answers were invalid, or the client answered with an error (up to 2025-11-25).
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
             own: dict[str, Any] = {first: {part: {}} if part and part != "form" else {}}
             self._missing.append(own)
-            for _ in range(_TURNS):
+            for _ in range(_ROUND_ITERATIONS):
                 await asyncio.sleep(0)
             missing, self._missing = self._missing, []
-            raise MissingCapability(_merged(missing or [own]))
+            raise MissingCapability(_merge(missing or [own]))
         if is_too_deep(request):
             raise DepthError("the question")
         self._asked[key] = self._asked.get(key, 0) + 1
@@ -208,19 +208,19 @@ class InputRequests:
             except InvalidAnswer as error:
                 del self._answers[key]
                 why = clean(str(error))
-                request = _ask_again(request, why)
+                request = _repeat_question(request, why)
         self._tries[key] = self._tries.get(key, 0) + 1
-        if self._tries[key] > _TRIES:  # otherwise a caller could have the handler run again and again, for one call
+        if self._tries[key] > _MAX_ATTEMPTS:  # otherwise one call could run its handler without limit
             raise InvalidAnswer(f"the client's answer to {request['method']} does not fit: {why}")
         self._pending[key] = request
-        for _ in range(_TURNS):
+        for _ in range(_ROUND_ITERATIONS):
             await asyncio.sleep(0)
         raise CallSuspension
 
     async def run_once(self, key: str, function: Callable[..., Any]) -> Any:
-        """Return the result of `function`, which is called until it has returned once in all rounds of the request.
+        """Return the result of `function`, which is called until it returns, and then never again in this request.
 
-        It gets the idempotency key of the effect if it requires a parameter.
+        If it requires a parameter, it is called with the idempotency key of the effect.
 
         Raises:
             TypeError: The result is not JSON.
@@ -229,21 +229,21 @@ class InputRequests:
             return self._done[key]
         if key not in self._running:
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
-        # A question next to it may end the handler; what has begun goes on, and `settle` waits for it.
+        # A concurrent question may end the handler; the function continues, and `settle` waits for it.
         return await asyncio.shield(self._running[key])
 
     def make_idempotency_key(self, key: str) -> str:
         """Return 32 hexadecimal digits for an effect.
 
-        They are the same in all rounds of this request and in calls with the same key under `once`, and in no others.
+        They are the same in all rounds of this request and in calls with the same `once` key, and in no others.
         """
         return hashlib.sha256(f"{self._get_seed()} {key}".encode()).hexdigest()[:32]
 
     def _get_seed(self) -> str:
         if self._request.once_key is not None:
             return self._request.once_key
-        # The results of `once` travel with the state of the request, and so does this.
-        seed: str = self._done.setdefault(f"{OURS}seed", secrets.token_hex(16))
+        # Stored with the results of `once`, which are part of the request's state.
+        seed: str = self._done.setdefault(f"{OWN_PREFIX}seed", secrets.token_hex(16))
         return seed
 
     async def _run_once(self, key: str, function: Callable[..., Any]) -> Any:
@@ -258,43 +258,43 @@ class InputRequests:
         return self._done[key]
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the id of a question that opens a URL, which later notifies the client of completion.
+        """Return the id of a URL elicitation, for the notification of completion; `None` from 2026-07-28.
 
-        From 2026-07-28 on there is none. Raises ValueError if there is a question with this id already.
+        Raises ValueError if the id exists.
         """
         if not self.in_handshake_era:
             return None
         known = elicitation or secrets.token_hex(16)
-        await self._request.channel.record_visit(known)
+        await self._request.channel.record_elicitation(known)
         return known
 
     async def complete(self, elicitation: str) -> bool:
-        """Tell the client that all is done at the URL of a question; return whether there was a client to tell."""
-        return await self._request.channel.notify_visited(elicitation)
+        """Notify the client that a URL elicitation is complete; return whether a client was notified."""
+        return await self._request.channel.complete_elicitation(elicitation)
 
     async def require_url(self, needed: UrlRequired) -> None:
-        """Refuse the request until the user has visited a URL; from 2026-07-28 on, ask for it as a question."""
+        """Refuse the request until the user has visited a URL; from 2026-07-28, ask a question instead."""
         if not self.can("elicitation.url"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
-            await self._request.channel.record_visit(needed.elicitation)
+            await self._request.channel.record_elicitation(needed.elicitation)
             data = {"elicitations": [make_url_params(needed.url, needed.message, needed.elicitation)]}
             raise ProtocolError(URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
         answer = self._answers.pop(needed.name, None)
         if answer is not None and read_elicit_result(answer).action != "accept":
             raise UrlNotVisitedError("The user did not open the URL that this request needs.")
         self._tries[needed.name] = self._tries.get(needed.name, 0) + 1
-        if self._tries[needed.name] > _TRIES:
+        if self._tries[needed.name] > _MAX_ATTEMPTS:
             raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
         params = make_url_params(needed.url, needed.message, await self.name_url_question(needed.elicitation))
         self._pending[needed.name] = {"method": ELICIT, "params": params}
 
     async def settle_effects(self) -> None:
-        """Wait for the functions of `once` that run, so that they are not called once more."""
+        """Wait for running functions of `once`, so that they are not called again."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def describe(self) -> dict[str, Any]:
-        """Return the `input_required` result that asks the client what the handler waits for."""
+        """Return the `input_required` result with the unanswered questions."""
         state = {"mark": make_nonce(), **self.state, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
@@ -304,7 +304,7 @@ class InputRequests:
 
     async def _ask_until_valid(self, request: dict[str, Any], read: Callable[[Mapping[str, Any]], _T]) -> _T:
         method, asked = request["method"], request
-        for number in range(1, _TRIES + 1):
+        for number in range(1, _MAX_ATTEMPTS + 1):
             try:
                 async with self._request.pause():
                     answer = await self._request.channel.request(method, asked.get("params"))
@@ -313,9 +313,9 @@ class InputRequests:
                 raise InvalidAnswer(f"the client did not answer {method}: {clean(error.message)}") from error
             except InvalidAnswer as error:
                 why = clean(str(error))
-                if number == _TRIES:
+                if number == _MAX_ATTEMPTS:
                     raise InvalidAnswer(f"the client's answer to {method} does not fit: {why}") from error
-                asked = _ask_again(request, why)
+                asked = _repeat_question(request, why)
         raise AssertionError
 
 
@@ -328,8 +328,8 @@ def _requires_parameter(function: Callable[..., Any]) -> bool:
     return any(each.kind in positional and each.default is each.empty for each in parameters)
 
 
-def _ask_again(request: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return the same question with the fault of the last answer: in its message to the user, otherwise in `_meta`."""
+def _repeat_question(request: dict[str, Any], why: str) -> dict[str, Any]:
+    """Return a question with the error of the last answer, in its message to the user or in `_meta`."""
     params: dict[str, Any] = request.get("params") or {}
     if request["method"] == ELICIT:
         more: dict[str, Any] = {"message": f"{params['message']}\n\nThe last answer does not fit: {why}"}
@@ -338,13 +338,13 @@ def _ask_again(request: dict[str, Any], why: str) -> dict[str, Any]:
     return {**request, "params": {**params, **more}}
 
 
-def refuse_misfit(error: ValidationError) -> InvalidAnswer:
-    """Return the refusal of an answer that a model does not accept."""
+def reject_answer(error: ValidationError) -> InvalidAnswer:
+    """Return the error for an answer that does not match its model."""
     return InvalidAnswer(describe_problems(error))
 
 
 def read_elicit_result(answer: object) -> ElicitResult:
-    """Return the answer to a question. Raises InvalidAnswer."""
+    """Parse the answer to an elicitation. Raises InvalidAnswer."""
     try:
         return ElicitResult.from_json(answer)
     except ValueError as error:
@@ -352,26 +352,26 @@ def read_elicit_result(answer: object) -> ElicitResult:
 
 
 def is_suspended(error: BaseException) -> bool:
-    """Return whether a handler was left because it waits for answers, in a group of tasks or alone."""
+    """Return whether an exception, or each exception of a group, is a CallSuspension."""
     if is_group(error):
         return all(is_suspended(each) for each in error.exceptions)
     return isinstance(error, CallSuspension)
 
 
 def find_inner(error: BaseException, kind: type[_Error]) -> _Error | None:
-    """Return the first exception of a kind, in a group of tasks or alone."""
+    """Return the first exception of a type, also in exception groups."""
     return next(iter(find_all_inner(error, kind)), None)
 
 
 def find_all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
-    """Return all exceptions of a kind, in a group of tasks or alone."""
+    """Return all exceptions of a type, also in exception groups."""
     if is_group(error):
         return [match for each in error.exceptions for match in find_all_inner(each, kind)]
     return [error] if isinstance(error, kind) else []
 
 
 def make_url_params(url: str, message: str, elicitation: str | None) -> dict[str, Any]:
-    """Return the parameters of a question that opens a URL. Raises ValueError unless it is an http or https URL."""
+    """Return the parameters of a URL elicitation. Raises ValueError unless the URL is http or https."""
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url!r} is not an http or https URL")
     params = {"mode": "url", "message": clean(message), "url": url}
@@ -379,31 +379,30 @@ def make_url_params(url: str, message: str, elicitation: str | None) -> dict[str
 
 
 def require_url(name: str, url: str, message: str, elicitation: str | None) -> UrlRequired:
-    """Return the error to raise if the user must visit a URL before a request can go on.
+    """Return the error that requires the user to visit a URL.
 
     Raises:
-        ValueError: It is not an http or https URL.
+        ValueError: The URL is not http or https.
     """
     known = elicitation or secrets.token_hex(16)
     make_url_params(url, message, known)
     return UrlRequired(name, url, message, known)
 
 
-def waits(error: BaseException) -> bool:
-    """Return whether a handler was left because its request waits for the client, or by an `MCPError`, which is its
-    answer.
+def is_request_outcome(error: BaseException) -> bool:
+    """Return whether a handler raised an `MCPError`, which is its response, or ended because it waits for the client.
 
     Raises:
-        MissingCapability: It asked one or more questions that the client cannot answer.
+        MissingCapability: The handler asked questions that the client does not support.
     """
     if missing := find_all_inner(error, MissingCapability):
-        together = MissingCapability(_merged([each.required for each in missing]))
+        together = MissingCapability(_merge([each.required for each in missing]))
         raise (together if len(missing) > 1 else missing[0]) from None
     return find_inner(error, UrlRequired) is not None or find_mcp_error(error) is not None or is_suspended(error)
 
 
 def find_mcp_error(error: BaseException) -> Any:
-    """Return the `MCPError` that a handler raised, of the SDK or of this library; `None` for other exceptions."""
+    """Return the `MCPError` of the SDK or of this library that a handler raised; `None` for other exceptions."""
     for name in ("stubwright_runtime.client.rpc.mcp_error", "mcp.shared.exceptions"):
         kind = getattr(find_loaded(name), "MCPError", None)  # version 1 of the SDK has another class
         found = None if kind is None else find_inner(error, kind)
@@ -412,7 +411,7 @@ def find_mcp_error(error: BaseException) -> Any:
     return None
 
 
-def _merged(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merge(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Merge capabilities into one value: `{"elicitation": {"url": {}}, "sampling": {}}`."""
     merged: dict[str, Any] = {}
     for each in required:
@@ -422,7 +421,7 @@ def _merged(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def find_rounds(request: Request) -> InputRequests:
-    """Return the questions of a request so far; the first call begins them."""
+    """Return the questions of a request, created on first use."""
     if request.rounds is None:
         request.rounds = InputRequests(request)
     rounds: InputRequests = request.rounds
@@ -430,7 +429,7 @@ def find_rounds(request: Request) -> InputRequests:
 
 
 async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -> _T | None:
-    """Return the answer to a request; `None` if it waits for its client."""
+    """Return the result of a request; `None` if it waits for the client."""
     try:
         result = await answer(request)
     except BaseException as error:
@@ -445,35 +444,38 @@ async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -
     return None
 
 
-def leaves_handler(error: BaseException) -> bool:
-    """Return whether an exception is not a failure of the handler: it waits, or its request is being cancelled.
-
-    The same holds for an `MCPError`, which is the answer, and with which a task fails.
+def is_control_flow(error: BaseException) -> bool:
+    """Return whether an exception is no failure of the handler: a cancellation, a suspension or an `MCPError`.
 
     Raises:
-        MissingCapability: The handler asked a question that the client cannot answer.
+        MissingCapability: The handler asked questions that the client does not support.
     """
-    return is_cancelled(error) or waits(error)
+    return is_cancelled(error) or is_request_outcome(error)
 
 
 class InputRequestRunner:
-    """The runner of requests whose handlers may ask the client.
+    """Runs requests whose handlers may ask the client.
 
     Attributes:
-        urls: The questions that open a URL.
+        urls: The pending URL elicitations.
     """
 
     def __init__(self, patience: float, store: Store) -> None:
-        """Take the seconds for which the state of a request holds, and the store that remembers which came back."""
+        """Create the runner of a server.
+
+        Args:
+            patience: The lifetime of a `requestState` in seconds.
+            store: The store of used `requestState` values.
+        """
         self.urls = UrlQuestions()
         self._patience = patience
         self._store = store
 
     def wrap(self, answer: Answer) -> Answer:
-        """Let the requests of a method ask their client.
+        """Return a function that answers requests, whose handlers may ask the client.
 
-        The function that is returned raises ProtocolError if a request asks a question that the client cannot answer,
-        or its state was sent before, and StateLost if that is unknown; then nothing was done.
+        It raises ProtocolError if the client does not support a question or the `requestState` was used before, and
+        StateLost if the store is unavailable; the handler has not run then.
         """
 
         async def call(request: Request) -> Result:
@@ -496,7 +498,7 @@ class InputRequestRunner:
         return call
 
     async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
-        """Return the content of a state, whose seal was opened before. A second use is refused."""
+        """Return the content of a decrypted `requestState`. A second use is refused."""
         if state is None:
             return None
         decoded: dict[str, Any] = json.loads(state)
@@ -511,7 +513,7 @@ class InputRequestRunner:
 
 
 def _refuse_question(request: Request, error: UrlNotVisitedError | MissingCapability) -> Result:
-    """Return the result of a request that could not ask its client. Raises ProtocolError."""
+    """Return the result of a request that could not ask the client. Raises ProtocolError."""
     is_call, is_stateless = request.method == "tools/call", request.revision.has("stateless")
     if isinstance(error, UrlNotVisitedError):
         note("denied", "not_visited")

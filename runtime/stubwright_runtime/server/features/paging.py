@@ -1,7 +1,7 @@
-"""The pages of a tool's list (`paginate`): callers hold the position of the next page as a sealed cursor.
+"""Pagination of tool results (`paginate`): the position of the next page is a sealed cursor.
 
-A cursor opens only for the same tool, the same other arguments and the same caller, so handlers never see a position
-that they did not give.
+A cursor is valid only for the same tool, other arguments and caller, so handlers only receive positions that they
+returned.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from .context import Context
 
 HOLDS: Final = 24 * 3600.0
-"""Seconds for which a cursor is valid: a model may return to a list after hours, and a cursor uses no memory."""
+"""The lifetime of a cursor in seconds; long, because a model may continue after hours, and cursors use no memory."""
 
 _LONGEST: Final = 2048
-"""Bytes that a position has at most, so that its cursor has no more than the `inputSchema` allows."""
+"""The maximum bytes of a position, so that its cursor fits the `inputSchema`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """The page that a handler is asked for.
+    """The requested page.
 
     Attributes:
-        position: The handler's `nextCursor` of the page before; `None` for the first page.
-        size: The number of items that a page should have, from the manifest.
+        position: The handler's `nextCursor` of the previous page; `None` for the first page.
+        size: The page size in the manifest.
     """
 
     position: str | None
@@ -56,7 +56,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageCall:
-    """One call for a page: the arguments without the cursor, and the page that it asks for."""
+    """One call of a paginated tool: the arguments without the cursor, and the requested page."""
 
     arguments: dict[str, Any]
     request: PageRequest
@@ -64,11 +64,10 @@ class PageCall:
     _sealing: StateSealer
 
     def seal(self, data: Any) -> Any:
-        """Return a result with its next position sealed as a cursor; a position that is not a string is left unchanged.
+        """Return a result with its next position sealed as a cursor, if the position is a string.
 
         Raises:
-            ValueError: The position is too long, or equals the position of this page, so that the pages would never
-                end.
+            ValueError: The position is too long, or equals the position of this page, which would repeat forever.
         """
         position = data.get(NEXT_CURSOR) if is_object(data) else None
         if not isinstance(position, str):
@@ -81,14 +80,14 @@ class PageCall:
 
 
 class Cursors:
-    """The cursors of one server, with keys that all processes with the same store have."""
+    """The cursors of one server; all processes with the same store share the keys."""
 
     def __init__(self, server: ServerContext) -> None:
-        """Take the server's shared objects."""
+        """Create the cursors of a server."""
         self._sealing = StoreSealing(server.store, server.package.manifest["server"]["name"], HOLDS, "cursor")
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Open the cursors of the calls of a tool, and refuse invalid ones."""
+        """Decode the cursor of each call of a tool, and refuse invalid ones."""
         if not tool.is_paginated:
             return call_next
         size: int = tool.extension["paginate"]["size"]
@@ -103,10 +102,10 @@ class Cursors:
         return call
 
     async def _open(self, tool: Tool, size: int, values: Mapping[str, Any], principal: Principal) -> PageCall | Outcome:
-        """Return the page that arguments ask for, or the refusal of a cursor that does not hold for them.
+        """Return the requested page, or the refusal of an invalid cursor.
 
         Raises:
-            StateLost: The keys are not known.
+            StateLost: The store with the keys is unavailable.
         """
         from ...state.sealing import Call, InvalidStateError
 

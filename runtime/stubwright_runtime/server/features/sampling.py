@@ -1,4 +1,4 @@
-"""Asking the client for a message of its model, and for its folders (MCP 2025-11-25, client/sampling, client/roots)."""
+"""Sampling and roots (MCP 2025-11-25, client/sampling, client/roots)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from ...values.sanitizing import clean
-from .input_requests import refuse_misfit
+from .input_requests import reject_answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def make_request(
     tools: Sequence[Tool] | None,
     tool_choice: ToolChoice | None,
 ) -> CreateMessageRequest:
-    """Return the request for a message of the client's model; for the arguments see `Context.sample`."""
+    """Return a sampling request; for the arguments see `Context.sample`."""
     turns = (
         [SamplingMessage(role="user", content=TextContent(type="text", text=clean(messages)))]
         if isinstance(messages, str)
@@ -64,22 +64,22 @@ def make_request(
 async def sample(
     input_requests: InputRequests, key: str, request: CreateMessageRequest
 ) -> CreateMessageResult | CreateMessageResultWithTools:
-    """Return the message of the client's model. Raises MissingCapability."""
+    """Return a message of the client's model. Raises MissingCapability."""
     asked = request.model_dump(by_alias=True, mode="json", exclude_none=True)
     if request.params.tools is None:
-        return await input_requests.ask(key, asked, partial(_read, CreateMessageResult), "sampling")
-    return await input_requests.ask(key, asked, partial(_read, CreateMessageResultWithTools), "sampling.tools")
+        return await input_requests.ask(key, asked, partial(_parse_answer, CreateMessageResult), "sampling")
+    return await input_requests.ask(key, asked, partial(_parse_answer, CreateMessageResultWithTools), "sampling.tools")
 
 
 async def roots(input_requests: InputRequests, key: str) -> list[Root]:
-    """Return the folders that the client lets the server work in. Raises MissingCapability."""
-    result = await input_requests.ask(key, {"method": "roots/list"}, partial(_read, ListRootsResult), "roots")
+    """Return the client's roots. Raises MissingCapability."""
+    result = await input_requests.ask(key, {"method": "roots/list"}, partial(_parse_answer, ListRootsResult), "roots")
     return result.roots
 
 
-def _read(kind: type[_Result], answer: Mapping[str, Any]) -> _Result:
-    """Return the answer as a result of this kind. Raises InvalidAnswer."""
+def _parse_answer(kind: type[_Result], answer: Mapping[str, Any]) -> _Result:
+    """Parse an answer as a type of result. Raises InvalidAnswer."""
     try:
         return kind.model_validate(answer, by_name=False)
     except ValidationError as error:
-        raise refuse_misfit(error) from error
+        raise reject_answer(error) from error

@@ -1,6 +1,6 @@
-"""Effects of handlers in a database, each in one transaction with the record that it was made.
+"""Records effects in the database transaction that makes them.
 
-The table is the application's: `CREATE TABLE stubwright_once (key TEXT PRIMARY KEY)`.
+The application creates the table: `CREATE TABLE stubwright_once (key TEXT PRIMARY KEY)`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any, Final
 
 _INSERT: Final = "INSERT INTO stubwright_once (key) VALUES (?) ON CONFLICT DO NOTHING"
 _MARKS: Final = {"sqlite3": "?", "aiosqlite": "?", "psycopg": "%s", "asyncpg": "$1"}
-"""The placeholder of a parameter, by the driver."""
+"""The parameter placeholders, by driver."""
 
 
 async def record_effect(connection: Any, key: str) -> bool:
-    """Record a key in the open transaction of a connection; return whether no earlier transaction has recorded it.
+    """Record a key in the open transaction of a connection; return whether the key is new.
 
-    A transaction of another process that records the same key is waited for.
+    The database waits for concurrent transactions with the same key.
 
     Raises:
-        TypeError: The connection belongs to none of the drivers.
+        TypeError: The driver of the connection is not supported.
     """
     modules = (each.__module__.partition(".")[0] for each in type(connection).__mro__)
     driver = next((module for module in modules if module in _MARKS), None)

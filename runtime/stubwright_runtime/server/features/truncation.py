@@ -1,6 +1,6 @@
-"""JSON values as text for a person who has to decide: whole, or with a list of the omissions and their places.
+"""Formats JSON values for a user's decision, and lists omissions.
 
-A value that is too long shows both ends, so that a harmless start never represents all.
+Long values show both ends, so that a harmless start cannot hide the rest.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Final
 
 from ...values.json import Json
 
-_LONGEST: Final = 2000
-"""The maximum number of characters of the text, unless even the last measure needs more."""
+_MAX_CHARACTERS: Final = 2000
+"""The maximum number of characters of the text; the smallest measure may exceed it."""
 
 _PLACES: Final = 8
-"""So many places are named at which something is omitted."""
+"""The maximum number of omissions listed."""
 
 _STEP: Final = 40
-"""Characters of one step in the name of a place."""
+"""The maximum number of characters of a step in a JSON Pointer."""
 
 _BLANK: Final = "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
 """Invisible characters that `str.isprintable` calls printable: fillers and variation selectors."""
@@ -32,7 +32,7 @@ _BLANKS: Final = re.compile(f"[{_BLANK}]")
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """The amount to show: characters of one text, entries of one list or object, and levels."""
+    """The maximum characters of a string, entries of a list or object, and levels."""
 
     characters: int
     entries: int
@@ -50,35 +50,35 @@ _MEASURES: Final = (
 
 
 class _TooLongError(Exception):
-    """The text is longer than it may be; the next measure shows less."""
+    """The text is too long by the current measure."""
 
 
 class Truncation:
-    """The text of values by one measure, and a list of its omissions."""
+    """Formats values by one measure, and lists omissions."""
 
     def __init__(self, measure: _Measure, longest: int | None) -> None:
-        """Take the measure, and the maximum number of characters in all, if there is one."""
+        """Create a formatter; `longest` is the maximum number of characters in total, if any."""
         self._measure = measure
         self._longest = longest
         self._length = 0
-        self._left_out: list[str] = []
+        self._omissions: list[str] = []
 
     def format_json(self, value: Json, *place: str) -> str:
-        """Return a value as JSON; `place` is its place, step by step."""
+        """Return a value as JSON; `place` contains the steps to it."""
         return self._json(value, place, 0)
 
     def format_words(self, value: Json, *place: str) -> str:
-        """Return a value for the middle of a sentence: a text without quotes, any other value as JSON."""
+        """Return a value for a sentence: a string without quotes, any other value as JSON."""
         if not isinstance(value, str):
             return self.format_json(value, *place)
         return self._cut(value, _escape_text, "characters", place)
 
-    def describe_left_out(self) -> str:
-        """Return the omissions, on their own line; an empty text if there are none."""
-        if not self._left_out:
+    def describe_omissions(self) -> str:
+        """Return a line with the omissions; empty if there are none."""
+        if not self._omissions:
             return ""
-        named = self._left_out[:_PLACES]
-        more = len(self._left_out) - len(named)
+        named = self._omissions[:_PLACES]
+        more = len(self._omissions) - len(named)
         others = f"; and more at {more:,} other place{'' if more == 1 else 's'}" if more else ""
         return f"\nNot shown: {'; '.join(named)}{others}."
 
@@ -113,20 +113,20 @@ class Truncation:
         else:
             tail = most // 4
             ends = [*range(most - tail), *range(size - tail, size)]
-            self._note(size - most, size, nouns, place)
+            self._record_omission(size - most, size, nouns, place)
             gap = f"⟨{size - most:,} {nouns}⟩"
             shown = [*map(each, ends[: most - tail]), gap, *map(each, ends[most - tail :])]
         return f"{braces[0]}{', '.join(shown)}{braces[1]}"
 
-    def _cut(self, text: str, write: Callable[[str], str], what: str, place: tuple[str, ...]) -> str:
-        """Return a text, or both ends of it."""
+    def _cut(self, text: str, write: Callable[[str], str], unit: str, place: tuple[str, ...]) -> str:
+        """Return a text, or both its ends."""
         most = self._measure.characters
         if len(text) <= most:
             shown = write(text)
         else:
             tail = most // 3
             hidden = len(text) - most
-            self._note(hidden, len(text), what, place)
+            self._record_omission(hidden, len(text), unit, place)
             shown = f"{write(text[: most - tail])} ⟨{hidden:,} characters⟩ {write(text[-tail:])}"
         self._count(len(shown))
         return shown
@@ -136,26 +136,28 @@ class Truncation:
         if self._longest is not None and self._length > self._longest:
             raise _TooLongError
 
-    def _note(self, hidden: int, size: int, what: str, place: tuple[str, ...]) -> None:
+    def _record_omission(self, hidden: int, size: int, unit: str, place: tuple[str, ...]) -> None:
         amount = f"all {size:,}" if hidden == size and size > 1 else f"{hidden:,} of {size:,}"
-        self._left_out.append(f"{amount} {what} at {_pointer(place)}" if place else f"{amount} {what} of the arguments")
+        self._omissions.append(
+            f"{amount} {unit} at {_pointer(place)}" if place else f"{amount} {unit} of the arguments"
+        )
 
 
 def truncate(write: Callable[[Truncation], str]) -> str:
-    """Return the text of `write` by the first measure by which it is short enough, and the omissions.
+    """Return the text of `write` by the largest measure that fits, with the omissions.
 
     Args:
-        write: Puts values into words with a `Truncation`. It is called for each measure.
+        write: Formats values with a `Truncation`; called for each measure.
     """
     for measure in _MEASURES[:-1]:
-        truncation = Truncation(measure, _LONGEST)
+        truncation = Truncation(measure, _MAX_CHARACTERS)
         try:
             text = write(truncation)
         except _TooLongError:
             continue
-        return text + truncation.describe_left_out()
+        return text + truncation.describe_omissions()
     truncation = Truncation(_MEASURES[-1], None)
-    return write(truncation) + truncation.describe_left_out()
+    return write(truncation) + truncation.describe_omissions()
 
 
 def _quote(text: str) -> str:
@@ -167,7 +169,7 @@ def _escape_text(text: str) -> str:
 
 
 def _show_invisible(text: str) -> str:
-    """Return a text without invisible characters: they are escaped, and rows of spaces are counted."""
+    """Escape invisible characters, and replace runs of spaces by their number."""
     if text.isprintable() and _SUSPECT.search(text) is None:
         return text
     if not text.isprintable():
@@ -181,6 +183,6 @@ def _escape(character: str) -> str:
 
 
 def _pointer(place: tuple[str, ...]) -> str:
-    """Return a place as a JSON Pointer (RFC 6901), whose steps are cut."""
+    """Return a JSON Pointer (RFC 6901) with shortened steps."""
     steps = (_escape_text(step[:_STEP]) + ("…" if len(step) > _STEP else "") for step in place)
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

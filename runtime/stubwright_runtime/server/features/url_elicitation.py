@@ -1,6 +1,6 @@
-"""Questions that open a URL, and the clients to notify of completion (MCP 2025-11-25, client/elicitation).
+"""Pending URL elicitations, whose clients are notified of completion (MCP 2025-11-25, client/elicitation).
 
-From 2026-07-28 on no client is told: it comes back on its own.
+From 2026-07-28, clients retry without a notification.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from typing import Final, Protocol
 
 from ..protocol.outgoing import DisconnectedError
 
-_MOST: Final = 1000
-"""The maximum number of remembered questions. The oldest are forgotten, and their clients not notified."""
+_MAX_PENDING: Final = 1000
+"""The maximum number of pending elicitations; the oldest are dropped without a notification."""
 
 
 class UrlRequired(Exception):
-    """The user must visit a URL before the request can go on; a handler raises this by `ctx.url_required`.
+    """The user must visit a URL before the request can continue; created by `ctx.url_required`.
 
     Attributes:
         name: The question's name in the manifest.
@@ -24,7 +24,7 @@ class UrlRequired(Exception):
     """
 
     def __init__(self, name: str, url: str, message: str, elicitation: str) -> None:
-        """Take the question."""
+        """Create the error for a question."""
         super().__init__(message)
         self.name = name
         self.url = url
@@ -36,32 +36,32 @@ class UrlClient(Protocol):
     """A client that was asked to open a URL."""
 
     async def send_elicit_complete(self, elicitation_id: str, related_request_id: str | int | None, /) -> None:
-        """Notify it of completion, on the stream of a request or on its connection."""
+        """Notify the client of completion, on the stream of a request or on its connection."""
 
 
 class UrlQuestions:
-    """The questions of one server that are not complete, with the connections that were asked."""
+    """The pending URL elicitations of one server, with their clients."""
 
     def __init__(self) -> None:
-        """Begin without questions."""
+        """Start without elicitations."""
         self._asked: dict[str, UrlClient] = {}
 
     def add(self, elicitation: str, client: UrlClient) -> None:
-        """Remember a question. Raises ValueError if there is one with that id already."""
+        """Add an elicitation. Raises ValueError if the id exists."""
         if elicitation in self._asked:
             raise ValueError(f"a question with the id {elicitation!r} exists already; use a new id for each question")
         self._asked[elicitation] = client
-        if len(self._asked) > _MOST:
+        if len(self._asked) > _MAX_PENDING:
             del self._asked[next(iter(self._asked))]
 
     async def complete(self, elicitation: str, request: str | int | None = None) -> bool:
-        """Tell the client that was asked; return whether there was one.
+        """Notify the client of completion; return whether a client was notified.
 
         Args:
-            elicitation: The id of the question.
+            elicitation: The id of the elicitation.
             request: The request whose stream to use; `None` if that may have ended.
         """
-        # Removed before the wait below, so that only one of two simultaneous calls notifies the client.
+        # Removed before the await, so that only one of two simultaneous calls notifies the client.
         client = self._asked.pop(elicitation, None)
         if client is None:
             return False
