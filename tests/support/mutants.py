@@ -166,7 +166,7 @@ MUTANTS: Final = (
     Mutant(
         169,
         "server/transports/http/headers.py",
-        "def find_header_fault(",
+        "def find_header_error(",
         "meta.get(PROTOCOL_VERSION_META_KEY) == head.revision",
         "True",
         f"{_REQUESTS}::test_a_header_that_names_another_revision_is_a_mismatch",
@@ -174,7 +174,7 @@ MUTANTS: Final = (
     Mutant(
         170,
         "server/protocol/requests.py",
-        "def find_handshake_fault(",
+        "def find_handshake_error(",
         "if is_initialized else",
         "if False else",
         f"{_REQUESTS}::test_a_session_shakes_hands_once",
@@ -246,7 +246,7 @@ MUTANTS: Final = (
     Mutant(
         None,
         "server/transports/http/headers.py",
-        "def find_header_fault(",
+        "def find_header_error(",
         'if head.method != message["method"]:',
         "if False:",
         _ROUTING_TEST,
@@ -254,7 +254,7 @@ MUTANTS: Final = (
     Mutant(
         None,
         "server/transports/http/headers.py",
-        "def find_header_fault(",
+        "def find_header_error(",
         "not (is_same and head.doubled is None)",
         "not is_same",
         _ROUTING_TEST,

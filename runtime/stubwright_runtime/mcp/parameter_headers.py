@@ -123,7 +123,7 @@ def list_mirrored(schema: object) -> tuple[MirroredArgument, ...]:
     return tuple(mirrored.values())
 
 
-def find_parameter_fault(
+def find_parameter_error(
     schema: object, arguments: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
     """Return the error for the first invalid header of a call; `None` without. Unknown headers are ignored.

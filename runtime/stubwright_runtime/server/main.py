@@ -357,7 +357,10 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
         log().info(
             "serving MCP on standard input and output, as a client expects; use --http to serve over the network"
         )
-    with breakpoints.pass_over(), wire.claim_stdio() as held:  # also while the handlers are imported: they may print
+    with (
+        breakpoints.ignore_breakpoints(),
+        wire.claim_stdio() as held,
+    ):  # also while the handlers are imported: they may print
         core = _build(handwritten, options)
         if core.scopes is not None and (lacking := core.scopes.find_lacking(core.find_principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)

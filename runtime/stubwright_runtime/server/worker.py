@@ -15,7 +15,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Final, Self
 
 from ..observability.logs import log
-from .execution.signals import stop_at_end_of, stop_signals_heard
+from .execution.signals import handle_stop_signals, stop_at_end_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def work(core: Core, *, until_eof: bool = False) -> None:
 
 async def _work(core: Core, until_eof: bool) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    with stop_signals_heard(loop, lambda _: stop.set()):
+    with handle_stop_signals(loop, lambda _: stop.set()):
         if until_eof:
             stop_at_end_of(sys.stdin.fileno())
         await _run_tasks(core, stop)

@@ -75,12 +75,12 @@ class TaskChannel:
         """Raise RuntimeError: tasks store their questions instead of sending requests."""
         raise RuntimeError(f"a task cannot send {method}")
 
-    async def record_visit(self, elicitation: str) -> None:
+    async def record_elicitation(self, elicitation: str) -> None:
         """Do nothing: clients get the questions with the task's state."""
 
-    async def notify_visited(self, elicitation: str) -> bool:
+    async def complete_elicitation(self, elicitation: str) -> bool:
         """Notify the client that a URL elicitation is complete, if it is connected."""
-        return await self._connections.notify_visited(self._task.id, elicitation)
+        return await self._connections.complete_elicitation(self._task.id, elicitation)
 
 
 def _describe_progress(done: float, total: float | None, message: str | None) -> str:

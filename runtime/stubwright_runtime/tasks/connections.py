@@ -99,7 +99,7 @@ class TaskConnections:
             await connection.notify_connection("notifications/message", params)
         return True
 
-    async def notify_visited(self, task: str, elicitation: str) -> bool:
+    async def complete_elicitation(self, task: str, elicitation: str) -> bool:
         """Send a notification that a URL elicitation is complete, and return whether the client is connected."""
         connection = self._connections.get(task)
         if connection is None:

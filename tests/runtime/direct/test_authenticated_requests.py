@@ -72,7 +72,7 @@ def urls(package: ModuleType, verifier: Verifier, monkeypatch: pytest.MonkeyPatc
     """With the direct path of the listener, and without it."""
     # On a busy machine, the time would be over, and uvicorn would read the rest of the connection.
     monkeypatch.setattr(direct, "_LATE", 60)
-    monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._MOMENT", 60)
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)
     with ExitStack() as stack:
         found = []
         for is_direct in (True, False):
@@ -180,6 +180,6 @@ def test_heads_are_cached_without_credentials(package: ModuleType) -> None:
         known, credentials = endpoint.read(head + b"\r\nAuthorization:\tBearer %b " % name + plain)
         assert known is not None
         assert (known.length, credentials) == (2, b"Bearer " + name)
-    assert endpoint.known.cache_info().currsize == 1
+    assert endpoint.parse_cached.cache_info().currsize == 1
     odd = (b"", b"\r\nauthorization: \xe9", b"\r\nauthorization: a\r\nAUTHORIZATION: b", b"\r\nauthorization : a")
     assert [endpoint.read(head + plain + more)[0] for more in odd] == [None] * 4

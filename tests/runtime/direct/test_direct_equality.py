@@ -156,7 +156,7 @@ async def spoken(core: Core, messages: Sequence[Any]) -> list[Any]:
         connection = Connection(core, sink)
 
         async def take(line: bytes) -> None:
-            await connection.take(Line(line))
+            await connection.handle(Line(line))
 
         await _say(messages, take, connection._requests, sink.lines)
         await connection.disconnect()
@@ -235,7 +235,7 @@ def urls(package: ModuleType) -> Iterator[list[str]]:
     """A server on each way over HTTP; on a busy machine, a moment would be over for some, which get streams."""
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr("stubwright_runtime.server.transports.http.post_handler._MOMENT", 60)
+        patch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)
         apps = [(way, package.asgi_app(Handlers(), allowed_hosts=["localhost"])) for way in WAYS]
         yield [f"{stack.enter_context(way(app))}/mcp" for way, app in apps]
 

@@ -82,7 +82,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 def ports(request: pytest.FixtureRequest, package: ModuleType) -> Iterator[tuple[int, int]]:
     """With the direct path of the listener, and without it; nothing is handed over since it takes a while."""
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stubwright_runtime.server.transports.http.post_handler._MOMENT", 60)
+        patch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)
         found = []
         for is_direct in (True, False):
             app = package.asgi_app(Handlers())
@@ -233,7 +233,7 @@ def test_what_is_usual_is_answered_directly(package: ModuleType, monkeypatch: py
     monkeypatch.setattr(direct.DirectReader, "_respond", noted)
     # On a busy machine, either time would be over, and uvicorn would read the rest of the connection.
     monkeypatch.setattr(direct, "_LATE", 60)
-    monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._MOMENT", 60)
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)
     # Another test of this process may have set OpenTelemetry up.
     monkeypatch.setattr("stubwright_runtime.server.transports.http.endpoint.is_observed", lambda: False)
     call = post(json.dumps(CALL).encode())
@@ -253,7 +253,7 @@ async def test_a_connection_is_closed_some_time_after_its_last_answer(
 ) -> None:
     """One timer watches over many answers, and does not end the connection of a request that is under way."""
     monkeypatch.setattr("stubwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 1.0)
-    monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._MOMENT", 60)  # no stream
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)  # no stream
     monkeypatch.setattr("stubwright_runtime.server.transports.http.endpoint.is_observed", lambda: False)
     pauses = iter([0.0, 0.0, 0.0, 1.4])
 
@@ -291,5 +291,5 @@ def test_a_head_is_read_as_it_stands() -> None:
 def test_no_more_heads_are_kept_than_are_said() -> None:
     endpoint = direct.Endpoint(None, "/mcp", "none")  # type: ignore[arg-type]  # it is not asked for odd heads
     for number in range(2000):
-        assert endpoint.known(b"odd %d" % number) is None
-    assert endpoint.known.cache_info().currsize == direct._HEADS
+        assert endpoint.parse_cached(b"odd %d" % number) is None
+    assert endpoint.parse_cached.cache_info().currsize == direct._HEADS

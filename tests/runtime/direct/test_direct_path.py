@@ -88,7 +88,7 @@ async def answered(package: ModuleType, *messages: Any) -> list[Any]:
     async with core.lifespan():
         connection = Connection(core, sink)
         for message in messages:
-            await connection.take(Line(json.dumps(message).encode()))
+            await connection.handle(Line(json.dumps(message).encode()))
         async with asyncio.timeout(60):
             await connection.wait_for_answers()
         await connection.close()
@@ -181,7 +181,7 @@ def test_listening(package: ModuleType) -> None:
     async def told() -> Any:
         async with core.lifespan(), asyncio.timeout(60):
             connection = Connection(core, sink)
-            await connection.take(Line(json.dumps(listen).encode()))
+            await connection.handle(Line(json.dumps(listen).encode()))
             while not sink.lines:  # noqa: ASYNC110 - the sink says nothing
                 await asyncio.sleep(0)
             for _ in range(2):  # of which the client hears once
@@ -219,12 +219,12 @@ def test_changes_of_a_resource_are_told(package: ModuleType) -> None:
                 shaking("2025-11-25"),
                 request(1, "resources/subscribe", {"uri": "docs://a"}, stateless=False),
             ):
-                await connection.take(Line(json.dumps(message).encode()))
+                await connection.handle(Line(json.dumps(message).encode()))
             await connection.wait_for_answers()
             sink.lines.clear()
             await core.resources.updated("docs://a")  # before anything may be told
             await core.tools.disable("say")
-            await connection.take(Line(json.dumps(READY).encode()))
+            await connection.handle(Line(json.dumps(READY).encode()))
             await asyncio.sleep(0.01)
             await core.resources.updated("docs://a")
             await core.resources.updated("docs://b")
@@ -251,14 +251,14 @@ async def asked(package: ModuleType, *then: Any) -> Any:
     async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)
         for message in (shaking("2025-11-25"), READY, SURE):
-            await connection.take(Line(json.dumps(message).encode()))
+            await connection.handle(Line(json.dumps(message).encode()))
         while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink says nothing
             await asyncio.sleep(0)
         for message in then:
             if message is None:
                 await connection.disconnect()
             else:
-                await connection.take(Line(json.dumps(message).encode()))
+                await connection.handle(Line(json.dumps(message).encode()))
         await connection.wait_for_answers()
         await asyncio.sleep(0)
         await connection.close()
@@ -308,20 +308,20 @@ async def asked_early(package: ModuleType, then: Any) -> Any:
     async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)
         for message in (shaking("2025-11-25"), SURE):
-            await connection.take(Line(json.dumps(message).encode()))
+            await connection.handle(Line(json.dumps(message).encode()))
         while not connection._outgoing.questions._open:  # noqa: ASYNC110 - it says nothing
             await asyncio.sleep(0)
         assert [line["id"] for line in sink.lines] == ["hello"]
         if then is None:
             await connection.disconnect()
         elif then == READY:
-            await connection.take(Line(json.dumps(READY).encode()))
+            await connection.handle(Line(json.dumps(READY).encode()))
             while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink says nothing
                 await asyncio.sleep(0)
             answer = {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": {"confirm": True}}}
-            await connection.take(Line(json.dumps(answer).encode()))
+            await connection.handle(Line(json.dumps(answer).encode()))
         elif then:
-            await connection.take(Line(json.dumps(then).encode()))
+            await connection.handle(Line(json.dumps(then).encode()))
         await connection.wait_for_answers()
         await connection.close()
     return sink.lines[1:]

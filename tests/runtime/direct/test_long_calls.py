@@ -355,10 +355,10 @@ async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: M
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
     async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)  # type: ignore[arg-type]
-        await connection.take(line_of(shaking(REVISION)))
+        await connection.handle(line_of(shaking(REVISION)))
         await connection.wait_for_answers()
-        await connection.take(line_of(CALL))
-        await connection.take(line_of(cancel))
+        await connection.handle(line_of(CALL))
+        await connection.handle(line_of(cancel))
         await connection.wait_for_answers()
         assert connection._requests == {}
         await connection.close()

@@ -45,10 +45,10 @@ async def asked(core: Core, before: Sequence[Any], message: Any) -> str:
     sink: Any = Sink()
     connection = Connection(core, sink)
     for earlier in before:
-        await connection.take(Line(json.dumps(earlier).encode()))
+        await connection.handle(Line(json.dumps(earlier).encode()))
     await connection.wait_for_answers()
     sink.lines.clear()
-    await connection.take(Line(json.dumps(message).encode()))
+    await connection.handle(Line(json.dumps(message).encode()))
     await connection.wait_for_answers()
     await connection.close()
     return outcome(sink.lines)

@@ -21,10 +21,10 @@ def anyio_backend() -> str:
 
 
 class Post:
-    """A request that notes when it is moved to a stream."""
+    """A request that notes when it switches to a stream."""
 
     def __init__(self, number: int, moved: Callable[[int], None]) -> None:
-        self.move = lambda: moved(number)
+        self.switch_to_stream = lambda: moved(number)
 
 
 async def test_those_that_end_in_time_stay_and_the_others_go_in_order() -> None:

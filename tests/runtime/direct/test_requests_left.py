@@ -97,7 +97,7 @@ def test_over_stdio(stateless: bool, package: ModuleType) -> None:
             connection = Connection(core, sink)
 
             async def send(message: Any) -> None:
-                await connection.take(Line(json.dumps(message).encode()))
+                await connection.handle(Line(json.dumps(message).encode()))
 
             for message in () if stateless else (shaking("2025-11-25"), READY):
                 await send(message)

@@ -63,7 +63,7 @@ class Moments:
     def end_all(self) -> None:
         posts, self._posts = self._posts, []
         for post in posts:
-            post.move()
+            post.switch_to_stream()
 
 
 class Handlers:

@@ -111,7 +111,7 @@ async def followed(log: EventLog, steps: Sequence[str]) -> tuple[list[str], list
     if client.messages[-1:] != sent[-1:]:
         position = await log.find(client.last)
         assert position is not None
-        await EventStream(log, "1", is_over=True).resume(client.line(), position)
+        await EventStream(log, "1", has_ended=True).resume(client.line(), position)
     return sent, client.messages
 
 

@@ -34,18 +34,18 @@ from stubwright_runtime.mcp.errors import ProtocolError
 from stubwright_runtime.mcp.parameter_headers import (
     decode_value,
     find_invalid_keyword,
-    find_parameter_fault,
+    find_parameter_error,
     list_mirrored,
 )
 from stubwright_runtime.mcp.vocabulary import MAX_SAFE_INTEGER
 from stubwright_runtime.server.calls.old_names import find_mirrored_schema
-from stubwright_runtime.server.protocol.requests import find_stateless_fault
+from stubwright_runtime.server.protocol.requests import find_stateless_error
 from stubwright_runtime.server.transports.http.headers import (
     LARGEST,
     NO_SESSION,
     TOO_LARGE,
     Rejection,
-    find_header_fault,
+    find_header_error,
     validate_headers,
 )
 from stubwright_runtime.server.transports.http.heads import Allowlist, Head, Heads
@@ -125,8 +125,8 @@ def judged(setting: Setting, change: cases.Changes) -> str:
     if not setting.stateless and not head.is_stateless and head.session not in (None, KNOWN):
         return refused(NO_SESSION)
     message = cases.message_of(setting)
-    fault = find_header_fault(head, message, headers, has_tasks=True) if setting.method == "POST" else None
-    return said(fault or (find_stateless_fault(message) if head.is_stateless else None))
+    fault = find_header_error(head, message, headers, has_tasks=True) if setting.method == "POST" else None
+    return said(fault or (find_stateless_error(message) if head.is_stateless else None))
 
 
 def refused(answer: Rejection) -> str:
@@ -207,9 +207,9 @@ def test_a_head_says_what_remains_to_be_known() -> None:
         "last-event-id": ["e"],
     }
     head = validate_headers("GET", encoded(named), HEADS, stateless=False)
-    assert head == Head("s", "2025-11-25", "m", "n", last_event="e", has_parameters=True, doubled="mcp-name")
+    assert head == Head("s", "2025-11-25", "m", "n", last_event="e", has_parameters=True, duplicate="mcp-name")
     posted = validate_headers("POST", encoded(named), HEADS, stateless=False)
-    assert posted == Head("s", "2025-11-25", "m", "n", has_parameters=True, doubled="mcp-name")
+    assert posted == Head("s", "2025-11-25", "m", "n", has_parameters=True, duplicate="mcp-name")
 
 
 def outcome(answer: Answer) -> str:
@@ -243,9 +243,9 @@ def test_find_header_fault_says_what_the_endpoint_answers() -> None:
             headers = encoded(change)
             head = validate_headers("POST", headers, HEADS, stateless=False)
             assert isinstance(head, Head)
-            fault = find_header_fault(head, body, headers, has_tasks=True)
+            fault = find_header_error(head, body, headers, has_tasks=True)
             if fault is None and head.is_stateless and {"id", "method"} <= body.keys():
-                fault = None if body["method"].startswith("tasks/") else find_stateless_fault(body)
+                fault = None if body["method"].startswith("tasks/") else find_stateless_error(body)
             if fault is None:
                 assert "-32020" not in today[name][label], (name, label)
             if fault is not None or today[name][label] == "taken":
@@ -257,8 +257,8 @@ def test_a_server_without_tasks_compares_no_names_of_tasks() -> None:
     body = request(1, "tasks/get", {"taskId": "a"}, stateless=True)
     head = Head(None, "2026-07-28", "tasks/get", "b", is_stateless=True)
     headers = encoded({"mcp-protocol-version": ["2026-07-28"]})
-    assert find_header_fault(head, body, headers, has_tasks=False) is None
-    assert find_header_fault(head, body, headers, has_tasks=True) is not None
+    assert find_header_error(head, body, headers, has_tasks=False) is None
+    assert find_header_error(head, body, headers, has_tasks=True) is not None
 
 
 CALLS = [(name, arguments) for name in ("mirror", "reflect") for arguments in ARGUMENTS]
@@ -299,7 +299,7 @@ def test_find_parameter_fault_says_what_the_endpoint_answers(package: ModuleType
             assert isinstance(head, Head)
             compared = find_mirrored_schema(schema, whole.aliases.get(name), has_headers=head.has_parameters)
             sent = body["params"].get("arguments") or {}
-            fault = None if compared is None else find_parameter_fault(compared, sent, headers)
+            fault = None if compared is None else find_parameter_error(compared, sent, headers)
             assert said(fault) == today[f"{name} {json.dumps(arguments)}"][label], (name, label)
 
 
@@ -388,7 +388,7 @@ def test_a_tool_whose_headers_differ_by_case_alone_has_none() -> None:
     schema = {"properties": {key: {"type": "string", "x-mcp-header": key} for key in ("Where", "where")}}
     assert list_mirrored(schema) == ()
     assert find_invalid_keyword(schema) == "Where"
-    assert find_parameter_fault(schema, {"Where": "x"}, []) is None
+    assert find_parameter_error(schema, {"Where": "x"}, []) is None
 
 
 @given(st.one_of(mirrored_calls(), st.tuples(SCHEMAS, ARGUMENT_SETS, HEADERS)))
@@ -397,7 +397,7 @@ def test_find_parameter_fault_agrees_with_the_sdk(call: tuple[Any, dict[str, Any
     schema, arguments, headers = call
     raw = [(name.encode(), value.encode()) for name, value in headers]
     rejection = validate_mcp_param_headers(deepcopy(schema), arguments, Headers(raw=raw))
-    fault = find_parameter_fault(schema, arguments, raw)
+    fault = find_parameter_error(schema, arguments, raw)
     if fault is not None and "cannot mirror" in fault.message:  # SEP-2243, of which the SDK knows nothing
         numbers = [*map(abs, _list_integers(arguments))]
         assert max(numbers) > MAX_SAFE_INTEGER
@@ -432,7 +432,7 @@ def test_a_keyword_is_looked_for_where_the_sdk_does(keyword: str, shape: Callabl
     if keyword == "properties":
         schema = {"properties": {"a": {"type": "string", "x-mcp-header": "A", "properties": shape(below)}}}
     rejection = validate_mcp_param_headers(schema, {"a": "x"}, Headers(raw=[]))
-    fault = find_parameter_fault(schema, {"a": "x"}, [])
+    fault = find_parameter_error(schema, {"a": "x"}, [])
     assert (fault and fault.message) == (rejection and rejection.message)
 
 

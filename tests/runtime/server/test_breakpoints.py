@@ -1,4 +1,4 @@
-"""`breakpoint()` in a server on standard input: passed over, but for a debugger that was set up by other means."""
+"""`breakpoint()` in a server on standard input: ignored, except with a debugger that was set up by other means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stubwright_runtime.server.transports.stdio.breakpoints import pass_over
+from stubwright_runtime.server.transports.stdio.breakpoints import ignore_breakpoints
 
 
 def stop(*_: Any, **__: Any) -> None:
@@ -22,20 +22,20 @@ def no_debugger(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_passed_over_until_the_end_of_the_block(caplog: pytest.LogCaptureFixture) -> None:
-    with pass_over():
+    with ignore_breakpoints():
         breakpoint()
-    assert re.search(r"test_breakpoints\.py:\d+: breakpoint\(\) is passed over", caplog.text)
+    assert re.search(r"test_breakpoints\.py:\d+: breakpoint\(\) was ignored", caplog.text)
     assert sys.breakpointhook is sys.__breakpointhook__
 
 
 def test_a_debugger_that_is_there_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """debugpy and PyCharm set the hook when they are imported, before the server runs."""
     monkeypatch.setattr(sys, "breakpointhook", stop)
-    with pass_over():
+    with ignore_breakpoints():
         assert sys.breakpointhook is stop
 
 
 def test_a_debugger_that_the_environment_names_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONBREAKPOINT", f"{__name__}.stop")
-    with pass_over():
+    with ignore_breakpoints():
         assert sys.breakpointhook is sys.__breakpointhook__

@@ -81,10 +81,10 @@ async def test_a_slow_reader_is_given_time_until_it_has_its_answer() -> None:
         connection._wait(0.0)
         for unsent in (2, 1, 0):
             slow.unsent = unsent
-            connection._look_at_clock()
+            connection._check_deadline()
             assert not slow.is_aborted, "it has read some of it"
             assert connection._timer is not None
-        connection._look_at_clock()
+        connection._check_deadline()
         assert slow.is_aborted, "it has all, and asks for nothing more"
         real.abort()
         writer.close()
@@ -159,7 +159,7 @@ async def test_a_request_without_an_end_is_closed_in_time(said: bytes, monkeypat
         trickling.cancel()
         await until(lambda: not all_._open)
         assert all_._waiting.find_first() is None
-        assert not all_._waiting_of
+        assert not all_._waiting_by_address
         assert b"200" in await answer(port)
 
 
@@ -231,7 +231,7 @@ async def test_a_connection_that_keeps_the_server_waiting_makes_room() -> None:
         assert len(all_._open) <= 6
         for _, writer in waiting:
             writer.close()
-        await until(lambda: not all_._open and not all_._of)
+        await until(lambda: not all_._open and not all_._count_by_address)
 
 
 async def test_where_all_are_at_work_the_next_is_refused_at_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -311,7 +311,7 @@ async def test_all_errors_of_taking_connections_are_one_line(caplog: pytest.LogC
     finally:
         loop.set_exception_handler(None)
     assert [record.message for record in caplog.records] == [
-        "connections not taken: 1 attempts, because the system ran out of resources: Too many open files",
+        "connections not accepted: 1 attempts, because the system ran out of resources: Too many open files",
         "something else",
     ]
 

@@ -91,9 +91,9 @@ def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 async def test_only_what_came_after_is_read(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(state) as store:
         replay = SharedReplay(AwaitedSessions(store))
-        first = await replay.keep("7", None)
-        ids = [await replay.keep(stream, note(f"{'x' * 9000}{n}")) for n in range(20) for stream in ("7", "8")]
-        last = await replay.keep("7", ANSWER, is_answer=True)
+        first = await replay.append("7", None)
+        ids = [await replay.append(stream, note(f"{'x' * 9000}{n}")) for n in range(20) for stream in ("7", "8")]
+        last = await replay.append("7", ANSWER, is_answer=True)
         counts = counted(store, monkeypatch)
         assert await replayed(replay, ids[-2]) == ("7", ["answer"])
         assert counts["bytes"] < 100
@@ -109,7 +109,7 @@ async def test_an_id_that_nobody_was_given_costs_three_short_looks(state: str, m
         as_user("alice")
         replay = SharedReplay(AwaitedSessions(store))
         for number in range(5):
-            last = await replay.keep("7", note(f"{number}"))
+            last = await replay.append("7", note(f"{number}"))
         name, _, stream = last.partition("/")
         session = name.partition(".")[0]
         odd = ("", "/", "x", last[:-1], f" {last}", f"{name}\u0665/7", f"{session}.05/7", f"{session}.-1/7", "x" * 9000)
@@ -134,28 +134,28 @@ async def test_an_answer_is_found_where_messages_before_it_are_gone(
     monkeypatch.setattr(resumption, "_EVENTS", 5)
     async with opened(state) as store:
         replay = SharedReplay(AwaitedSessions(store))
-        first = await replay.keep("7", None)
+        first = await replay.append("7", None)
         for number in range(9):
-            await replay.keep("7", note(f"{number}"))
+            await replay.append("7", note(f"{number}"))
         assert await replayed(replay, first) == ("7", [])
-        await replay.keep("7", ANSWER, is_answer=True)
+        await replay.append("7", ANSWER, is_answer=True)
         assert await replayed(replay, first) == ("7", ["answer"])
 
 
 async def test_an_answer_that_is_sent_again_stays(state: str) -> None:
     async with opened(state) as store:
         replay = SharedReplay(AwaitedSessions(store))
-        first = await replay.keep("7", None)
-        await replay.keep("7", ANSWER, is_answer=True)
+        first = await replay.append("7", None)
+        await replay.append("7", ANSWER, is_answer=True)
         for _ in range(2):
             assert await replayed(replay, first) == ("7", ["answer"])
 
 
 async def test_a_message_of_another_session_is_not_of_this_one(state: str) -> None:
     async with opened(state) as store:
-        first = await SharedReplay(AwaitedSessions(store)).keep("7", None)
+        first = await SharedReplay(AwaitedSessions(store)).append("7", None)
         other = SharedReplay(AwaitedSessions(store))
-        await other.keep("7", note("other"))
+        await other.append("7", note("other"))
         assert await replayed(other, first) == (None, [])
 
 
@@ -165,11 +165,11 @@ async def test_messages_that_come_at_once_have_numbers_of_their_own(
     monkeypatch.setattr(resumption, "_EVENTS", 20)
     async with opened(state) as store:
         replay = SharedReplay(AwaitedSessions(store))
-        first = await replay.keep("7", None)
-        ids = await asyncio.gather(*(replay.keep("7", note(str(number))) for number in range(19)))
+        first = await replay.append("7", None)
+        ids = await asyncio.gather(*(replay.append("7", note(str(number))) for number in range(19)))
         assert len({*ids}) == 19
         assert sorted((await replayed(replay, first))[1], key=int) == [str(number) for number in range(19)]
-        await asyncio.gather(*(replay.keep("8", note(str(number))) for number in range(20)))
+        await asyncio.gather(*(replay.append("8", note(str(number))) for number in range(20)))
         assert await replayed(replay, ids[-1]) == ("7", [])
 
 
@@ -204,12 +204,12 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 async def test_who_waits_is_woken_and_does_not_look(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resumption, "LOOK", 1000.0)
+    monkeypatch.setattr(resumption, "POLL_INTERVAL", 1000.0)
     async with opened(state) as store:
         awaited = AwaitedSessions(store)
         replay = SharedReplay(awaited)
         other = SharedReplay(awaited)
-        first = await replay.keep("7", None)
+        first = await replay.append("7", None)
         waiting = Waiting(Resumption(awaited), first)
         assert await waiting.status() == 200
         await until(lambda: awaited._until)
@@ -223,11 +223,11 @@ async def test_who_waits_is_woken_and_does_not_look(state: str, monkeypatch: pyt
         monkeypatch.setattr(store, "publish", noting)
         counts = counted(store, monkeypatch)
         for _ in range(5):
-            await other.keep("7", note("of a session that nobody waits for"))
+            await other.append("7", note("of a session that nobody waits for"))
         assert published == []
-        await replay.keep("7", note("half"))
+        await replay.append("7", note("half"))
         assert '"text":"half"' in await waiting.text()
-        await replay.keep("7", ANSWER, is_answer=True)
+        await replay.append("7", ANSWER, is_answer=True)
         assert '"id":7' in await waiting.text()
         await waiting.task
         assert published == ["events-kept", "events-kept"]
@@ -238,35 +238,35 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
     async with opened(state) as store:
         awaited = AwaitedSessions(store)
         replay = SharedReplay(awaited)
-        first = await replay.keep("7", None)
+        first = await replay.append("7", None)
 
         async def lost(topic: str, data: bytes) -> None:
             """Nobody hears it."""
 
         monkeypatch.setattr(store, "publish", lost)
-        monkeypatch.setattr(resumption, "LOOK", 1000.0)
+        monkeypatch.setattr(resumption, "POLL_INTERVAL", 1000.0)
         app = Resumption(awaited)
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
-        await replay.keep("7", note("one"))
-        await awaited._heard(None)  # as the store says where it may have missed some
+        await replay.append("7", note("one"))
+        await awaited._on_event(None)  # as the store says where it may have missed some
         assert '"text":"one"' in await waiting.text()
         waiting.leave()
         await asyncio.wait_for(waiting.task, 60)
         assert not awaited._waiting
-        monkeypatch.setattr(resumption, "LOOK", 0.05)
+        monkeypatch.setattr(resumption, "POLL_INTERVAL", 0.05)
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
         assert '"text":"one"' in await waiting.text()
-        await replay.keep("7", ANSWER, is_answer=True)
+        await replay.append("7", ANSWER, is_answer=True)
         assert '"id":7' in await waiting.text()
 
 
 async def test_who_waits_in_vain_is_told_to_come_again(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resumption, "PATIENCE", 0.1)
+    monkeypatch.setattr(resumption, "MAX_WAIT", 0.1)
     async with opened(state) as store:
         awaited = AwaitedSessions(store)
-        first = await SharedReplay(awaited).keep("7", None)
+        first = await SharedReplay(awaited).append("7", None)
         waiting = Waiting(Resumption(awaited), first)
         assert await waiting.status() == 200
         assert await waiting.text() == f"id: {first}\r\nretry: 1000\r\ndata: \r\n\r\n"
@@ -279,8 +279,8 @@ async def test_large_messages_are_read_when_there_is_room(state: str, monkeypatc
     async with opened(state) as store:
         awaited = AwaitedSessions(store)
         replay = SharedReplay(awaited)
-        first = await replay.keep("7", None)
-        await replay.keep("7", note("x" * 2000))
+        first = await replay.append("7", None)
+        await replay.append("7", note("x" * 2000))
         counts = counted(store, monkeypatch)
         app = Resumption(awaited)
         taking, sent = asyncio.Event(), 0

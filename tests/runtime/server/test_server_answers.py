@@ -27,7 +27,7 @@ import asyncio, sys
 from process_mcp import ProcessHandlers
 from stubwright_runtime.server.transports.stdio import connection
 
-connection._LAST_ANSWERS = 60  # so that a server that waits for them does not end in time
+connection._DRAIN_SECONDS = 60  # so that a server that waits for them does not end in time
 
 class Handlers(ProcessHandlers):
     async def greet(self, args, ctx):

@@ -13,7 +13,7 @@ from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
 from stubwright_runtime.server.protocol.messages import read
 from stubwright_runtime.server.protocol.requests import find_size_fault
-from stubwright_runtime.server.transports.stdio.reading import LONGEST
+from stubwright_runtime.server.transports.stdio.reading import MAX_LINE
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def test_a_line_without_end_is_refused_and_a_good_call_answered(project: Path) -
         client.end()
     finally:
         client.process.kill()
-    assert len(long) > LONGEST
+    assert len(long) > MAX_LINE
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

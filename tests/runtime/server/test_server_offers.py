@@ -723,19 +723,19 @@ async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleTy
     archive = importlib.import_module(_REPLAY).Archive()
     replay = archive.open_session(events=5)
     message = b"{}"
-    first = await replay.keep("a", None)
-    ids = [await replay.keep("a", message) for _ in range(4)]
+    first = await replay.append("a", None)
+    ids = [await replay.append("a", message) for _ in range(4)]
     sent: list[tuple[bytes, str]] = []
 
     assert await replayed(replay, ids[1], sent) == "a"
     assert [name for _, name in sent] == ids[2:]
     assert await replayed(replay, first, sent) == "a"
     assert [name for _, name in sent] == [*ids[2:], *ids]
-    last = await replay.keep("b/c", message)
+    last = await replay.append("b/c", message)
     assert await replayed(replay, last, sent) == "b/c"
     sent.clear()
     for _ in range(2):
-        await replay.keep("d", message)
+        await replay.append("d", message)
     assert await replayed(replay, first, sent) == "a"
     assert [name for _, name in sent] == ids[2:]  # the oldest are forgotten
     sent.clear()
@@ -751,7 +751,7 @@ async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
     sent: list[tuple[bytes, str]] = []
 
     big = b"x" * 600
-    ids = [await replay.keep("a", big) for _ in range(3)]
+    ids = [await replay.append("a", big) for _ in range(3)]
     assert await replayed(replay, "0/a", sent) == "a"
     assert [name for _, name in sent] == ids[2:]
 
@@ -763,13 +763,13 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
 
     sessions = [archive.open_session() for _ in range(20)]
     for session in sessions:
-        await session.keep("a", big)
+        await session.append("a", big)
         assert archive.size <= 20_000
     for session in (sessions[0], sessions[-1]):
         assert await replayed(session, "0/a", sent) == "a"
     assert [message for message, _ in sent] == [big]
     huge = b"x" * 50_000
-    await sessions[0].keep("a", huge)
+    await sessions[0].append("a", huge)
     assert await replayed(sessions[0], "0/a", sent) == "a"  # the newest is kept however large it is
     del session
     sessions.clear()
@@ -788,17 +788,17 @@ async def test_a_principal_keeps_no_more_of_its_sessions_than_its_share(package:
         return sent != []
 
     bob = archive.open_session("bob")
-    await bob.keep("a", big)
+    await bob.append("a", big)
     anns = [archive.open_session("ann") for _ in range(10)]
     for session in anns:
-        await session.keep("a", big)
+        await session.append("a", big)
     assert [await kept(session) for session in anns] == [False] * 7 + [True] * 3
     cid = archive.open_session("cid")
-    await cid.keep("a", big)
-    await cid.keep("a", big)
+    await cid.append("a", big)
+    await cid.append("a", big)
     assert [await kept(session) for session in anns] == [False] * 8 + [True] * 2, "who has most gives way"
     assert await kept(bob)
-    await cid.keep("a", huge)
+    await cid.append("a", huge)
     assert [await kept(one) for one in (*anns, bob, cid)] == [False] * 11 + [True]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stubwright_runtime.server.execution.signals import stop_signals_overheard
+from stubwright_runtime.server.execution.signals import observe_stop_signals
 
 STOPS = [signal.SIGINT, signal.SIGTERM]
 
@@ -39,8 +39,8 @@ def test_both_hear_of_a_signal(number: signal.Signals) -> None:
     async def run() -> None:
         loop = asyncio.get_running_loop()
         with (
-            stop_signals_overheard(loop, lambda: heard.append("outer")),
-            stop_signals_overheard(loop, lambda: heard.append("inner")),
+            observe_stop_signals(loop, lambda: heard.append("outer")),
+            observe_stop_signals(loop, lambda: heard.append("inner")),
         ):
             signal.raise_signal(number)
             await turn()
@@ -63,7 +63,7 @@ def test_handlers_of_a_loop_are_called(number: signal.Signals) -> None:
     async def run() -> None:
         loop, is_told = asyncio.get_running_loop(), asyncio.Event()
         loop.add_signal_handler(number, is_told.set)
-        with stop_signals_overheard(loop, lambda: heard.append("server")):
+        with observe_stop_signals(loop, lambda: heard.append("server")):
             signal.raise_signal(number)
             async with asyncio.timeout(60):
                 await is_told.wait()
@@ -81,7 +81,7 @@ def test_a_handler_that_is_set_later_stays() -> None:
     later: list[Callable[..., object]] = []
 
     async def run() -> None:
-        with stop_signals_overheard(asyncio.get_running_loop(), lambda: heard.append("server")):
+        with observe_stop_signals(asyncio.get_running_loop(), lambda: heard.append("server")):
             overhearing: Any = signal.getsignal(signal.SIGTERM)
             later.append(lambda number, frame: overhearing(number, frame))
             signal.signal(signal.SIGTERM, later[0])
@@ -96,7 +96,7 @@ def test_a_handler_that_is_set_later_stays() -> None:
 @pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler])
 def test_without_a_handler_of_the_program_there_is_none(handler: Any) -> None:
     async def run() -> None:
-        with stop_signals_overheard(asyncio.get_running_loop(), lambda: None):
+        with observe_stop_signals(asyncio.get_running_loop(), lambda: None):
             assert signal.getsignal(signal.SIGTERM) is handler
 
     with handled(signal.SIGTERM, handler):
@@ -107,7 +107,7 @@ def test_in_another_thread_there_is_none() -> None:
     seen: list[object] = []
 
     async def run() -> None:
-        with stop_signals_overheard(asyncio.get_running_loop(), lambda: None):
+        with observe_stop_signals(asyncio.get_running_loop(), lambda: None):
             seen.append(signal.getsignal(signal.SIGTERM))
 
     def handler(*_: object) -> None:

@@ -50,7 +50,7 @@ def test_only_descriptions_of_what_exists_are_kept() -> None:
 class _Line:
     address: str = CLIENT[0]
     client: tuple[str, int] | None = CLIENT
-    is_between: bool = True
+    is_idle: bool = True
     fed: list[bytes] = field(default_factory=list)
 
     def feed(self, data: bytes) -> None:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from stubwright_runtime.server.transports.stdio.reading import Line, read_lines
-from stubwright_runtime.server.transports.stdio.writing import UNREAD, Output
+from stubwright_runtime.server.transports.stdio.writing import MAX_UNREAD, Output
 
 pytestmark = pytest.mark.anyio
 
@@ -114,7 +114,7 @@ async def test_a_line_is_written_to_its_end_though_its_sender_is_cancelled() -> 
 
 async def test_it_is_full_until_enough_is_read() -> None:
     with output() as (written, reader, _):
-        sender = asyncio.create_task(written.send(b"x" * 2 * UNREAD))
+        sender = asyncio.create_task(written.send(b"x" * 2 * MAX_UNREAD))
         await asyncio.sleep(0)
         assert written.is_full
         read = 0
@@ -122,7 +122,7 @@ async def test_it_is_full_until_enough_is_read() -> None:
             part, _ = await asyncio.gather(asyncio.to_thread(reader.read, 2**16), written.wait_for_change())
             read += len(part)
         assert not sender.done()
-        await asyncio.to_thread(reader.read, 2 * UNREAD + 1 - read)
+        await asyncio.to_thread(reader.read, 2 * MAX_UNREAD + 1 - read)
         await sender
 
 

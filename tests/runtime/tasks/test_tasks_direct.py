@@ -179,7 +179,7 @@ class _Lines:
         if isinstance(message, bytes):  # from the server
             await self._wire.heard(json.loads(message))
         else:
-            await self.connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
+            await self.connection.handle(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
 
 
 async def test_a_question_of_a_task_fails_its_request_when_the_input_ends(package: ModuleType) -> None:

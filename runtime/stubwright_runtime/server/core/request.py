@@ -52,10 +52,10 @@ class Channel(Protocol):
         """
         ...
 
-    async def record_visit(self, elicitation: str) -> None:
+    async def record_elicitation(self, elicitation: str) -> None:
         """Remember that the client was asked to open a URL."""
 
-    async def notify_visited(self, elicitation: str) -> bool:
+    async def complete_elicitation(self, elicitation: str) -> bool:
         """Tell the client that all is done at a URL."""
         ...
 

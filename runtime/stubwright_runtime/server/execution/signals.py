@@ -36,7 +36,7 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 
 
 @contextmanager
-def stop_signals_heard(
+def handle_stop_signals(
     loop: asyncio.AbstractEventLoop, then: Callable[[signal.Signals], None]
 ) -> Generator[None, None, None]:
     """Call `then` in the loop at each signal that asks for a stop, during the block.
@@ -67,7 +67,7 @@ def _call_in(
 
 
 @contextmanager
-def stop_signals_overheard(loop: asyncio.AbstractEventLoop, then: Callable[[], object]) -> Generator[None, None, None]:
+def observe_stop_signals(loop: asyncio.AbstractEventLoop, then: Callable[[], object]) -> Generator[None, None, None]:
     """Call `then` in the loop at each SIGINT and SIGTERM for which the program has a handler, and that handler.
 
     This is for a server inside another program, such as an ASGI server: that waits for its open connections before it

@@ -95,7 +95,7 @@ class Questions:
         finally:
             del self._open[name]
 
-    def take(self, message: Mapping[str, Any]) -> bool:
+    def resolve(self, message: Mapping[str, Any]) -> bool:
         """Take an answer of the client, and return whether it is one to a question that was asked here."""
         answer = self._open.get(message["id"]) if isinstance(message["id"], int) else None
         if answer is None:

@@ -48,7 +48,7 @@ def opens_stateless(message: Mapping[str, Any]) -> bool:
     return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in get_meta(message)
 
 
-def find_stateless_fault(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
+def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
     """Return the fault of a request from 2026-07-28 on; `None` if it is valid, even if the server lacks its method.
 
     Args:
@@ -56,7 +56,7 @@ def find_stateless_fault(message: Mapping[str, Any], *, has_tasks: bool = False)
         has_tasks: True if the server has tasks.
     """
     params = message.get("params") or {}
-    return _find_envelope_fault(params.get("_meta")) or _find_fault(message, stateless=True, has_tasks=has_tasks)
+    return _find_envelope_fault(params.get("_meta")) or _find_error(message, stateless=True, has_tasks=has_tasks)
 
 
 def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
@@ -70,7 +70,7 @@ def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
     )
 
 
-def find_handshake_fault(
+def find_handshake_error(
     message: Mapping[str, Any], *, is_initialized: bool, has_tasks: bool = False
 ) -> ProtocolError | None:
     """Return the fault of a request up to 2025-11-25; `None` if it is valid, even if the server lacks its method.
@@ -83,10 +83,10 @@ def find_handshake_fault(
     if message["method"] == "initialize":
         if (fault := find_size_fault(message.get("params"))) is not None:
             return fault
-        return ProtocolError(INVALID_REQUEST, _SHAKEN) if is_initialized else _find_fault(message)
+        return ProtocolError(INVALID_REQUEST, _SHAKEN) if is_initialized else _find_error(message)
     if opens_stateless(message):
         return ProtocolError(INVALID_REQUEST, _OTHER_ERA)
-    return _find_fault(message, has_tasks=has_tasks)
+    return _find_error(message, has_tasks=has_tasks)
 
 
 def find_unknown_revision(revision: str) -> ProtocolError | None:
@@ -124,7 +124,7 @@ _OTHER_ERA: Final = (
 )
 
 
-def _find_fault(
+def _find_error(
     message: Mapping[str, Any], *, stateless: bool = False, has_tasks: bool = False
 ) -> ProtocolError | None:
     shape = find_shape(message["method"], stateless=stateless, has_tasks=has_tasks)

@@ -1,4 +1,4 @@
-"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each message is answered as its own request."""
+"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each message is answered as a separate request."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...mcp.revisions import Revision, find_revision
 from ..protocol.messages import encode_error, to_json
+from .http.events import encode_event, wait_until_closed
 from .http.keys import WIRE
 from .http.uploads import replay_body
 
@@ -23,10 +24,10 @@ _REVISION: Final = Revision.from_date(find_revision("batches"))
 _STREAM: Final = b"text/event-stream"
 
 _ANSWERED: Final = (200, 400)
-"""The statuses of answers to a message; others, such as 404, are about the whole request."""
+"""The statuses of responses to a message; others, such as 404, apply to the whole request."""
 
 _CURSOR: Final = re.compile(rb"^(?:id|retry):[^\n]*\n", re.MULTILINE)
-"""The fields of events that invite clients to come back, who would get the rest of one answer only."""
+"""The event fields for resumption, which would return the rest of one response only."""
 
 
 async def answer_batch(
@@ -36,57 +37,54 @@ async def answer_batch(
 
     Args:
         entries: Its messages.
-        endpoint: Answers a request that has one message.
+        endpoint: Answers a request with one message.
         scope: The request, whose body has been read.
-        receive: Tells when the client leaves.
-        send: Takes the answer.
+        receive: Returns when the client disconnects.
+        send: Sends the response.
     """
     replies = _Replies(send)
-    is_gone = asyncio.Event()
-    watching = asyncio.create_task(_watch(receive, is_gone))
+    disconnected = asyncio.Event()
+    watching = asyncio.create_task(_await_disconnect(receive, disconnected))
     try:
         async with asyncio.TaskGroup() as tasks:
             for entry in entries:
                 if entry.answer is not None:
-                    await replies.add(_event(encode_error(entry.answer.id, entry.answer.error, _REVISION)))
+                    await replies.add(encode_event(encode_error(entry.answer.id, entry.answer.error, _REVISION)))
                 if entry.message is not None:
-                    tasks.create_task(_post(to_json(entry.message), endpoint, scope, is_gone, replies))
+                    tasks.create_task(_post(to_json(entry.message), endpoint, scope, disconnected, replies))
         await replies.end()
     finally:
         watching.cancel()
 
 
-async def _watch(receive: Receive, is_gone: asyncio.Event) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    is_gone.set()
+async def _await_disconnect(receive: Receive, disconnected: asyncio.Event) -> None:
+    await wait_until_closed(receive)
+    disconnected.set()
 
 
-async def _post(body: bytes, endpoint: ASGIApp, scope: Scope, is_gone: asyncio.Event, replies: _Replies) -> None:
-    """Send one message of a batch to the endpoint."""
-
+async def _post(body: bytes, endpoint: ASGIApp, scope: Scope, disconnected: asyncio.Event, replies: _Replies) -> None:
     async def disconnect() -> Message:
-        await is_gone.wait()
+        await disconnected.wait()
         return {"type": "http.disconnect"}
 
     headers = [each for each in scope["headers"] if each[0] not in (b"content-length", b"transfer-encoding")]
     headers.append((b"content-length", str(len(body)).encode()))
-    single = {key: value for key, value in scope.items() if key != WIRE}  # it is for the one answer to all
+    single = {key: value for key, value in scope.items() if key != WIRE}  # this connection has one response to all
     await endpoint({**single, "headers": headers}, replay_body(body, disconnect), _Reply(replies).send)
 
 
 class _Replies:
-    """The answer to a batch."""
+    """The response to a batch."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._is_begun = self._is_over = False
+        self._is_begun = self._has_ended = False
         self._sending = asyncio.Lock()
 
     async def add(self, event: bytes) -> None:
         """Send an event of the stream."""
         async with self._sending:
-            if self._is_over:
+            if self._has_ended:
                 return
             if not self._is_begun:
                 self._is_begun = True
@@ -94,19 +92,19 @@ class _Replies:
             await self._send({"type": "http.response.body", "body": event, "more_body": True})
 
     async def refuse(self, start: Message, body: bytes) -> None:
-        """Answer the whole batch with the refusal of one of its messages, unless something has been sent."""
+        """Answer the whole batch with the refusal of one of its messages, unless the response has started."""
         async with self._sending:
-            if not self._is_begun and not self._is_over:
-                self._is_over = True
+            if not self._is_begun and not self._has_ended:
+                self._has_ended = True
                 await self._send(start)
                 await self._send({"type": "http.response.body", "body": body})
 
     async def end(self) -> None:
-        """End the stream; if there is none, no message wanted an answer."""
+        """End the stream; without any response, answer 202."""
         async with self._sending:
-            if self._is_over:
+            if self._has_ended:
                 return
-            self._is_over = True
+            self._has_ended = True
             if not self._is_begun:
                 await self._start(202, [(b"content-length", b"0")])
             await self._send({"type": "http.response.body", "body": b""})
@@ -116,7 +114,7 @@ class _Replies:
 
 
 class _Reply:
-    """The answer to one message of a batch."""
+    """The response to one message of a batch."""
 
     def __init__(self, replies: _Replies) -> None:
         self._replies = replies
@@ -124,7 +122,7 @@ class _Reply:
         self._body = b""
 
     async def send(self, message: Message) -> None:
-        """Take a part of the answer."""
+        """Process an ASGI message of the response."""
         if message["type"] == "http.response.start":
             self._start = message
         elif dict(self._start["headers"]).get(b"content-type", b"").startswith(_STREAM):
@@ -137,10 +135,6 @@ class _Reply:
 
     async def _end(self) -> None:
         if self._start["status"] in _ANSWERED:
-            await self._replies.add(_event(self._body))
+            await self._replies.add(encode_event(self._body))
         elif self._start["status"] != 202:
             await self._replies.refuse(self._start, self._body)
-
-
-def _event(message: bytes) -> bytes:
-    return b"event: message\r\ndata: %b\r\n\r\n" % message

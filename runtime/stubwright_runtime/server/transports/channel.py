@@ -1,4 +1,4 @@
-"""The way from a handler to the sender of its request, over our own transports."""
+"""Messages from a handler to the client of its request."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ if TYPE_CHECKING:
 
 
 class ClientChannel:
-    """The way to the caller of a request.
+    """Sends messages to the client of a request.
 
-    Notifications to a client that has disconnected are dropped, and the handler goes on. Requests to it fail.
+    After the client has disconnected, notifications are dropped and requests fail; the handler continues.
 
     Attributes:
-        token: The progress token, if the caller asked for progress.
-        outgoing: The messages to it.
-        connection: The messages to it that belong to no request, up to 2025-11-25; without this, it receives no such
-            messages.
-        session: The id of its session over HTTP, up to 2025-11-25.
-        is_resumable: True if it can come back for the answer when the stream has ended.
+        token: The progress token, if the client requested progress.
+        outgoing: Sends messages that belong to the request.
+        connection: Sends messages that belong to no request, up to 2025-11-25; `None` drops them.
+        session: The HTTP session id, up to 2025-11-25.
+        is_resumable: True if the client can reconnect for the response after the stream has ended.
     """
 
     def __init__(
@@ -41,19 +40,19 @@ class ClientChannel:
         session: str | None = None,
         release: Callable[[], None] | None = None,
     ) -> None:
-        """Take the caller and the parameters of the request.
+        """Create the channel of a request.
 
         Args:
-            client: The caller.
-            params: The parameters.
-            outgoing: The messages to the client.
-            urls: The questions that open a URL.
-            connection: The messages to the client that belong to no request, up to 2025-11-25.
-            session: The id of its session over HTTP.
-            release: Closes the stream of the request, if the client can come back for the answer.
+            client: The client.
+            params: The parameters of the request.
+            outgoing: Sends messages that belong to the request.
+            urls: The pending URL elicitations.
+            connection: Sends messages that belong to no request, up to 2025-11-25.
+            session: The HTTP session id.
+            release: Closes the stream of the request, if the client can reconnect for the response.
         """
         self._client = client
-        # Not the parameters, since the connection of a task keeps its channel until the task ends.
+        # The parameters are not stored: a task holds its channel until it ends.
         self.token: str | int | None = (params.get("_meta") or {}).get("progressToken")
         self.outgoing = outgoing
         self._urls = urls
@@ -69,52 +68,52 @@ class ClientChannel:
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that it reports."""
+        """The name and version of the client."""
         return self._client.name
 
     def wants(self, level: LogLevel) -> bool:
-        """Return whether it wants messages of this level."""
-        wanted = self._client.listens_to
+        """Return whether the client accepts log messages of this level."""
+        wanted = self._client.log_level
         return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Tell it something on the stream of the request."""
+        """Send a notification on the stream of the request."""
         await self.outgoing.notify(method, params)
 
     async def notify_connection(self, method: str, params: Mapping[str, Any]) -> None:
-        """Tell it something on its connection, if that exists."""
+        """Send a notification that belongs to no request, if the client can receive it."""
         if self.connection is not None:
             await self.connection.notify(method, params)
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Send a progress notification, if the caller asked for them."""
+        """Send a progress notification, if the client requested progress."""
         if self.token is not None:
             await self.outgoing.notify("notifications/progress", make_progress(self.token, done, total, message))
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message, if the caller wants messages of this level."""
+        """Send a log message, if the client accepts its level."""
         if self.wants(level):
             await self.outgoing.notify("notifications/message", make_log_message(level, data, logger))
 
     async def subscribe(self, uri: str) -> None:
-        """Tell it of changes of a resource, too."""
-        if self._client.wants is not None:
-            self._client.wants.subscribe(uri)
+        """Subscribe the client to changes of a resource."""
+        if self._client.subscriptions is not None:
+            self._client.subscriptions.subscribe(uri)
 
     async def release(self) -> None:
-        """Close the stream of the request, if the caller can come back for the response."""
+        """Close the stream of the request, if the client can reconnect for the response."""
         if self._release is not None:
             self._release()
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Ask it something."""
+        """Send a request to the client, and return its result."""
         return await self.outgoing.ask(method, params)
 
-    async def record_visit(self, elicitation: str) -> None:
-        """Remember that it was asked to open a URL."""
+    async def record_elicitation(self, elicitation: str) -> None:
+        """Record that the client was asked to open a URL."""
         if self._urls is not None:
             self._urls.add(elicitation, self.outgoing)
 
-    async def notify_visited(self, elicitation: str) -> bool:
-        """Tell it that all is done at a URL."""
+    async def complete_elicitation(self, elicitation: str) -> bool:
+        """Notify the client that a URL elicitation is complete; return whether it was notified."""
         return self._urls is not None and await self._urls.complete(elicitation)

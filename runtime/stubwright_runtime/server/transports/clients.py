@@ -1,4 +1,4 @@
-"""The client's description of itself, from a handshake or from the request."""
+"""Client information from a handshake or a request."""
 
 from __future__ import annotations
 
@@ -24,50 +24,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client, in one connection or, from 2026-07-28, in one request.
+    """One client, for one connection or, from 2026-07-28, for one request.
 
     Attributes:
-        revision: The revision that it speaks.
-        info: The name and version that it reports.
+        revision: The MCP revision of its messages.
+        info: Its name and version.
         declared: The capabilities that its request declares.
-        wants: The wants of its connection.
-        level: The least level of log messages that its request wants; `None` for the connection's.
-        opening: The parameters of its handshake, as JSON: parsed, they would take many times as much memory, for as
-            long as the session lasts.
+        subscriptions: The subscriptions of its connection; `None` from 2026-07-28.
+        level: The minimum log level of its request; `None` for the level of the connection.
+        handshake: The parameters of its handshake, as JSON. Parsed, they would take many times the memory for the
+            whole session.
     """
 
     revision: Revision
     info: Mapping[str, Any] | None
     declared: Mapping[str, Any]
-    wants: ClientSubscriptions | None = field(default_factory=ClientSubscriptions)
+    subscriptions: ClientSubscriptions | None = field(default_factory=ClientSubscriptions)
     level: LogLevel | None = None
-    opening: bytes | None = None
+    handshake: bytes | None = None
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """The capabilities that it declared."""
-        if self.opening is None:
+        """The declared capabilities."""
+        if self.handshake is None:
             return self.declared
-        capabilities: Mapping[str, Any] = json.loads(self.opening)["capabilities"]
+        capabilities: Mapping[str, Any] = json.loads(self.handshake)["capabilities"]
         return capabilities
 
     @property
     def name(self) -> tuple[str, str] | None:
-        """The name and the version that it reports."""
+        """The reported name and version."""
         return None if self.info is None else (self.info["name"], self.info["version"])
 
     @property
-    def listens_to(self) -> LogLevel | None:
-        """The least level of log messages that it wants; `None` if it wants none."""
-        return self.level if self.wants is None else self.wants.level
+    def log_level(self) -> LogLevel | None:
+        """The minimum level of log messages to send; `None` to send none."""
+        return self.level if self.subscriptions is None else self.subscriptions.level
 
     @classmethod
     def from_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
-        """Return the client of a handshake; it is notified of changes from now on (MCP 2025-11-25, basic/lifecycle)."""
-        wants = ClientSubscriptions(since=changes.count)
+        """Return the client of a handshake, subscribed to changes from now on (MCP 2025-11-25, basic/lifecycle)."""
+        subscriptions = ClientSubscriptions(since=changes.count)
         info = {key: params["clientInfo"][key] for key in ("name", "version")}
-        opening = json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode()
-        return cls(Revision.from_date(negotiate(params["protocolVersion"])), info, {}, wants, opening=opening)
+        handshake = json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode()
+        return cls(
+            Revision.from_date(negotiate(params["protocolVersion"])), info, {}, subscriptions, handshake=handshake
+        )
 
     @classmethod
     def from_request(cls, meta: Mapping[str, Any], *, logs: bool) -> Client:
@@ -75,7 +77,7 @@ class Client:
 
         Args:
             meta: The valid `_meta` of the request.
-            logs: True if the server declares `logging`; otherwise it sends no log messages, whatever the client wants
+            logs: True if the server declares `logging`; otherwise the client's log level is ignored
                 (server/utilities/logging).
         """
         return cls(
@@ -88,5 +90,5 @@ class Client:
 
     @classmethod
     def make_unknown(cls, revision: str, *, stateless: bool) -> Client:
-        """Return a client that has not described itself validly."""
+        """Return a placeholder for a client without valid information."""
         return cls(Revision.from_date(revision), None, {}, None if stateless else ClientSubscriptions())

@@ -1,4 +1,4 @@
-"""The requests that no part of a server serves, such as the handshake, and the JSON-RPC responses to all."""
+"""Lifecycle requests, such as the handshake, and the encoding of all JSON-RPC responses."""
 
 from __future__ import annotations
 
@@ -24,27 +24,26 @@ if TYPE_CHECKING:
     from ..core.request import Channel, Peer, Result
     from .clients import Client
 
-_TEXTS: Final = 16
-"""Texts of pages that are retained."""
+_MAX_CACHED_PAGES: Final = 16
 
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class ClientRequest(Request):
-    """A message that came over one of our own transports.
+    """A message from a client over one of our own transports.
 
     Attributes:
-        client: Its sender.
-        fault: Its fault, apart from an unknown method, if any.
-        is_initialized: True if its sender has shaken hands, or does not have to.
+        client: The client.
+        error: The error to answer with, if the request is invalid; unknown methods are detected later.
+        is_initialized: True after the handshake, and from 2026-07-28, which has none.
     """
 
     client: Client
-    fault: ProtocolError | None = None
+    error: ProtocolError | None = None
     is_initialized: bool = True
 
 
 class Lifecycle:
-    """The requests to one server over its own transports, and their responses.
+    """Answers the lifecycle requests of one server, and encodes its responses.
 
     Attributes:
         package: The name of the package.
@@ -53,7 +52,7 @@ class Lifecycle:
     """
 
     def __init__(self, core: Core) -> None:
-        """Take the core of the server."""
+        """Create the lifecycle of a server."""
         self.package = core.package.name
         self.threads = core.threads
         self.has_tasks = core.tasks is not None
@@ -61,17 +60,17 @@ class Lifecycle:
         self._texts: dict[int, tuple[Result, bytes]] = {}
 
     async def answer(self, request: Request) -> Result | ProtocolError:
-        """Return the result of a request, or the error that it is answered with."""
+        """Return the result of a request, or its error."""
         try:
             return await self._core.answer(request)
         except ProtocolError as error:
-            # Frames hold the message, and the error. With them, both would stay until Python next looks for cycles.
+            # The frames refer to the message and the error: a cycle that only the garbage collector would free.
             error.__traceback__ = error.__context__ = None
             return error
         finally:
             request.has_ended = True
 
-    async def note(
+    async def observe_notification(
         self, message: Mapping[str, Any], client: Client, transport: Transport, peer: Peer | None = None
     ) -> None:
         """Report a notification to telemetry."""
@@ -84,40 +83,40 @@ class Lifecycle:
             transport=transport,
             threads=self.threads,
             open_channel=_open_no_channel,
-            call_next=self.answer_other,
+            call_next=self.answer_default,
             peer=peer,
             client=client,
         )
         await self._core.answer(notification)
 
     def encode_response(self, request: Request, result: Result | ProtocolError) -> bytes:
-        """Return the response with a result, or an error, as JSON."""
+        """Return the JSON of the response with a result or an error."""
         if isinstance(result, ProtocolError):
             return encode_error(request.id, result)
         try:
-            text = self._listed(result) if request.method in LISTS else to_json(result)
+            text = self._encode_page(result) if request.method in LISTS else to_json(result)
         except (TypeError, ValueError):
             log().exception(UNWRITABLE)
             return encode_error(request.id, ProtocolError(INTERNAL_ERROR, UNWRITABLE))
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request.id), text)
 
-    def _listed(self, result: Result) -> bytes:
-        """Return the text of a page. The texts of first pages are cached, since every client reads them."""
+    def _encode_page(self, result: Result) -> bytes:
+        """Return the JSON of a list page, cached because every client reads the first pages."""
         entry = self._texts.get(id(result))
         # A new object may have the `id` of a deleted one.
         if entry is not None and entry[0] is result:
             return entry[1]
         text = to_json(result)
-        self._texts = dict([*self._texts.items()][1 - _TEXTS :])
+        self._texts = dict([*self._texts.items()][1 - _MAX_CACHED_PAGES :])
         self._texts[id(result)] = (result, text)
         return text
 
-    async def answer_other(self, request: Request) -> Result:
-        """Answer the requests that no part serves, and refuse inadmissible ones."""
+    async def answer_default(self, request: Request) -> Result:
+        """Answer lifecycle requests, and refuse invalid and unknown ones."""
         if request.id is None or not isinstance(request, ClientRequest):
             return None
-        if request.fault is not None:
-            raise request.fault
+        if request.error is not None:
+            raise request.error
         params = request.params
         match request.method:
             case "ping":
@@ -130,22 +129,24 @@ class Lifecycle:
             raise refuse_unknown_method(request.method)
         if not request.is_initialized:
             raise refuse_before_handshake()
-        if request.client.wants is not None:
+        if request.client.subscriptions is not None:
             if request.method == "logging/setLevel":
-                request.client.wants.level = params["level"]
+                request.client.subscriptions.level = params["level"]
             else:
-                request.client.wants.uris.discard(params["uri"])
+                request.client.subscriptions.uris.discard(params["uri"])
         return {}
 
     def _serves(self, method: str) -> bool:
-        """Return whether a method of the handshake's era is served, by a part or here."""
-        is_ours = method == "logging/setLevel" or (
-            method == "resources/unsubscribe" and "resources" in self._core.lists
+        """Return whether the server has a method, up to 2025-11-25."""
+        return (
+            method == "logging/setLevel"
+            or (method == "resources/unsubscribe" and "resources" in self._core.lists)
+            or self._core.serves(method)
+            or (self.has_tasks and method.startswith("tasks/"))
         )
-        return is_ours or self._core.serves(method) or (self.has_tasks and method.startswith("tasks/"))
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the server's half of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
+        """Return the result of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
         return {
             "protocolVersion": negotiate(params["protocolVersion"]),
             "capabilities": self._capabilities(announces=self._core.has_sessions, logs=True),
@@ -170,8 +171,11 @@ class Lifecycle:
         return {} if instructions is None else {"instructions": instructions}
 
     def _capabilities(self, *, announces: bool, logs: bool) -> dict[str, Any]:
-        """Return the server's capabilities: `announces` specifies whether it reports changes of its lists, `logs`
-        whether it sends log messages.
+        """Return the server's capabilities.
+
+        Args:
+            announces: True if the server sends notifications of changes.
+            logs: True if the server sends log messages.
         """
         core = self._core
         listed: dict[str, dict[str, bool]] = {
@@ -189,4 +193,4 @@ def _open_no_channel(request: ClientRequest) -> Channel:
 
 
 async def _drop(_message: bytes) -> None:
-    """Say nothing: a notification has no answer."""
+    pass  # a notification has no response

@@ -1,4 +1,4 @@
-"""Connections of clients in the same process, which exchange the same messages as on stdio."""
+"""In-process connections, with the same messages as over stdio."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ if TYPE_CHECKING:
     from ...in_process import Send
     from ..app.core import Core
 
-_AHEAD = 16
-"""Messages of a client that may wait until the server reads them."""
+_MAX_WAITING = 16
+"""The maximum number of unread messages of a client."""
 
 
 class _Delivery:
-    """The messages for a client."""
-
     def __init__(self, deliver: Send) -> None:
         self.send = deliver
         self.is_full = False
 
     async def wait_for_change(self) -> None:
-        """Return immediately: a client that is too busy makes `send` wait."""
+        """Return immediately: `send` waits for a busy client."""
 
     def end_waits(self) -> None:
         """Do nothing, as `wait_for_change` never waits."""
@@ -35,17 +33,17 @@ class _Delivery:
 
 @asynccontextmanager
 async def open_connection(core: Core, deliver: Send) -> AsyncGenerator[Send]:
-    """Connect a client to a server for the length of the block. Yields the function to send a message to the server.
+    """Connect a client to a server during the block, and yield the function that sends a message to the server.
 
-    The first connection starts the handlers, the end of the last one stops them.
+    The first connection starts the handlers, and the end of the last one stops them.
     """
-    messages: asyncio.Queue[bytes] = asyncio.Queue(_AHEAD)
+    messages: asyncio.Queue[bytes] = asyncio.Queue(_MAX_WAITING)
     async with core.lifespan():
         connection = Connection(core, _Delivery(deliver), "memory")
 
         async def read() -> None:
             while True:
-                await connection.take(Line(await messages.get()))
+                await connection.handle(Line(await messages.get()))
 
         reading = asyncio.create_task(read())
         try:

@@ -1,7 +1,7 @@
-"""Printing by handlers, which must not fail their calls.
+"""Keeps `print()` in handlers from failing their calls.
 
-On Windows, and depending on `PYTHONIOENCODING`, it has an encoding that lacks most characters, so that a `print("✓")`
-raises an exception.
+On Windows, and with some values of `PYTHONIOENCODING`, the encoding of standard output lacks most characters, and
+`print("✓")` raises an exception.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def escape_unprintable() -> Generator[None, None, None]:
-    """Print characters that standard output cannot encode as escapes, as standard error does, until the block ends."""
+    """Escape characters that standard output cannot encode during the block, as standard error does."""
     stdout = sys.stdout
     if not isinstance(stdout, io.TextIOWrapper):
         yield

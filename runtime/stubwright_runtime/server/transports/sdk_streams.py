@@ -1,4 +1,4 @@
-"""A connection for a client of the official SDK in the same process: the streams that it reads and writes."""
+"""In-process connections for clients of the official SDK."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def open_streams(
 ) -> AsyncGenerator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Connect a client of the SDK for the length of the block. Yields the streams that it reads and writes."""
+    """Connect a client of the SDK during the block, and yield the streams that it reads and writes."""
     from mcp.shared.message import SessionMessage
 
     read_message = _find_reader()
@@ -48,7 +48,7 @@ async def open_streams(
 
 
 def _find_reader() -> Callable[[bytes], Any]:
-    """Return the function that reads a message in the form of the installed SDK."""
+    """Return the function that parses a message with the installed SDK."""
     try:
         import mcp.types
 

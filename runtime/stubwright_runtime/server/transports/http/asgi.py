@@ -1,4 +1,4 @@
-"""The server as an ASGI application: Streamable HTTP, its protection, and the limit on sessions."""
+"""Servers as ASGI applications."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .resumption.replay import Archive
 from .resumption.shared import Resumption, SharedReplay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Unpack
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 _LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 IDLE: Final = 1800.0
-"""Seconds after which a session without a request under way ends; its client has to begin a new one."""
+"""The default idle timeout of sessions in seconds."""
 
 SESSIONS: Final = 2000
-"""The maximum number of open sessions; at the limit, a new one is answered HTTP 503."""
+"""The default maximum number of open sessions; at the limit, a new session is answered HTTP 503."""
 
 
 def package_app(
@@ -113,27 +113,28 @@ def asgi_app(
 
     Args:
         core: The server.
-        path: The path of the endpoint, with and without a slash at its end.
-        allowed_hosts: Values of the `Host` header to answer next to this machine's own, with or without a port, such as
-            `api.example.com` or `api.example.com:8443`. Pages of these hosts may call, too (`Origin`). `*` allows all.
-        allowed_origins: Other pages that may call from a browser, such as `https://app.example.com`.
-        token_verifier: The verifier of bearer tokens; by default the one in the manifest's `auth`. Without both, any
-            caller may call.
-        session_idle_timeout: Seconds after which a session without a request under way ends (up to 2025-11-25; from
-            2026-07-28 on there are no sessions).
+        path: The path of the endpoint; it is also served with a trailing slash.
+        allowed_hosts: Allowed values of the `Host` header besides localhost, with or without a port, such as
+            `api.example.com` or `api.example.com:8443`. Pages of these hosts (`Origin`) are allowed, too. `*` allows
+            all.
+        allowed_origins: Origins of other allowed pages, such as `https://app.example.com`.
+        token_verifier: The verifier of bearer tokens; by default the verifier of the manifest's `auth`. Without
+            either, any caller is allowed.
+        session_idle_timeout: The idle timeout of sessions in seconds (up to 2025-11-25; later revisions have no
+            sessions).
         max_sessions: The maximum number of open sessions.
-        max_listeners: The maximum number of open streams of `subscriptions/listen` (from 2026-07-28 on).
-        max_listeners_each: The maximum number of these for one caller; callers without a token share all of them.
-        stateless: True if there are no sessions, so that requests up to 2025-11-25 may come to any process, too. Their
-            clients get no questions and no notifications of changes, and cannot come back for missed messages.
-        health: True to answer `/livez` and `/readyz`.
+        max_listeners: The maximum number of open `subscriptions/listen` streams (from 2026-07-28).
+        max_listeners_each: The maximum number of these per caller; callers without a token count as one caller.
+        stateless: True to serve without sessions, so that any process can answer requests up to 2025-11-25, too.
+            Clients then get no requests and no notifications of changes, and cannot resume streams.
+        health: True to serve `/livez` and `/readyz`.
 
     Raises:
         ValueError: One of the numbers is not positive, or an origin is invalid.
     """
     all_hosts = [*_LOCAL, *allowed_hosts]
     is_protected = "*" not in all_hosts
-    hosts = [form for host in all_hosts for form in ([host] if _has_port(host) else [host, f"{host}:*"])]
+    hosts = [form for host in all_hosts for form in ([host] if ":" in host.rpartition("]")[2] else [host, f"{host}:*"])]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     shared = CorsPolicy(allowed_origins)
     origins += shared.origins
@@ -160,21 +161,24 @@ def asgi_app(
         direct_endpoint = Endpoint(direct, path, core.package.name, authentication)
         endpoint = authentication
     if shared.origins:
-        direct_endpoint = None  # its answers have no headers for browsers
+        direct_endpoint = None  # its responses have no CORS headers
     named = _endpoints(path, endpoint, core)
     if health:
         routes += health_routes(core)
     endpoints = {place: shared.wrap(app) for place, app in named.items()}
-    app = _Application(routes=[*_routes(endpoints), *routes], lifespan=lambda _: direct.run())
+    routes[:0] = [Route(each, endpoint=app) for place, app in endpoints.items() for each in _spellings(place)]
+    app = _Application(routes=routes, lifespan=lambda _: direct.run())
     app.paths, app.endpoint = frozenset(_spellings(path)), endpoints[path]
-    app.direct_endpoint = None if app.user_middleware else direct_endpoint  # instrumentation of Starlette adds some
+    app.direct_endpoint = (
+        None if app.user_middleware else direct_endpoint
+    )  # instrumentation of Starlette adds middlewares
     app.state.server = core
     redact_library_logs()
     return app
 
 
 def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
-    """Return a function that opens the log of a session of the current caller."""
+    """Return a function that opens the event log of a session of the current caller."""
     if awaited is not None:
         return partial(SharedReplay, awaited)
     archive = Archive()
@@ -182,12 +186,12 @@ def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
 
 
 class _Application(Starlette):
-    """The application, which passes requests straight to the endpoint unless an embedder has added middlewares."""
+    """The application; it bypasses Starlette's router unless the embedder has added middlewares."""
 
     paths: frozenset[str]
     endpoint: ASGIApp
     direct_endpoint: Endpoint | None
-    """The endpoint for the server's own listener, if no middleware is in front of it."""
+    """The endpoint for the fast path of the server's own listener, if there are no middlewares."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_ours = scope["type"] == "http" and scope["path"] in self.paths and not scope.get("root_path")
@@ -201,7 +205,7 @@ _TOOLSET: Final = HEADER.encode()
 
 
 class _NamedEndpoint:
-    """The endpoint, for all tools or one toolset; its log lines carry the name of its package."""
+    """The endpoint for all tools or one toolset; adds the package's name to log lines."""
 
     def __init__(self, app: ASGIApp, core: Core, toolset: str | None = None) -> None:
         self.app = app
@@ -212,7 +216,7 @@ class _NamedEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked = self._toolset
         for name, value in scope["headers"]:
-            if name == _TOOLSET:  # a proxy may join lines (RFC 9110, 5.3)
+            if name == _TOOLSET:  # proxies may join headers (RFC 9110, 5.3)
                 asked = (*asked, *(each.strip() for each in value.decode("latin-1").split(",")))
         if unknown := [name for name in asked if name not in self._core.toolsets] if asked else None:
             words = f"There is no toolset {clean(unknown[0])!r}: {self._core.toolsets.describe()}"
@@ -229,20 +233,12 @@ class _NamedEndpoint:
 
 
 def _endpoints(path: str, inner: ASGIApp, core: Core) -> dict[str, ASGIApp]:
-    """Return the endpoint, and one for each toolset below it, by their paths."""
+    """Return the endpoints for all tools and for each toolset, by path."""
     below = {f"{path.rstrip('/')}/{name}": _NamedEndpoint(inner, core, name) for name in core.toolsets}
     return {path: _NamedEndpoint(inner, core), **below}
 
 
-def _routes(endpoints: Mapping[str, ASGIApp]) -> list[Route]:
-    return [Route(each, endpoint=app) for path, app in endpoints.items() for each in _spellings(path)]
-
-
 def _spellings(path: str) -> list[str]:
-    """Return a path without and with a slash at its end: clients write both, and few follow the redirect of a POST."""
+    """Return a path without and with a trailing slash: clients use both, and few follow the redirect of a POST."""
     bare = path.rstrip("/")
     return [bare, f"{bare}/"] if bare else ["/"]
-
-
-def _has_port(host: str) -> bool:
-    return ":" in host.rpartition("]")[2]

@@ -1,9 +1,8 @@
-"""Authentication over HTTP: it admits requests with a valid access token and the scopes that every request needs.
+"""Authentication of HTTP requests by access tokens and scopes.
 
-It runs before the endpoint, since only a response's status and headers can ask for a token or for more
-scopes (RFC 6750, section 3; MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling").
-All layers below get the caller from the current context; the token itself goes no further. Requests come as ASGI, or
-from a connection that reads them ahead of uvicorn.
+It runs before the endpoint, because a challenge is a status and a header (RFC 6750, section 3; MCP 2025-11-25,
+basic/authorization, "Token Handling" and "Scope Challenge Handling"). All inner layers get the caller from the current
+context, without the token. Requests arrive over ASGI, or on the fast path.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from ...core.call_state import CallState
 from ...core.principal import VerificationUnavailableError, make_from_token
 from ...middlewares.expiry import pass_while_valid
 from .events import Response
+from .heads import find_version
 from .keys import POST
 from .uploads import Uploads, replay_body
 
@@ -40,20 +40,19 @@ if TYPE_CHECKING:
 
 _BEARER: Final = "bearer "
 _AUTHORIZATION: Final = b"authorization"
-_REVISION: Final = b"mcp-protocol-version"
 
 
 class Caller(SimpleUser):
-    """The sender of a request with a valid token.
+    """The caller of a request with a valid token.
 
     Attributes:
         access_token: The token.
-        principal: Its principal, with the scopes of the token.
-        owner: The same, as sessions are bound to it.
+        principal: The principal, with the scopes of the token.
+        owner: The principal, in the form that sessions are bound to.
     """
 
     def __init__(self, token: VerifiedToken) -> None:
-        """Take the token."""
+        """Create the caller of a token."""
         super().__init__(token.client_id)
         self.access_token = token
         self.principal = make_from_token(token)
@@ -61,23 +60,23 @@ class Caller(SimpleUser):
         self.owner: Mapping[str, Any] = {"client_id": token.client_id, "issuer": issuer, "subject": token.subject}
 
     def enter(self) -> None:
-        """Become the caller of the current task."""
+        """Set the caller of the current task."""
         CALLER.set(self)
 
 
 def find_caller(user: object) -> Caller | None:
-    """Return the caller for the `user` of an ASGI scope, or `None` if it has no access token.
+    """Return the caller for the `user` of an ASGI scope; `None` without an access token.
 
     The token was verified by this server, or by an application that mounts it.
     """
     if isinstance(user, Caller):
         return user
-    token: VerifiedToken | None = getattr(user, "access_token", None)  # of the SDK's authentication
+    token: VerifiedToken | None = getattr(user, "access_token", None)  # set by the SDK's authentication
     return None if token is None else Caller(token)
 
 
 class Authentication:
-    """The ASGI middleware that lets only authenticated requests through to the application."""
+    """The ASGI middleware that rejects unauthenticated requests."""
 
     def __init__(
         self,
@@ -90,16 +89,16 @@ class Authentication:
         audiences: Collection[str] = (),
         recorder: Recorder | None = None,
     ) -> None:
-        """Take the application, the verifier, and the details of challenges.
+        """Wrap an application.
 
         Args:
             app: The application.
             verifier: The verifier of tokens.
-            required: Scopes that every caller needs.
-            metadata_url: The URL of the protected resource's metadata (RFC 9728).
-            scopes: The scopes that entries need.
-            audiences: The names of this server; a token that the verifier knows to be for another is refused.
-            recorder: The recorder of refusals.
+            required: The scopes that every request needs.
+            metadata_url: The URL of the protected resource metadata (RFC 9728).
+            scopes: The scopes that single entries need.
+            audiences: The identifiers of this server; tokens with another resource are refused.
+            recorder: Records refusals.
         """
         self._app = app
         self._verifier = verifier
@@ -111,13 +110,13 @@ class Authentication:
         self._uploads = Uploads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400, 401, 403 or 503, or pass a request on as its caller's."""
+        """Answer 400, 401, 403 or 503, or pass the request to the application."""
         if scope["type"] != "http" or POST in scope:  # the connection has authenticated the request
             await self._app(scope, receive, send)
             return
         headers = scope["headers"]
         sent = [value for name, value in headers if name == _AUTHORIZATION]
-        revision = next((value.decode("latin-1") for name, value in headers if name == _REVISION), None)
+        revision = find_version(headers)
         caller = await self.authenticate(sent, revision)
         if isinstance(caller, Response):
             await caller.send(send)
@@ -142,8 +141,8 @@ class Authentication:
         """Return the caller of a request, or its refusal.
 
         Args:
-            sent: The values of its headers `Authorization`.
-            revision: The revision that it names, for the record of a refusal.
+            sent: The values of its `Authorization` headers.
+            revision: The revision in its header, for the record of a refusal.
         """
         if len(sent) > 1:
             self._note("denied", "unauthenticated", revision)
@@ -169,7 +168,7 @@ class Authentication:
 
         Args:
             caller: The caller.
-            revision: The revision that the request names, for the record of a refusal.
+            revision: The revision in its header, for the record of a refusal.
             body: The body of a POST, if entries may need scopes.
         """
         principal = caller.principal
@@ -202,7 +201,7 @@ class Authentication:
             self._recorder.record(call_state)
 
     def _is_current(self, token: VerifiedToken) -> bool:
-        """Return whether a token is valid now and here, by the verifier's word."""
+        """Return whether a verified token is not expired and meant for this server."""
         if token.expires_at is not None and token.expires_at < time.time():
             return False
         return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences
@@ -226,7 +225,7 @@ def _encode(status: int, body: Mapping[str, str], header: tuple[bytes, bytes]) -
 
 @lru_cache(256)
 def _strip_slash(url: str) -> str:
-    """Return a normal URL without a slash at its end."""
+    """Return a normalized URL without a trailing slash."""
     return normalize_url(url).removesuffix("/")
 
 
@@ -236,7 +235,7 @@ def _find_lacking(
     """Return the scopes that the caller of a request lacks, and the calls that need them."""
     try:
         content: Any = json.loads(body)
-    except (ValueError, RecursionError):  # the endpoint answers with its fault
+    except (ValueError, RecursionError):  # the endpoint answers with an error
         return (), ()
     messages: list[Any] = list(content) if is_list(content) else [content]
     lacking = [

@@ -1,4 +1,4 @@
-"""Pages of other origins that may call from a browser (Fetch Standard, "CORS protocol")."""
+"""CORS (Fetch Standard, "CORS protocol")."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _HOST: Final = re.compile(r"[^\s/?#@]+")
 
 _METHODS: Final = ("GET", "POST", "DELETE")
 _READABLE: Final = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
-"""Headers of answers that a client needs and that a page may not read by default."""
+"""Response headers to expose to pages."""
 
 
 def is_origin(text: str) -> bool:
-    """Return whether a text is an origin, as browsers send it."""
+    """Return whether a text is an origin."""
     return _ORIGIN.fullmatch(text) is not None
 
 
 def is_host(text: str) -> bool:
-    """Return whether a text may be the value of a `Host` header: no URL and no path."""
+    """Return whether a text is a valid `Host` header, not a URL or a path."""
     return _HOST.fullmatch(text) is not None
 
 
 def check_places(path: str, hosts: Sequence[str], origins: Sequence[str]) -> None:
-    """Refuse a path and hosts that no request has.
+    """Validate the path, hosts and origins of an endpoint.
 
     Raises:
-        TypeError: The hosts or the origins are one string, which would count as a list of characters.
+        TypeError: The hosts or the origins are a string instead of a list.
         ValueError: The path does not start with a slash, or a host is a URL or has a path.
     """
     for name, values in (("allowed_hosts", hosts), ("allowed_origins", origins)):
@@ -49,14 +49,14 @@ def check_places(path: str, hosts: Sequence[str], origins: Sequence[str]) -> Non
 
 
 class CorsPolicy:
-    """The permission for pages of some origins to call.
+    """The CORS policy of an endpoint.
 
     Attributes:
-        origins: The origins.
+        origins: The allowed origins.
     """
 
     def __init__(self, origins: Sequence[str]) -> None:
-        """Take the origins. Raises ValueError if one is invalid."""
+        """Create the policy for some origins. Raises ValueError if one is invalid."""
         for origin in origins:
             if not is_origin(origin):
                 raise ValueError(
@@ -65,10 +65,10 @@ class CorsPolicy:
         self.origins = tuple(origin.lower() for origin in origins)  # as browsers send them
 
     def wrap(self, endpoint: ASGIApp) -> ASGIApp:
-        """Return an endpoint that the pages may call; without any, the endpoint itself."""
+        """Return the endpoint with CORS headers; without origins, the endpoint itself."""
         if not self.origins:
             return endpoint
-        # Any header, since arguments may be mirrored into headers of any name.
+        # All headers are allowed, because arguments may be mirrored into headers of any name.
         return CORSMiddleware(
             endpoint, self.origins, allow_methods=_METHODS, allow_headers=("*",), expose_headers=_READABLE
         )

@@ -1,7 +1,4 @@
-"""The endpoint of Streamable HTTP (MCP 2025-11-25 and 2026-07-28, basic/transports).
-
-Clients listen to their sessions here, come back for missed messages, and end their sessions.
-"""
+"""The Streamable HTTP endpoint (MCP 2025-11-25 and 2026-07-28, basic/transports): GET, POST and DELETE."""
 
 from __future__ import annotations
 
@@ -17,12 +14,12 @@ from ...core.access_tokens import CALLER
 from ...core.principal import ANONYMOUS, find_current
 from ...core.request import Peer
 from ...core.streams import Streams, TooManyStreamsError
-from ...execution.signals import stop_signals_overheard
+from ...execution.signals import observe_stop_signals
 from ...protocol.messages import encode_error, is_batch, read
 from .authentication import find_caller
 from .events import EventStream, EventWriter, Response
 from .headers import NO_SESSION, Rejection, validate_headers
-from .heads import VERSION, Heads, find_named
+from .heads import Heads, find_version, resolve_revision
 from .keys import POST, WIRE
 from .post_handler import PostHandler, with_retry_after
 from .posts.detached_requests import DetachedRequests
@@ -53,11 +50,11 @@ _RESUMED_EACH: Final = 16
 
 
 class HttpEndpoint:
-    """The endpoint.
+    """The Streamable HTTP endpoint of one server.
 
     Attributes:
-        handle: Answers a POST whose head and body are read.
-        parse_head: Returns the head of a POST with plain headers; `None` if it has others.
+        handle: Answers a POST with a parsed head and a complete body.
+        parse_head: Parses the common headers of a POST; returns `None` if there are others.
     """
 
     def __init__(
@@ -72,17 +69,17 @@ class HttpEndpoint:
         open_log: Callable[[], EventLog],
         elsewhere: Resumption | None,
     ) -> None:
-        """Take the server.
+        """Create the endpoint of a server.
 
         Args:
             core: The server.
-            hosts: The hosts to answer.
-            origins: The origins to answer.
+            hosts: The allowed hosts.
+            origins: The allowed origins.
             most: The maximum number of open sessions.
-            idle: Seconds after which a session without a request under way ends.
-            stateless: True if there are no sessions.
+            idle: The idle timeout of sessions in seconds.
+            stateless: True to serve without sessions.
             open_log: Returns the log of a new session of the caller.
-            elsewhere: Answers clients whose session is in another process.
+            elsewhere: Resumes streams of sessions in other processes.
 
         Raises:
             ValueError: A number is not positive.
@@ -109,7 +106,7 @@ class HttpEndpoint:
                 self._core.is_stopping = False
                 with (
                     watch_loop(self._core.package.name),
-                    stop_signals_overheard(asyncio.get_running_loop(), self._core.stop),
+                    observe_stop_signals(asyncio.get_running_loop(), self._core.stop),
                 ):
                     yield
             finally:
@@ -121,10 +118,10 @@ class HttpEndpoint:
         """Answer a request.
 
         Raises:
-            RuntimeError: The application that this one is mounted in has not started it.
+            RuntimeError: The application that mounts this one has not run its lifespan.
         """
         if not self._core.lifespan.is_entered:
-            # Others close the connection after an exception: nothing may be unread then, or a client sees a reset.
+            # Servers close the connection after an exception; unread bytes would then cause a connection reset.
             if await self._uploads.read(receive, send) is not None:
                 await _NOT_STARTED.answer().close().send(send)
             raise RuntimeError(
@@ -132,7 +129,9 @@ class HttpEndpoint:
                 "outermost application only, so enter `mcp.router.lifespan_context(mcp)` there, if `mcp` is what "
                 "`asgi_app` returned"
             )
-        if (post := scope.pop(POST, None)) is not None:  # the connection keeps its last scope, in a circle
+        if (
+            post := scope.pop(POST, None)
+        ) is not None:  # popped, because the connection retains its last scope: a cycle
             await _serve(post, receive, send)
             return
         method = scope["method"]
@@ -146,7 +145,7 @@ class HttpEndpoint:
                 if head.logged is not None:
                     self._post_handler.refused.count(head.logged)
                 is_lost = head.session is not None and self._sessions.find(head.session, owner) is None
-                await (NO_SESSION if is_lost else head).answer(_find_version(scope)).send(send)
+                await (NO_SESSION if is_lost else head).answer(find_version(scope["headers"])).send(send)
             elif method == "POST":
                 await self._post(head, owner, scope, receive, send)
             elif method == "GET":
@@ -159,8 +158,8 @@ class HttpEndpoint:
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message, or the messages of a batch."""
         wire: RawConnection | None = scope.get(WIRE)
-        is_there = wire is not None and wire.has_all_of(scope)
-        body = await self._uploads.read(receive, send, is_there=is_there)
+        is_complete = wire is not None and wire.has_whole_body(scope)
+        body = await self._uploads.read(receive, send, is_complete=is_complete)
         if body is None:
             return
         if body[:1] != b"{" and is_batch(body) and self._post_handler.takes_batches(head, owner):
@@ -171,7 +170,7 @@ class HttpEndpoint:
                 await answer_batch(entries, self, scope, receive, send)
                 return
         serving: list[asyncio.Task[None]] = []
-        context = copy_context()  # in which no call is in progress
+        context = copy_context()  # without a current call
 
         def connect(post: Post) -> None:
             task = _serve(post, receive, send)
@@ -189,7 +188,7 @@ class HttpEndpoint:
             await serving[0]
 
     async def _listen(self, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
-        """Answer a GET: the stream of messages that belong to no request, or the rest of a stream that broke off."""
+        """Answer a GET: open the listening stream, or resume a stream."""
         last = head.last_event
         if last is None:
             await self._listen_on(None, head, owner, receive, send)
@@ -198,7 +197,7 @@ class HttpEndpoint:
             with self._resumed.count(find_current(over_http=True, user=ANONYMOUS)):
                 await self._listen_on(last, head, owner, receive, send)
         except TooManyStreamsError as refusal:
-            body = encode_error(None, refusal, find_named(head.revision))
+            body = encode_error(None, refusal, resolve_revision(head.revision))
             await with_retry_after(Response.from_answer(refusal.status, body)).send(send)
 
     async def _listen_on(self, last: str | None, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
@@ -207,7 +206,7 @@ class HttpEndpoint:
             if last is None or self._elsewhere is None or not await self._elsewhere.answer(last, receive, send):
                 await NO_SESSION.answer(head.revision).send(send)
             return
-        line = EventWriter(send, session.id)
+        writer = EventWriter(send, session.id)
         position = None if last is None else await session.log.find(last)
         stream = session.listening if last is None else _find_stream(session, position)
         announcing = None
@@ -215,25 +214,25 @@ class HttpEndpoint:
         with session.keep_in_use():
             try:
                 if last is None:
-                    await stream.connect(line)
+                    await stream.connect(writer)
                 elif position is None:
-                    # After a 404 the client would drop its session, and MCP answers a GET with a stream or 405.
-                    line.close()
+                    # A 404 would end the client's session, and MCP allows only a stream or 405.
+                    writer.close()
                 else:
-                    await stream.resume(line, position)
+                    await stream.resume(writer, position)
                 if self._core.is_stopping:
                     session.listening.end()
                 if stream is session.listening:
                     announcing = asyncio.create_task(session.announce())
-                await line.serve(receive)
+                await writer.serve(receive)
             finally:
-                stream.disconnect(line)
+                stream.disconnect(writer)
                 if announcing is not None:
                     announcing.cancel()
                     await asyncio.wait((announcing,))
 
     async def _delete(self, head: Head, owner: Owner, send: Send) -> None:
-        """Answer a DELETE: the client ends its session."""
+        """Answer a DELETE: end the session."""
         session = self._sessions.find(head.session, owner)
         if session is None:
             await NO_SESSION.answer(head.revision).send(send)
@@ -243,32 +242,27 @@ class HttpEndpoint:
 
 
 async def _serve(post: Post, receive: Receive, send: Send) -> None:
-    """Answer a request on its stream, over the connection that it has come on."""
+    """Send the stream of a request over its connection."""
     stream = post.stream
     if stream is None:
         raise RuntimeError("the request has no stream")
-    line = EventWriter(send, stream.session)
-    is_left = True  # unless it is known to be answered: a middleware in front may fail
+    writer = EventWriter(send, stream.session)
+    is_left = True  # a middleware of the embedder may raise
     try:
-        await stream.connect(line)
-        is_left = await line.serve(receive)
+        await stream.connect(writer)
+        is_left = await writer.serve(receive)
     finally:
         if is_left:
             post.abandon()
-        stream.disconnect(line)
+        stream.disconnect(writer)
 
 
 def _find_stream(session: Session, position: Position | None) -> EventStream:
-    """Return the stream of a message; for an ended stream, a stream that sends the stored messages."""
+    """Return the stream of a message; if it has ended, a stream that only replays messages."""
     name = "" if position is None else position.stream
-    return session.streams.get(name) or EventStream(session.log, name, is_over=True)
+    return session.streams.get(name) or EventStream(session.log, name, has_ended=True)
 
 
 def _peer(head: Head, scope: Scope) -> Peer:
     client = scope.get("client")
     return Peer(None if client is None else (client[0], client[1]), head.session, scope.get("http_version", "1.1"))
-
-
-def _find_version(scope: Scope) -> str | None:
-    """Return the revision that a request names in its header, if it does."""
-    return next((value.decode("latin-1") for name, value in scope["headers"] if name == VERSION), None)

@@ -1,7 +1,6 @@
-"""Answers over HTTP that are more than one message: streams of events (MCP, basic/transports, "Streamable HTTP").
+"""Event streams (MCP, basic/transports, "Streamable HTTP").
 
-A stream without a log has one connection and begins with the first message, so that a lone answer is a response with
-its own status.
+A stream without a log starts with its first message, so that a single response can be sent with its own HTTP status.
 """
 
 from __future__ import annotations
@@ -19,31 +18,31 @@ if TYPE_CHECKING:
     Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 _SILENCE: Final = 15.0
-"""Seconds after which a comment is sent on a stream that is silent, so that no proxy closes it."""
+"""Seconds after which a comment is sent on an idle stream, so that proxies do not close it."""
 
 RETRY: Final = 1000
-"""Milliseconds after which a client that lost its stream should come back."""
+"""Milliseconds after which a disconnected client should reconnect."""
 
-CONTENT: Final = (
+EVENT_HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),  # nginx would collect events before it passes them on
+    (b"x-accel-buffering", b"no"),  # otherwise nginx buffers events
 )
-"""The headers of a stream of events."""
+"""The headers of an event stream."""
 
 SESSION: Final = b"mcp-session-id"
-"""The header that names the session."""
+"""The header with the session id."""
 
 _JSON: Final = (b"content-type", b"application/json")
 
 
-def as_event(message: bytes, name: str = "", retry: int | None = None) -> bytes:
+def encode_event(message: bytes, name: str = "", retry: int | None = None) -> bytes:
     """Return a message as an event (HTML, "Server-sent events").
 
     Args:
-        message: The message; if it is empty, the event only shows where to come back.
-        name: The id of the event; empty if there is none.
-        retry: Milliseconds after which the client should come back.
+        message: The message; empty for an event that only carries an id.
+        name: The event id; empty for none.
+        retry: Milliseconds after which the client should reconnect.
     """
     head = b"" if not name else b"id: %b\r\n" % name.encode()
     head += b"" if retry is None else b"retry: %d\r\n" % retry
@@ -51,7 +50,7 @@ def as_event(message: bytes, name: str = "", retry: int | None = None) -> bytes:
 
 
 async def wait_until_closed(receive: Receive) -> None:
-    """Wait until a client closes its connection."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         continue
 
@@ -71,84 +70,89 @@ class Response(NamedTuple):
 
     @classmethod
     def from_answer(cls, status: int, body: bytes, session: str | None = None) -> Response:
-        """Return an answer in JSON, in a session."""
+        """Return a JSON response, optionally with a session id."""
         headers: Headers = (_JSON, (b"content-length", str(len(body)).encode()))
         return cls(status, headers if session is None else (*headers, (SESSION, session.encode())), body)
 
     def close(self) -> Response:
-        """Return the response as the last one of its connection."""
+        """Return the response with `Connection: close`."""
         return self._replace(headers=(*self.headers, (b"connection", b"close")))
 
     async def send(self, send: Send) -> None:
-        """Send it."""
-        # The headers are a new list, since middlewares in front may add to it (Starlette, `MutableHeaders`).
+        """Send the response."""
+        # A new list, because middlewares may append to it (Starlette, `MutableHeaders`).
         await send({"type": "http.response.start", "status": self.status, "headers": [*self.headers]})
         await send({"type": "http.response.body", "body": self.body})
 
 
 class EventWriter:
-    """One connection that a stream is sent over.
+    """Writes a stream to one connection.
 
     Attributes:
-        is_begun: True if the stream has begun there.
+        is_begun: True if the response has started.
     """
 
     def __init__(self, send: Send, session: str | None = None) -> None:
-        """Take ASGI's `send`, and the session that the response names."""
+        """Create the writer of a connection.
+
+        Args:
+            send: The ASGI `send`.
+            session: The session id for the response headers.
+        """
         self.is_begun = False
         self._send = send
         # A new list, as in `Response`; it is sent once.
-        headers = [*CONTENT] if session is None else [*CONTENT, (SESSION, session.encode())]
+        headers = [*EVENT_HEADERS] if session is None else [*EVENT_HEADERS, (SESSION, session.encode())]
         self._start: Message = {"type": "http.response.start", "status": 200, "headers": headers}
         self._writing = asyncio.Lock()
         self._is_answered = False
         self._failure: BaseException | None = None
-        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def begin(self) -> None:
-        """Begin the stream, unless it has begun."""
-        if not self.is_begun and not self._over.done():
+        """Start the response, unless it has started."""
+        if not self.is_begun and not self._closed.done():
             self.is_begun = True
             await self._pass(self._start)
 
     async def write(self, data: bytes) -> None:
-        """Send a part of the stream, unless the connection was given up."""
+        """Send a part of the stream, unless the writer is closed."""
         async with self._writing:
             await self.begin()
             await self._pass({"type": "http.response.body", "body": data, "more_body": True})
 
     async def respond(self, response: Response) -> None:
-        """Send a response in place of a stream that has not begun."""
+        """Send a plain response instead of a stream."""
         async with self._writing:
             self._is_answered = True
             await response.send(self._pass)
         self.close()
 
     def close(self) -> None:
-        """End the stream on this connection, or give the connection up."""
-        if not self._over.done():
-            self._over.set_result(None)
+        """End the stream on this connection."""
+        if not self._closed.done():
+            self._closed.set_result(None)
 
     async def serve(self, receive: Receive) -> bool:
-        """Keep the connection until it is closed; return whether its client closed it.
+        """Wait until the writer or the client closes the connection; return whether the client did.
 
-        What a middleware in front of the server raises about a message is raised here, not in the sender of the
-        message, which may be a handler. An OSError is the end of the connection (ASGI, "Disconnected Client").
+        Exceptions of outer middlewares are raised here, not in the sender of the message, which may be a handler. An
+        OSError means that the client disconnected (ASGI, "Disconnected Client").
         """
         leaving = asyncio.create_task(wait_until_closed(receive))
         try:
-            while not self._over.done() and not leaving.done():
+            while not self._closed.done() and not leaving.done():
                 done, _ = await asyncio.wait(
-                    (leaving, self._over), timeout=_SILENCE, return_when=asyncio.FIRST_COMPLETED
+                    (leaving, self._closed), timeout=_SILENCE, return_when=asyncio.FIRST_COMPLETED
                 )
                 if not done:
                     await self.write(b": ping\r\n\r\n")
-            if not self._over.done() or isinstance(self._failure, OSError):
+            if not self._closed.done() or isinstance(self._failure, OSError):
                 return True
             if self._failure is not None:
                 raise self._failure
             if not self._is_answered:
-                # ASGI wants a start before the end, also of a stream in which nothing was sent.
+                # ASGI requires a start, even of an empty stream.
                 if not self.is_begun:
                     await self._send(self._start)
                 await self._send({"type": "http.response.body", "body": b""})
@@ -159,31 +163,30 @@ class EventWriter:
             await asyncio.wait((leaving,))
 
     async def _pass(self, message: Message) -> None:
-        """Send an ASGI message, unless the connection is given up meanwhile."""
-        if self._over.done():
+        """Send an ASGI message, unless the writer is closed first."""
+        if self._closed.done():
             return
-        # A client that does not read would hold its sender here; it may have come back on another connection.
+        # A client that does not read would block the sender, although it may have reconnected.
         sending = asyncio.ensure_future(self._send(message))
-        sending.add_done_callback(self._note)
+        sending.add_done_callback(self._on_sent)
         try:
-            await asyncio.wait((sending, self._over), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sending, self._closed), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if self._over.done() and not sending.done():
+            if self._closed.done() and not sending.done():
                 sending.cancel()
 
-    def _note(self, sending: asyncio.Future[None]) -> None:
-        """Give the connection up if a message could not be sent."""
+    def _on_sent(self, sending: asyncio.Future[None]) -> None:
         if not sending.cancelled() and (error := sending.exception()) is not None:
             self._failure = error
             self.close()
 
 
 class EventStream:
-    """The messages that belong together: to one request, or to none.
+    """A stream of messages that belong to one request, or to none.
 
     Attributes:
-        is_over: True if it has ended.
-        session: The session that it belongs to.
+        has_ended: True after its end.
+        session: The session id.
     """
 
     def __init__(
@@ -193,96 +196,96 @@ class EventStream:
         *,
         session: str | None = None,
         has_cursor: bool = False,
-        is_over: bool = False,
+        has_ended: bool = False,
     ) -> None:
-        """Begin with no connection.
+        """Create a stream without a connection.
 
         Args:
-            log: The log of messages for clients that come back.
-            name: The name of the stream there.
-            session: The session that it belongs to.
-            has_cursor: True if it begins with an event whose id clients can come back with (MCP 2025-11-25).
-            is_over: True if it has ended, so that only kept messages can be sent.
+            log: The event log, for resumption.
+            name: The name of the stream in the log.
+            session: The session id.
+            has_cursor: True to start with an empty event whose id allows resumption (MCP 2025-11-25).
+            has_ended: True to only replay logged messages.
         """
-        self.is_over = is_over
+        self.has_ended = has_ended
         self.session = session
         self._log = log
         self._name = name
         self._has_cursor = has_cursor and log is not None
-        self._line: EventWriter | None = None
+        self._writer: EventWriter | None = None
         self._sending = asyncio.Lock()
 
     @property
-    def is_kept(self) -> bool:
-        """True if its messages are retained, so that it goes on without its client."""
+    def is_logged(self) -> bool:
+        """True if messages are logged, so that the stream can continue without its client."""
         return self._log is not None
 
     async def send(self, message: bytes) -> None:
-        """Send a message; without a connection, it is only kept."""
+        """Log a message, and send it if there is a connection."""
         async with self._sending:
-            await self._write(as_event(message, await self._keep(message)))
+            await self._write(encode_event(message, await self._append(message)))
 
-    async def connect(self, line: EventWriter) -> None:
-        """Send further messages over a connection in place of the last one, whose client may be gone unnoticed."""
-        self._give_up()
-        self._line = line
-        await line.begin()
-        if self.is_over:
-            self._give_up()
+    async def connect(self, writer: EventWriter) -> None:
+        """Replace the connection, whose client may have disconnected unnoticed."""
+        self._close_writer()
+        self._writer = writer
+        await writer.begin()
+        if self.has_ended:
+            self._close_writer()
 
-    async def resume(self, line: EventWriter, position: Position) -> None:
-        """Send the messages after a position, and further ones, over a connection in place of the last one.
+    async def resume(self, writer: EventWriter, position: Position) -> None:
+        """Replace the connection, and replay the messages after a position.
 
         Raises:
-            RuntimeError: Its messages are not kept.
+            RuntimeError: The stream has no log.
         """
         if self._log is None:
-            raise RuntimeError("this stream is not stored")
-        self._give_up()  # immediately, since a sender may wait for its client
+            raise RuntimeError("this stream has no log")
+        self._close_writer()  # before the lock, because a sender may wait for its client
         async with self._sending:
-            self._give_up()  # another one may have come back meanwhile
+            self._close_writer()  # another client may have reconnected meanwhile
 
             async def send(message: bytes, name: str) -> None:
-                await line.write(as_event(message, name))
+                await writer.write(encode_event(message, name))
 
-            await line.begin()
+            await writer.begin()
             await self._log.replay(position, send)
-            if self.is_over:
-                line.close()
+            if self.has_ended:
+                writer.close()
                 return
             if event := await self._prime():
-                await line.write(event)
-            self._line = line
+                await writer.write(event)
+            self._writer = writer
 
-    def disconnect(self, line: EventWriter) -> None:
-        """Note that a connection is not there any more."""
-        if self._line is line:
-            self._line = None
+    def disconnect(self, writer: EventWriter) -> None:
+        """Detach a closed connection."""
+        if self._writer is writer:
+            self._writer = None
 
     def end(self) -> None:
         """Close the stream."""
-        self.is_over = True
-        self._give_up()
+        self.has_ended = True
+        self._close_writer()
 
-    def _give_up(self) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            line.close()
+    def _close_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
 
     async def _prime(self) -> bytes:
-        """Return the event with the id to come back with, if the stream has one."""
-        return as_event(b"", await self._keep(None), RETRY) if self._has_cursor else b""
+        """Return the empty event for resumption, if the stream has one."""
+        return encode_event(b"", await self._append(None), RETRY) if self._has_cursor else b""
 
-    async def _keep(self, message: bytes | None, *, is_answer: bool = False) -> str:
-        return "" if self._log is None else await self._log.keep(self._name, message, is_answer=is_answer)
+    async def _append(self, message: bytes | None, *, is_answer: bool = False) -> str:
+        return "" if self._log is None else await self._log.append(self._name, message, is_answer=is_answer)
 
     async def _write(self, data: bytes) -> None:
-        if self._line is not None:
-            await self._line.write(data)
+        if self._writer is not None:
+            await self._writer.write(data)
 
 
 class AnswerStream(EventStream):
-    """The messages that belong to one request, the answer to it last."""
+    """The stream of one request, which ends with the response."""
 
     def __init__(
         self,
@@ -293,31 +296,30 @@ class AnswerStream(EventStream):
         has_cursor: bool = False,
         ended: Callable[[], object] = lambda: None,
     ) -> None:
-        """Begin with no connection, as `EventStream` does; `ended` is called when it has ended."""
+        """Create a stream as `EventStream` does; `ended` is called at its end."""
         super().__init__(log, name, session=session, has_cursor=has_cursor)
         self._ended = ended
         self._waiting: list[bytes] | None = []
-        """The events to send over the first connection; `None` after it."""
+        """The events for the first connection; `None` after it."""
         self._is_primed = False
         self._answer: Response | None = None
         self._is_released = False
 
-    async def connect(self, line: EventWriter) -> None:
-        """Send earlier and further messages over the first connection."""
+    async def connect(self, writer: EventWriter) -> None:
+        """Attach the first connection, and send the earlier messages."""
         async with self._sending:
-            # Where messages are retained the answer comes as an event in
-            # any case. Otherwise an answer alone keeps its own status.
+            # With a log, the response is always an event. Otherwise a single response has its own status.
             if self._log is not None:
-                await line.begin()
+                await writer.begin()
             await self._prime_first()
             waiting, self._waiting = self._waiting or [], None
             for data in waiting:
-                await line.write(data)
-            self._line = line
+                await writer.write(data)
+            self._writer = writer
             if self._answer is not None:
                 await self._send_answer(self._answer)
-            elif self.is_over or self._is_released:
-                self._give_up()
+            elif self.has_ended or self._is_released:
+                self._close_writer()
 
     def end(self) -> None:
         """Close the stream."""
@@ -325,35 +327,35 @@ class AnswerStream(EventStream):
         self._ended()
 
     def abandon(self) -> None:
-        """Note that there will be no first connection: its messages are only kept."""
+        """Stop waiting for the first connection; messages are only logged."""
         self._waiting = None
 
-    def disconnect(self, line: EventWriter) -> None:
-        """Note that a connection is not there any more, even if it never began."""
+    def disconnect(self, writer: EventWriter) -> None:
+        """Detach a closed connection, even if it was never attached."""
         self.abandon()
-        super().disconnect(line)
+        super().disconnect(writer)
 
     async def send(self, message: bytes) -> None:
-        """Send a message, after the event with the id to come back with."""
+        """Send a message, after the empty event for resumption."""
         async with self._sending:
             await self._prime_first()
         await super().send(message)
 
     async def finish(self, answer: Response) -> None:
-        """Send the answer, and end."""
+        """Send the response, and end the stream."""
         async with self._sending:
             await self._prime_first()
-            self.is_over = True
+            self.has_ended = True
             if self._waiting is not None:
                 self._answer = answer
             else:
                 await self._send_answer(answer)
 
     def release(self) -> None:
-        """Close the connection, so that the client comes back, if it can."""
+        """Close the connection, if the client can reconnect."""
         if self._has_cursor:
             self._is_released = True
-            self._give_up()
+            self._close_writer()
 
     async def _prime_first(self) -> None:
         if not self._is_primed:
@@ -362,11 +364,11 @@ class AnswerStream(EventStream):
                 await self._write(event)
 
     async def _send_answer(self, answer: Response) -> None:
-        if self._log is None and self._line is not None and not self._line.is_begun:
-            await self._line.respond(answer)
+        if self._log is None and self._writer is not None and not self._writer.is_begun:
+            await self._writer.respond(answer)
         else:
-            await self._write(as_event(answer.body, await self._keep(answer.body, is_answer=True)))
-        self._give_up()
+            await self._write(encode_event(answer.body, await self._append(answer.body, is_answer=True)))
+        self._close_writer()
 
     async def _write(self, data: bytes) -> None:
         if self._waiting is not None:

@@ -1,6 +1,5 @@
-"""Refusals of requests over HTTP for their headers, alone or together with the message in the body.
-
-It does not know any sessions and reads no bodies (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
+"""Validation of HTTP headers, and of their agreement with the message (MCP 2025-11-25 and 2026-07-28, basic/transports,
+"Streamable HTTP").
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ....values.sanitizing import clean
 from ...protocol.messages import encode_error
 from ...protocol.requests import STATELESS, find_unknown_revision, get_meta
 from .events import Response
-from .heads import NAMED, VERSION, Head, find_foreign, find_named, is_json, names_stateless
+from .heads import NAMED, VERSION, Head, find_forbidden, is_json, names_stateless, resolve_revision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,28 +21,28 @@ if TYPE_CHECKING:
     from .heads import Heads
 
 LARGEST: Final = 4 * 1024 * 1024
-"""Bytes of the largest body that is taken."""
+"""The maximum size of a body in bytes."""
 
 _ROUTING: Final = frozenset({VERSION, b"mcp-method", b"mcp-name"})
-"""The headers that repeat the body (MCP 2026-07-28, basic/transports, "Standard Headers")."""
+"""The headers that mirror the body (MCP 2026-07-28, basic/transports, "Standard Headers")."""
 
 _PARAMETER: Final = PREFIX.lower().encode()
 
-_OF_TASKS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
-"""The methods whose `Mcp-Name` is the task (the extension, "Streamable HTTP: Routing Headers")."""
+_TASK_METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
+"""The methods whose `Mcp-Name` is the task id (tasks extension, "Streamable HTTP: Routing Headers")."""
 
 
 class Rejection(NamedTuple):
-    """The answer to a request that is refused by its headers.
+    """The response to a request with invalid headers.
 
     Attributes:
-        status: The status.
+        status: The HTTP status.
         text: The reason.
-        code: The code of an error of JSON-RPC; `None` if the body is the text alone.
-        allow: The methods to use instead, as the header `Allow` has them.
-        session: The session that the request names: if it is not there, that is the answer (404, `NO_SESSION`).
-        logged: The reason for the log, if the operator of the server may have to change something.
-        accepted_encoding: The encodings of bodies to use instead, as the header `Accept-Encoding` has them.
+        code: The JSON-RPC error code; `None` for a plain-text body.
+        allow: The value of the `Allow` header.
+        session: The session that the request names; an unknown session takes precedence (404, `NO_SESSION`).
+        logged: The reason for the log, if the operator may have to change the configuration.
+        accepted_encoding: The value of the `Accept-Encoding` header.
     """
 
     status: int
@@ -55,9 +54,9 @@ class Rejection(NamedTuple):
     accepted_encoding: str | None = None
 
     def answer(self, named: str | None = None) -> Response:
-        """Return the answer to a request whose header names a revision, if it does."""
+        """Return the response; `named` is the revision in the request's header, if any."""
         error = None if self.code is None else ProtocolError(self.code, self.text)
-        body = self.text.encode() if error is None else encode_error(None, error, find_named(named))
+        body = self.text.encode() if error is None else encode_error(None, error, resolve_revision(named))
         kind = b"text/plain; charset=utf-8" if error is None else b"application/json"
         instead = ((b"allow", self.allow), (b"accept-encoding", self.accepted_encoding))
         allowed = ((name, value.encode()) for name, value in instead if value is not None)
@@ -66,21 +65,21 @@ class Rejection(NamedTuple):
 
 
 UNNAMED_SESSION: Final = Rejection(400, "Bad Request: Missing session ID", INVALID_REQUEST)
-"""The answer to a request that names no session and needs one."""
+"""The response to a request without the required session id."""
 
 NO_SESSION: Final = Rejection(404, "Session not found", INVALID_REQUEST)
-"""The answer to a request whose session is not there, or belongs to another caller."""
+"""The response to a request whose session does not exist, or belongs to another caller."""
 
-_FOREIGN: Final = {"Host": Rejection(421, "Invalid Host header"), "Origin": Rejection(403, "Invalid Origin header")}
-_ALLOWING: Final = {
+_FORBIDDEN: Final = {"Host": Rejection(421, "Invalid Host header"), "Origin": Rejection(403, "Invalid Origin header")}
+_ALLOW_HINTS: Final = {
     "Host": "use `--allow-host`, or `allowed_hosts` of `asgi_app`",
     "Origin": "use `--allow-origin`, or `allowed_origins` of `asgi_app`",
 }
-_SHOWN: Final = 100
-"""The maximum number of bytes of a header that are logged."""
+_MAX_LOGGED: Final = 100
+"""The maximum number of logged bytes of a header."""
 
 TOO_LARGE: Final = Rejection(413, "Request body too large")
-"""The answer to a request whose body is too large."""
+"""The response to a request whose body is too large."""
 
 _NO_TYPE: Final = Rejection(400, "Invalid Content-Type header")
 _NOT_JSON: Final = Rejection(415, "Unsupported Media Type: Content-Type must be application/json", INVALID_REQUEST)
@@ -89,42 +88,42 @@ _ACCEPTS_NOT_BOTH: Final = Rejection(406, _NEEDS_BOTH, INVALID_REQUEST)
 _ENCODED: Final = Rejection(
     415, "Unsupported Media Type: The body must not be compressed (Content-Encoding)", accepted_encoding="identity"
 )
-"""The answer to a body that is compressed (RFC 9110, 15.5.16)."""
+"""The response to a compressed body (RFC 9110, 15.5.16)."""
 
 _ACCEPTS_NO_EVENTS: Final = Rejection(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
 _UNKNOWN_REVISION: Final = Rejection(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
 _NO_SESSIONS: Final = Rejection(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
-"""The answer without sessions: a client cannot listen, or end a session."""
+"""The response of a server without sessions to GET and DELETE."""
 
 
 def validate_headers(
     method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads, *, stateless: bool
 ) -> Head | Rejection:
-    """Return the head of a request, or the refusal of its headers, without a look at its body.
+    """Return the parsed headers of a request, or their rejection.
 
-    An unknown revision is not refused here, since the answer to a message names its id.
+    Unknown revisions are rejected later, because the response contains the id of the message.
 
     Args:
-        method: The method of HTTP, in capitals.
-        headers: The headers, their names in small letters.
-        heads: The plain heads of the endpoint, and the hosts and the origins to answer.
-        stateless: True if there are no sessions, in revisions with a handshake.
+        method: The HTTP method in upper case.
+        headers: The headers with names in lower case.
+        heads: The parser of common headers, with the allowed hosts and origins.
+        stateless: True if the server has no sessions.
     """
     if method == "POST" and (plain := heads.read(headers)) is not None:
         return plain
-    # First, since a page that must not call is answered 403 even if other things are wrong, too (MCP 2025-11-25,
-    # basic/transports, "Security Warning").
-    if (foreign := find_foreign(headers, heads.hosts, heads.origins)) is not None:
+    # Checked first: a forbidden page gets 403 even if the request has other errors (MCP 2025-11-25, basic/transports,
+    # "Security Warning").
+    if (foreign := find_forbidden(headers, heads.hosts, heads.origins)) is not None:
         header, sent = foreign
-        shown = sent[:_SHOWN].decode("latin-1")
-        return _FOREIGN[header]._replace(logged=f"its {header} is {shown!r}; to allow it, {_ALLOWING[header]}")
+        shown = sent[:_MAX_LOGGED].decode("latin-1")
+        return _FORBIDDEN[header]._replace(logged=f"its {header} is {shown!r}; to allow it, {_ALLOW_HINTS[header]}")
     fields: dict[bytes, str] = {}
-    doubled: bytes | None = None
+    duplicate: bytes | None = None
     for name, value in headers:
-        if name in fields and name in _ROUTING and doubled is None:
-            doubled = name
+        if name in fields and name in _ROUTING and duplicate is None:
+            duplicate = name
         text = value.decode("latin-1")
-        # A header that is a list may come in several lines (RFC 9110, 5.3).
+        # A list may be split into several lines (RFC 9110, 5.3).
         fields[name] = f"{fields[name]},{text}" if name == b"accept" and name in fields else fields.get(name, text)
     head = Head(
         fields.get(b"mcp-session-id"),
@@ -133,7 +132,7 @@ def validate_headers(
         fields.get(b"mcp-name"),
         fields.get(b"last-event-id") if method == "GET" else None,
         any(name.startswith(_PARAMETER) for name in fields),
-        None if doubled is None else doubled.decode(),
+        None if duplicate is None else duplicate.decode(),
         fields.get(b"traceparent"),
         names_stateless(fields.get(VERSION)),
     )
@@ -147,40 +146,40 @@ def validate_headers(
     return head if refused is None else refused._replace(session=None if stateless else head.session)
 
 
-def find_header_fault(
+def find_header_error(
     head: Head, message: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]], *, has_tasks: bool
 ) -> ProtocolError | None:
-    """Return the fault of the headers of a POST in view of its message; `None` if there is none.
+    """Return the error of a POST whose headers contradict its message; `None` if they agree.
 
-    `find_stateless_fault`, which is called next, finds faults of the envelope of a request.
+    `find_stateless_error`, which is called next, checks the rest of the message.
 
     Args:
-        head: The relevant content of the headers.
-        message: A message that is well-formed JSON-RPC.
-        headers: All headers, their names in small letters; not needed for a plain head.
+        head: The parsed headers.
+        message: A well-formed JSON-RPC message.
+        headers: All headers with names in lower case; not needed for common headers.
         has_tasks: True if the server has tasks; otherwise `mcp-name` is not checked for their methods.
     """
     meta = get_meta(message)
     is_request = "id" in message and "method" in message
     is_same = head.revision is not None and meta.get(PROTOCOL_VERSION_META_KEY) == head.revision
-    if is_request and not (is_same and head.doubled is None):
-        fault = _find_other_revision(head, message, headers)
-        if fault is not None:
-            return fault
+    if is_request and not (is_same and head.duplicate is None):
+        error = _find_other_revision(head, message, headers)
+        if error is not None:
+            return error
     if head.revision is None or not head.is_stateless:
         return None
     if "id" not in message:
         return find_unknown_revision(head.revision)
     if not is_request:
         return ProtocolError(INVALID_REQUEST, "Body must be a single JSON-RPC request or notification object")
-    if head.doubled is not None:
-        return ProtocolError(HEADER_MISMATCH, f"{head.doubled} header appears more than once")
+    if head.duplicate is not None:
+        return ProtocolError(HEADER_MISMATCH, f"{head.duplicate} header appears more than once")
     if PROTOCOL_VERSION_META_KEY not in meta or CLIENT_CAPABILITIES_META_KEY not in meta:
         return None
     if head.method != message["method"]:
         return ProtocolError(HEADER_MISMATCH, "mcp-method header does not match the request body's method")
     key = NAMED.get(message["method"])
-    if key is None and has_tasks and message["method"] in _OF_TASKS and head.revision in STATELESS:
+    if key is None and has_tasks and message["method"] in _TASK_METHODS and head.revision in STATELESS:
         key = "taskId"
     value = None if key is None else message["params"].get(key)
     if value is None or (key == "taskId" and type(value) is not str) or decode_value(head.name) == value:
@@ -191,20 +190,21 @@ def find_header_fault(
 def _find_other_revision(
     head: Head, request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return the error for a request whose header lacks the revision in `_meta`; `None` if it has it, or there is none.
+    """Return the error of a request whose header contradicts the revision in `_meta`; `None` if they agree.
 
-    It is -32020 in either era, since a header alone decides the era (MCP 2026-07-28, "Protocol Version Header").
+    The code is always -32020, because only a header can name a revision without `_meta` (MCP 2026-07-28, "Protocol
+    Version Header").
     """
     meta = get_meta(request)
     if PROTOCOL_VERSION_META_KEY not in meta:
         return None
     in_body = meta[PROTOCOL_VERSION_META_KEY]
     named = [value.decode("latin-1") for name, value in headers if name == VERSION]
-    if not named and head.revision is not None:  # of a plain head
+    if not named and head.revision is not None:  # common headers are not passed
         named = [head.revision]
     if named and all(value == in_body for value in named):
         return None
-    header = f"says {clean(', '.join(named))!r}" if named else "is missing"
+    header = f"is {clean(', '.join(named))!r}" if named else "is missing"
     message = (
         f"The header MCP-Protocol-Version {header}, but {PROTOCOL_VERSION_META_KEY} in _meta is "
         f"{clean(str(in_body))!r}; send the same revision in both"
@@ -213,9 +213,9 @@ def _find_other_revision(
 
 
 def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str | None) -> Rejection | None:
-    """Return the refusal of a request that names no revision with a handshake; `None` if it is fine.
+    """Return the rejection of a request from 2026-07-28; `None` if its headers are valid.
 
-    A GET or a DELETE of an unknown revision may be one of a session (MCP 2025-11-25, basic/transports, "Protocol
+    A GET or DELETE with an unknown revision may belong to a session (MCP 2025-11-25, basic/transports, "Protocol
     Version Header": 400).
     """
     if method in ("GET", "DELETE") and revision not in STATELESS:
@@ -224,28 +224,28 @@ def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str 
         return Rejection(405, allow="POST")
     if not _begins_as_json(fields):
         return _NO_TYPE
-    return None if all(_accepted(fields)) else Rejection(406, _NEEDS_BOTH)
+    return None if all(_accepts(fields)) else Rejection(406, _NEEDS_BOTH)
 
 
 def _validate_handshake(method: str, fields: Mapping[bytes, str], *, stateless: bool) -> Rejection | None:
-    """Return the refusal of a request up to 2025-11-25; `None` if it is fine."""
+    """Return the rejection of a request up to 2025-11-25; `None` if its headers are valid."""
     if method == "POST":
         if not _begins_as_json(fields):
             return _NO_TYPE
-        if not all(_accepted(fields)):
+        if not all(_accepts(fields)):
             return _ACCEPTS_NOT_BOTH
         return None if _is_listed_json(fields[b"content-type"]) else _NOT_JSON
     if stateless:
         return _NO_SESSIONS
     if method not in ("GET", "DELETE"):
         return Rejection(405, "Method Not Allowed", INVALID_REQUEST, allow="GET, POST, DELETE")
-    if method == "GET" and not _accepted(fields)[1]:
+    if method == "GET" and not _accepts(fields)[1]:
         return _ACCEPTS_NO_EVENTS
     return None if b"mcp-session-id" in fields else UNNAMED_SESSION
 
 
 def _is_large(length: str | None) -> bool:
-    """Return whether a Content-Length is too large. If it is unreadable, the body is counted when it arrives."""
+    """Return whether a Content-Length is too large; the size of the body is checked again when it arrives."""
     try:
         return length is not None and int(length) > LARGEST
     except ValueError:
@@ -263,8 +263,8 @@ def _is_listed_json(kind: str) -> bool:
     )
 
 
-def _accepted(fields: Mapping[bytes, str]) -> tuple[bool, bool]:
-    """Return whether a client accepts JSON, and a stream of events (RFC 9110, 12.5.1; weights are ignored)."""
+def _accepts(fields: Mapping[bytes, str]) -> tuple[bool, bool]:
+    """Return whether a client accepts JSON, and event streams (RFC 9110, 12.5.1; weights are ignored)."""
     kinds = {kind.partition(";")[0].strip().lower() for kind in fields.get(b"accept", "").split(",")}
     return (
         not kinds.isdisjoint(("*/*", "application/*", "application/json")),

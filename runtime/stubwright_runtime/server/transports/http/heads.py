@@ -1,4 +1,4 @@
-"""The plain heads of requests over HTTP, which are most; `headers.py` handles all others."""
+"""Fast path for common request headers; `headers.py` handles the rest."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ _KNOWN: Final = frozenset(
     }
 )
 _LONGEST: Final = 256
-"""The maximum length in bytes of a header whose judgement is cached."""
+"""The maximum length of a cached header in bytes."""
 
 _HEADS: Final = 1024
-"""Heads that are cached."""
+"""The number of cached heads."""
 
 _DIGITS: Final = 6
-"""Digits of the length of a body that is taken without a closer look."""
+"""The maximum number of digits of a Content-Length on the fast path."""
 
 _JSON: Final = b"application/json"
 
 LARGEST: Final = 1024 * 1024
-"""Bytes of the largest body that is read here."""
+"""The maximum size of a body on the fast path in bytes."""
 
 Foreign: TypeAlias = Literal["Host", "Origin"]
 
 NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The parameters that `Mcp-Name` repeats, by method (MCP 2026-07-28, basic/transports, "Standard Headers")."""
+"""The parameters that `Mcp-Name` mirrors, by method (MCP 2026-07-28, basic/transports, "Standard Headers")."""
 
 
 class Head(NamedTuple):
-    """The headers of one request. The first of several with one name counts.
+    """The relevant headers of one request; of repeated headers, the first one.
 
     Attributes:
-        session: The session that it names.
-        revision: The revision that it names.
-        method: The method that it repeats.
-        name: The name that it repeats.
-        last_event: The last event that its client has received, in a GET only.
-        has_parameters: True if some headers repeat arguments (`Mcp-Param-…`).
-        doubled: The first header that occurs twice, among the headers that repeat the body.
+        session: The session id.
+        revision: The revision.
+        method: The value of `Mcp-Method`.
+        name: The value of `Mcp-Name`.
+        last_event: The value of `Last-Event-ID`, in a GET only.
+        has_parameters: True if headers mirror arguments (`Mcp-Param-…`).
+        duplicate: The first repeated header among the ones that mirror the body.
         traceparent: The trace of the caller (W3C Trace Context).
-        is_stateless: True if it names a revision without a handshake, even an unknown one.
+        is_stateless: True if the revision has no handshake, or is unknown.
     """
 
     session: str | None
@@ -68,25 +68,30 @@ class Head(NamedTuple):
     name: str | None
     last_event: str | None = None
     has_parameters: bool = False
-    doubled: str | None = None
+    duplicate: str | None = None
     traceparent: str | None = None
     is_stateless: bool = False
 
 
 class Allowlist:
-    """The hosts, or the origins, whose requests are answered (MCP 2025-11-25, basic/transports, "Security Warning").
+    """The allowed hosts or origins (MCP 2025-11-25, basic/transports, "Security Warning").
 
-    Neither schemes nor hosts distinguish capitals (RFC 9110, 4.2.3).
+    Schemes and hosts are case-insensitive (RFC 9110, 4.2.3).
     """
 
     def __init__(self, names: Sequence[str], *, all_: bool) -> None:
-        """Take them, each at the port that it names, or with `:*` at any; with `all_`, all are answered."""
+        """Create an allowlist.
+
+        Args:
+            names: The hosts or origins; `:*` matches any port.
+            all_: True to allow all.
+        """
         self._names = [name.lower().encode() for name in names]
         self._all = all_
         self.allows = lru_cache(256)(self._allows)
 
-    def judge(self, name: bytes) -> bool:
-        """Return whether requests of this name are answered; a long name is not cached."""
+    def permits(self, name: bytes) -> bool:
+        """Return whether a host or an origin is allowed; long names are not cached."""
         return self.allows(name) if len(name) <= _LONGEST else self._allows(name)
 
     def _allows(self, name: bytes) -> bool:
@@ -98,7 +103,7 @@ class Allowlist:
 
 @lru_cache(256)
 def _accepts(value: bytes) -> bool:
-    """Return whether a client takes both JSON and a stream of events."""
+    """Return whether a client accepts both JSON and event streams."""
     kinds = {kind.split(b";")[0].strip().lower() for kind in value.split(b",")}
     return {b"application/json", b"text/event-stream"} <= kinds
 
@@ -108,32 +113,37 @@ def is_json(value: bytes) -> bool:
     return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
 
 
-def find_named(named: str | None) -> Revision:
-    """Return the revision that a header names; without one, the revision that the request counts as (`UNNAMED`)."""
+def resolve_revision(named: str | None) -> Revision:
+    """Return the revision in a header; without a header, `UNNAMED`."""
     return Revision.from_date(named or UNNAMED)
 
 
+def find_version(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
+    """Return the revision in the headers of a request, if any."""
+    return next((value.decode("latin-1") for name, value in headers if name == VERSION), None)
+
+
 def names_stateless(revision: str | None) -> bool:
-    """Return whether a header names a revision without a handshake, even an unknown one."""
+    """Return whether the revision in a header has no handshake, or is unknown."""
     return revision is not None and revision not in HANDSHAKES
 
 
 class Heads:
-    """The plain heads of POSTs to one endpoint. Most clients repeat theirs, so they are read once.
+    """Parses the common headers of POST requests, with a cache, because clients repeat their headers.
 
     Attributes:
-        hosts: The hosts whose requests are answered.
-        origins: The origins whose requests are answered.
+        hosts: The allowed hosts.
+        origins: The allowed origins.
     """
 
     def __init__(self, hosts: Allowlist, origins: Allowlist) -> None:
-        """Take the hosts and the origins whose requests are answered."""
+        """Create the parser of an endpoint."""
         self.hosts = hosts
         self.origins = origins
         self._read_known = lru_cache(_HEADS)(self._parse)
 
     def read(self, headers: Sequence[tuple[bytes, bytes]]) -> Head | None:
-        """Return the head of a POST with plain headers; `None` if any header is unusual or not acceptable."""
+        """Return the parsed headers of a POST; `None` if any header is uncommon or invalid."""
         known: list[tuple[bytes, bytes]] = []
         length = trace = None
         for pair in headers:
@@ -177,16 +187,16 @@ class Heads:
         )
 
 
-def find_foreign(
+def find_forbidden(
     headers: Sequence[tuple[bytes, bytes]], hosts: Allowlist, origins: Allowlist
 ) -> tuple[Foreign, bytes] | None:
-    """Return the header of a request that names a host or an origin that is not answered; `None` if there is none."""
+    """Return the header with a host or an origin that is not allowed; `None` if all are allowed."""
     named = [value for name, value in headers if name == b"host"] or [b""]
     for value in named:
-        if not hosts.judge(value):
+        if not hosts.permits(value):
             return "Host", value
     for name, value in headers:
-        if name == b"origin" and not origins.judge(value):
+        if name == b"origin" and not origins.permits(value):
             return "Origin", value
     return None
 

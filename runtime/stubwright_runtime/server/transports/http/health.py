@@ -1,7 +1,4 @@
-"""Health checks of a process: that it lives, and whether it is ready for requests.
-
-They do not describe requests and callers.
-"""
+"""Health checks: liveness and readiness."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make_routes(core: Core) -> list[Route]:
-    """Return the routes: 200 if all is well, otherwise 503."""
+    """Return the routes of the health checks, which answer 200 or 503."""
     is_closed = _needs_state(core.package)
 
     async def answer_livez(_request: Request) -> JSONResponse:
@@ -37,7 +34,7 @@ def make_routes(core: Core) -> list[Route]:
 
 
 def _needs_state(package: Package) -> bool:
-    """Return whether the server refuses calls while its state is lost (`onStateLoss: closed`)."""
+    """Return whether the server refuses calls while its store is unavailable (`onStateLoss: closed`)."""
     policies: list[dict[str, Any]] = [tool.policy for tool in package.tools.values()]
     is_closed = any(policy.get("rateLimit") and policy.get("onStateLoss") != "open" for policy in policies)
     return is_closed or package.has_handles or package.has_tasks

@@ -1,4 +1,4 @@
-"""Keys in the ASGI scope of a request for objects that the server's own parts share."""
+"""Keys of the server's own objects in ASGI scopes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 POST: Final = "stubwright.post"
-"""The `Post` that is being answered; its stream gets this connection."""
+"""The pending `Post` whose stream is sent over this connection."""
 
 WIRE: Final = "stubwright.wire"
-"""The `RawConnection` of a request that came to the server's own listener."""
+"""The `RawConnection` of a request, if the server's own listener received it."""
 
 
 class RawConnection(Protocol):
-    """The state of a request on its connection that ASGI does not tell."""
+    """Access to the connection of a request, beyond ASGI."""
 
-    def has_all_of(self, scope: Mapping[str, Any]) -> bool:
+    def has_whole_body(self, scope: Mapping[str, Any]) -> bool:
         """Return whether the whole body of the request has arrived."""
         ...
 
     def hold_head(self) -> None:
-        """Send the head of the answer together with its body, which follows immediately."""
+        """Delay the head of the response until its body, which follows immediately."""
         ...

@@ -1,7 +1,6 @@
-"""The messages that come in POSTs: their faults, their senders and their answers.
+"""Handles messages in POST requests.
 
-A request that takes longer than a moment, or whose handler sends more than its answer, gets a stream of events, and a
-connection for it.
+A request that takes long, or whose handler sends messages before its response, is answered by an event stream.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ....mcp.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     ProtocolError,
 )
-from ....mcp.parameter_headers import find_parameter_fault
+from ....mcp.parameter_headers import find_parameter_error
 from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
 from ....observability.logs import LogThrottle, log
@@ -30,13 +29,13 @@ from ...core.streams import AGAIN, TooManyStreamsError
 from ...middlewares.expiry import count_own_seconds_left
 from ...protocol.messages import Refusal, encode_error, is_batch, read
 from ...protocol.outgoing import MessageSender
-from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, get_meta, refuse_id_in_use
+from ...protocol.requests import STATELESS, find_handshake_error, find_stateless_error, get_meta, refuse_id_in_use
 from ..channel import ClientChannel
 from ..clients import Client
 from ..lifecycle import Lifecycle
 from .events import Response
-from .headers import NO_SESSION, UNNAMED_SESSION, Rejection, find_header_fault
-from .heads import find_named
+from .headers import NO_SESSION, UNNAMED_SESSION, Rejection, find_header_error
+from .heads import resolve_revision
 from .posts.post import CANCELLED, Post
 from .posts.stream_timer import StreamTimer
 
@@ -52,13 +51,13 @@ if TYPE_CHECKING:
 
 Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
 Owner: TypeAlias = "Mapping[str, Any] | None"
-"""The owner of a session; `None` if there are no tokens."""
+"""The owner of a session; `None` without tokens."""
 
-_MOMENT: Final = 0.1
-"""Seconds after which a request is answered by a stream, so that a client that loses its connection can come back."""
+_STREAM_DELAY: Final = 0.1
+"""Seconds after which a response switches to a stream, so that a disconnected client can resume it."""
 
 _ENDED: Final = ProtocolError(CANCELLED.code, "The session has ended; the request may have taken effect")
-"""The answer to a request whose session has ended."""
+"""The response to a request whose session has ended."""
 
 _STATUS: Final = dict.fromkeys(
     (
@@ -71,7 +70,7 @@ _STATUS: Final = dict.fromkeys(
     ),
     400,
 ) | {METHOD_NOT_FOUND: 404}
-"""The status of a response with an error, from 2026-07-28 on; for all others, it is 200."""
+"""The HTTP statuses of errors, from 2026-07-28; the default is 200."""
 
 _FULL: Final = Rejection(503, "Too many open sessions", INTERNAL_ERROR)
 _NO_ROOM: Final = Rejection(
@@ -87,41 +86,41 @@ _BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send eac
 
 
 class _Sender(NamedTuple):
-    """The sender of a request, and the fault of the request, if any."""
+    """The client of a request, and the error of an invalid request."""
 
     client: Client
-    fault: ProtocolError | None = None
+    error: ProtocolError | None = None
 
 
 class PostHandler:
-    """The handler of messages to one server."""
+    """Handles the POST requests to one server."""
 
     def __init__(
         self,
         core: Core,
         sessions: Sessions,
-        unattended: DetachedRequests,
+        detached: DetachedRequests,
         open_log: Callable[[], EventLog],
         *,
         stateless: bool,
     ) -> None:
-        """Take the server.
+        """Create the handler of a server.
 
         Args:
             core: The server.
-            sessions: Its sessions.
-            unattended: Its requests that go on without their clients.
+            sessions: The open sessions.
+            detached: The requests that continue without their clients.
             open_log: Returns the log of a new session of the caller.
-            stateless: True if there are no sessions.
+            stateless: True to serve without sessions.
         """
         self._core = core
         self._lifecycle = Lifecycle(core)
         self._sessions = sessions
-        self._unattended = unattended
+        self._detached = detached
         self._open_log = open_log
         self._stateless = stateless
         self._mirroring: dict[str, bool] = {}
-        self._moments = StreamTimer(_MOMENT)
+        self._stream_timer = StreamTimer(_STREAM_DELAY)
         self.refused = LogThrottle(log(), "requests refused: %d; of the last: %s")
 
     def handle(
@@ -134,16 +133,16 @@ class PostHandler:
         headers: Headers = (),
         address: str = "",
     ) -> Awaitable[Response | None]:
-        """Return an awaitable of the response to a request; if that is `None`, it is answered on its stream.
+        """Return an awaitable of the response; `None` if the response is a stream.
 
         Args:
-            head: The relevant content of its headers.
-            body: Its body.
-            connect: Gives the stream of a request a connection, if it needs one.
-            owner: Its owner.
-            peer: Its sender, if telemetry observes the server.
-            headers: All its headers, if they are not plain.
-            address: The IP address that it came from, which counts as the caller in budgets if there is no owner.
+            head: The parsed headers.
+            body: The body.
+            connect: Connects the stream of a request to the client.
+            owner: The owner of the session.
+            peer: The client's address, for telemetry.
+            headers: All headers, unless only common ones were sent.
+            address: The IP address of the client, which identifies callers without a token in budgets.
         """
         entries = [*read(body)]
         if not entries:
@@ -156,24 +155,24 @@ class PostHandler:
             return self._refuse(entry.answer or Refusal(None, problem), head)
         message = entry.message or {}
         is_request = "id" in message and "method" in message
-        fault = find_header_fault(head, message, headers, has_tasks=self._lifecycle.has_tasks)
-        if fault is not None:
-            return self._refuse(Refusal(message["id"] if is_request else None, fault), head)
+        error = find_header_error(head, message, headers, has_tasks=self._lifecycle.has_tasks)
+        if error is not None:
+            return self._refuse(Refusal(message["id"] if is_request else None, error), head)
         session = None if head.is_stateless else self._sessions.find(head.session, owner)
         if not head.is_stateless and not self._stateless and session is None:
             if head.session is not None:
-                return _give(NO_SESSION.answer(head.revision))
+                return _completed(NO_SESSION.answer(head.revision))
             if not is_request or message["method"] != "initialize":
-                return _give(UNNAMED_SESSION.answer(head.revision))
+                return _completed(UNNAMED_SESSION.answer(head.revision))
         if not is_request:
             return self._accept(session, message, peer)
         if session is not None and message["id"] in session.posts:
-            return _give(Response.from_answer(200, encode_error(message["id"], refuse_id_in_use()), session.id))
-        sender = self._sender(head, session, message)
-        if head.is_stateless and sender.fault is None:
-            fault = self._find_parameter_fault(head, message, headers)
-            if fault is not None:
-                return self._refuse(Refusal(message["id"], fault), head)
+            return _completed(Response.from_answer(200, encode_error(message["id"], refuse_id_in_use()), session.id))
+        sender = self._identify_client(head, session, message)
+        if head.is_stateless and sender.error is None:
+            error = self._find_parameter_error(head, message, headers)
+            if error is not None:
+                return self._refuse(Refusal(message["id"], error), head)
         post = Post(
             package=self._lifecycle.package,
             method=message["method"],
@@ -183,12 +182,12 @@ class PostHandler:
             transport="http",
             threads=self._lifecycle.threads,
             open_channel=self._open_channel,
-            call_next=self._lifecycle.answer_other,
-            is_admissible=sender.fault is None,
+            call_next=self._lifecycle.answer_default,
+            is_admissible=sender.error is None,
             traceparent=head.traceparent,
             peer=peer,
             client=sender.client,
-            fault=sender.fault,
+            error=sender.error,
             answering=self,
             connect=connect,
             session=session,
@@ -196,60 +195,61 @@ class PostHandler:
             length=len(body),
         )
         if session is not None:
-            session.posts[message["id"]] = post  # now: its cancellation may be read before its task begins
+            session.posts[message["id"]] = post  # its cancellation may arrive before its task starts
             session.is_used = True
         return self._answer(post, owner)
 
     def takes_batches(self, head: Head, owner: Owner) -> bool:
-        """Return whether a request is of a revision that has batches (MCP 2025-03-26, basic, "Batching")."""
+        """Return whether the revision of a request has batches (MCP 2025-03-26, basic, "Batching")."""
         session = self._sessions.find(head.session, owner)
         if session is None and (head.session is None) != self._stateless:
             return False
-        revisions = [find_named(head.revision), *([] if session is None else [session.client.revision])]
+        revisions = [resolve_revision(head.revision), *([] if session is None else [session.client.revision])]
         return all(revision.has("batches") for revision in revisions)
 
     def _refuse(self, refusal: Refusal, head: Head) -> Awaitable[Response]:
-        """Answer a message that is refused."""
         self.refused.count(refusal.error.message)
-        return _give(Response.from_answer(400, encode_error(refusal.id, refusal.error, find_named(head.revision))))
+        return _completed(
+            Response.from_answer(400, encode_error(refusal.id, refusal.error, resolve_revision(head.revision)))
+        )
 
     async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:
-        """Take a notification, or the answer to a question."""
+        """Process a notification, or the response to a request of the server."""
         if session is None:
             return Response.from_answer(202, b"")
         params = message.get("params") or {}
         match message.get("method"):
             case None:
-                session.questions.take(message)
+                session.questions.resolve(message)
             case "notifications/initialized":
                 session.begin(self._core.changes)
-            # `True` equals the id 1, and would find its call.
+            # `True` equals the id 1, and would cancel that request.
             case "notifications/cancelled" if type(params.get("requestId")) in (int, str):
                 if (post := session.posts.get(params["requestId"])) is not None:
                     post.cancel()
         if peer is not None and "method" in message:
-            await self._lifecycle.note(message, session.client, "http", peer)
+            await self._lifecycle.observe_notification(message, session.client, "http", peer)
         return Response.from_answer(202, b"", session.id)
 
-    def _sender(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender:
-        """Return the sender of a request, and its fault, if any."""
+    def _identify_client(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender:
+        """Return the client of a request, and its error, if any."""
         has_tasks = self._lifecycle.has_tasks
         if head.is_stateless:
-            fault = find_stateless_fault(message, has_tasks=has_tasks)
-            if fault is not None:
-                return _Sender(Client.make_unknown(STATELESS[-1], stateless=True), fault)
+            error = find_stateless_error(message, has_tasks=has_tasks)
+            if error is not None:
+                return _Sender(Client.make_unknown(STATELESS[-1], stateless=True), error)
             return _Sender(Client.from_request(get_meta(message), logs=self._core.logs))
-        fault = find_handshake_fault(message, is_initialized=session is not None, has_tasks=has_tasks)
+        error = find_handshake_error(message, is_initialized=session is not None, has_tasks=has_tasks)
         if session is not None:
-            return _Sender(session.client, fault)
+            return _Sender(session.client, error)
         if message["method"] == "initialize":
-            if fault is not None:
-                return _Sender(Client.make_unknown(HANDSHAKES[-1], stateless=False), fault)
+            if error is not None:
+                return _Sender(Client.make_unknown(HANDSHAKES[-1], stateless=False), error)
             return _Sender(Client.from_handshake(message["params"], self._core.changes))
-        return _Sender(Client.make_unknown(head.revision or UNNAMED, stateless=False), fault)
+        return _Sender(Client.make_unknown(head.revision or UNNAMED, stateless=False), error)
 
-    def _find_parameter_fault(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
-        """Return the fault of the headers that mirror arguments of a valid request; `None` if there is none."""
+    def _find_parameter_error(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
+        """Return the error of headers that contradict the arguments they mirror; `None` if they agree."""
         if message["method"] != "tools/call":
             return None
         called, package = message["params"]["name"], self._core.package
@@ -258,21 +258,21 @@ class PostHandler:
             return None
         definition = package.tools[name].definition["inputSchema"]
         if name not in self._mirroring:
-            # Most schemas mirror no argument, and need not be walked for each call.
+            # Most schemas mirror no argument, and need not be traversed for each call.
             self._mirroring[name] = HEADER in json.dumps(definition)
-        # A fault in its headers would reveal a hidden tool.
+        # An error would reveal a hidden tool.
         if not self._mirroring[name] or not self._core.shows_tool(name):
             return None
         schema = find_mirrored_schema(definition, package.aliases.get(called), has_headers=head.has_parameters)
         return (
-            None if schema is None else find_parameter_fault(schema, message["params"].get("arguments") or {}, headers)
+            None if schema is None else find_parameter_error(schema, message["params"].get("arguments") or {}, headers)
         )
 
     async def _answer(self, post: Post, owner: Owner) -> Response | None:
-        """Answer a request; without a response, on its stream."""
+        """Answer a request, with the returned response or on its stream."""
         session, opens = post.session, post.method == "initialize" and post.is_admissible
         if opens and not self._stateless:
-            if not self._sessions.has_place():
+            if not self._sessions.has_capacity():
                 return with_retry_after(_FULL.answer(post.revision.date))
             if not self._sessions.has_room(post.client, post.account):
                 return with_retry_after((_NO_ROOM if owner else _NO_ROOM_FOR_ADDRESS).answer(post.revision.date))
@@ -280,11 +280,11 @@ class PostHandler:
             session.posts[post.key] = post
         post.task = asyncio.current_task()
         if session is not None and opens:
-            session.note_end = self._core.instrumentation.begin_session(post)
-        elif post.fault is None:
-            self._moments.begin(post)
+            session.record_end = self._core.instrumentation.begin_session(post)
+        elif post.error is None:
+            self._stream_timer.begin(post)
         left = count_own_seconds_left() if session is not None and session.is_resumable else None
-        # The stream ends with the caller's token; the call goes on, and its answer is retained for the client.
+        # The stream ends when the token expires; the call continues, and its response is stored for the client.
         expiry = None if left is None else asyncio.get_running_loop().call_later(left, post.expire)
         try:
             if session is None:
@@ -292,8 +292,8 @@ class PostHandler:
             with session.keep_in_use():
                 return await self._respond(post)
         finally:
-            self._unattended.end(post)
-            self._moments.end(post)
+            self._detached.end(post)
+            self._stream_timer.end(post)
             if expiry is not None:
                 expiry.cancel()
             if post.stream is not None:
@@ -303,7 +303,7 @@ class PostHandler:
             post.close()
 
     async def _respond(self, post: Post) -> Response | None:
-        """Return the response to a request; `None` if it is sent on the stream. A cancelled request gets an error."""
+        """Return the response to a request; `None` if it was sent on the stream."""
         result: Result | ProtocolError = CANCELLED
         try:
             if not post.is_cancelled:
@@ -311,10 +311,10 @@ class PostHandler:
         except asyncio.CancelledError:
             if post.task is None or not post.is_cancelled:
                 raise
-            # The cancellation was for the call; this task still has to send the answer.
+            # The cancellation was meant for the call; this task still has to send the response.
             post.task.uncancel()
         post.has_ended = True
-        if result is CANCELLED and post.session is not None and post.session.is_over:
+        if result is CANCELLED and post.session is not None and post.session.has_ended:
             result = _ENDED
         response = self._make_response(post, result)
         if post.stream is None:
@@ -327,23 +327,23 @@ class PostHandler:
         return ClientChannel(
             post.client,
             post.params,
-            MessageSender(post.say, None if session is None else session.questions),
+            MessageSender(post.send_before_response, None if session is None else session.questions),
             self._core.input_requests.urls,
             connection=None if session is None else session.connection,
             session=None if session is None else session.id,
             release=post.release if session is not None and session.is_resumable else None,
         )
 
-    def may_go_on(self, post: Post) -> bool:
-        """Return whether a request may go on without its client; a refusal is logged."""
-        if self._unattended.admit(post, post.account, post.length):
+    def may_outlive_client(self, post: Post) -> bool:
+        """Return whether a request may continue without its client; log a refusal."""
+        if self._detached.admit(post, post.account, post.length):
             return True
-        self.refused.count("it would go on without its client, and the requests that do use up the memory for them")
+        self.refused.count("its client disconnected, and the memory for requests without clients is used up")
         return False
 
     def _make_response(self, post: Post, result: Result | ProtocolError) -> Response:
         body = self._lifecycle.encode_response(post, result)
-        if not isinstance(result, ProtocolError) or post.client.wants is not None:
+        if not isinstance(result, ProtocolError) or post.client.subscriptions is not None:
             return Response.from_answer(200, body, None if post.session is None else post.session.id)
         if isinstance(result, TooManyStreamsError):
             return with_retry_after(Response.from_answer(result.status, body))
@@ -351,9 +351,9 @@ class PostHandler:
 
 
 def with_retry_after(response: Response) -> Response:
-    """Return a refusal with the time to try again (`Retry-After`)."""
+    """Return a refusal with a `Retry-After` header."""
     return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % AGAIN)))
 
 
-async def _give(response: Response) -> Response:
+async def _completed(response: Response) -> Response:
     return response

@@ -1,4 +1,4 @@
-"""Access tokens, if the manifest or the embedder requires them, and the metadata with their issuer (RFC 9728)."""
+"""Protects an endpoint with access tokens, and serves the protected resource metadata (RFC 9728)."""
 
 from __future__ import annotations
 
@@ -20,28 +20,32 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp
 
-    from ....package import Package
     from ...app.core import Core
     from ...core.access_tokens import TokenVerifier
 
 
 def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[Authentication, list[BaseRoute]]:
-    """Return the endpoint for callers with a token.
+    """Return the endpoint behind authentication, and the routes of its metadata.
 
     Args:
-        endpoint: Answers them.
+        endpoint: The endpoint.
         core: The server.
-        verifier: The verifier of tokens; by default the one in the manifest's `auth`.
+        verifier: The verifier of tokens; by default the verifier of the manifest's `auth`.
     """
     routes: list[BaseRoute] = []
-    auth: Mapping[str, Any] | None = core.package.manifest.get("auth")
+    package = core.package
+    auth: Mapping[str, Any] | None = package.manifest.get("auth")
     required = () if auth is None else auth.get("requiredScopes") or ()
     resource = None if auth is None else _url(auth.get("resource") or auth["audience"])
     if auth is not None and resource is not None:
         routes.append(_build_metadata_route(core, auth, resource))
+    if verifier is None:
+        from ....policy.tokens import Tokens
+
+        verifier = Tokens(auth or {}, keeps_text=package.exchanges_tokens)
     protected = Authentication(
         endpoint,
-        _make_verifier(core.package, auth or {}) if verifier is None else verifier,
+        verifier,
         required=required,
         metadata_url=None if resource is None else _build_metadata_url(resource),
         scopes=core.scopes,
@@ -49,13 +53,6 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
         recorder=core.recorder,
     )
     return protected, routes
-
-
-def _make_verifier(package: Package, auth: Mapping[str, Any]) -> TokenVerifier:
-    """Return the verifier of access tokens by the manifest's settings."""
-    from ....policy.tokens import Tokens
-
-    return Tokens(auth, keeps_text=package.exchanges_tokens)
 
 
 _METADATA: Final = "/.well-known/oauth-protected-resource"
@@ -68,7 +65,7 @@ def _build_metadata_url(resource: AnyHttpUrl) -> str:
 
 
 def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> Route:
-    """Return the route of this server's metadata: the issuer of its tokens, and its scopes (RFC 9728, section 2)."""
+    """Return the route of the metadata: the issuer of tokens, and the scopes (RFC 9728, section 2)."""
     scopes = auth.get("requiredScopes") if core.scopes is None else core.scopes.every
     metadata: dict[str, Any] = {"resource": str(resource), "authorization_servers": [str(_url(auth["issuer"]))]}
     if scopes:
@@ -81,11 +78,11 @@ def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttp
     async def answer(_request: Request) -> JSONResponse:
         return JSONResponse(metadata, headers={"Cache-Control": "public, max-age=3600"})
 
-    methods = ["GET", "OPTIONS"]  # clients in browsers read it, too
+    methods = ["GET", "OPTIONS"]  # for clients in browsers
     cors = Middleware(CORSMiddleware, allow_origins="*", allow_methods=methods, allow_headers=["mcp-protocol-version"])
     return Route(urlsplit(_build_metadata_url(resource)).path, answer, methods=methods, middleware=[cors])
 
 
 def _url(text: str) -> AnyHttpUrl:
-    """Return a URL as written: `https://example.com` gets no slash at its end, since that is another issuer."""
+    """Parse a URL without adding a trailing slash to `https://example.com`, which would be another issuer."""
     return TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python(text)

@@ -1,4 +1,4 @@
-"""The sessions of the older revisions over HTTP: their owners, their messages, and their end."""
+"""HTTP sessions, up to 2025-11-25."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ class Session:
     """One session.
 
     Attributes:
-        id: Its id.
-        owner: The principal whose requests may use it; `None` if callers have no token.
-        client: The client that has shaken hands.
-        is_resumable: True if the streams of its requests begin with an event to come back with.
-        is_over: True if it has ended.
-        is_used: True if it has had a request since its handshake, or a stream.
-        account: The caller whose budget its handshake counts in.
-        posts: Its requests that are being answered.
-        streams: The streams that are not answered, by their names.
-        log: The messages that were sent to it.
-        questions: The requests to its client that are not answered.
+        id: The id.
+        owner: The principal that may use it; `None` without tokens.
+        client: The client of the handshake.
+        is_resumable: True if its streams begin with an event for resumption.
+        has_ended: True after its end.
+        is_used: True after the first request or stream that follows the handshake.
+        account: The caller whose budget counts the handshake.
+        posts: The pending requests, by id.
+        streams: The open streams, by name.
+        log: The log of sent messages.
+        questions: The pending requests to the client.
         listening: The stream that belongs to no request, which the client opens with a GET.
-        connection: The messages to the client on that stream.
-        timer: The timer that ends it if it is idle.
-        note_end: Records its duration; `None` without telemetry.
+        connection: Sends messages on that stream.
+        timer: The idle timer.
+        record_end: Records the duration of the session; `None` without telemetry.
     """
 
     def __init__(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog, account: Account) -> None:
-        """Open one for a client that has shaken hands."""
+        """Open the session of a client."""
         self.id = uuid4().hex
         self.owner = owner
         self.account = account
         self.is_used = False
         self.client = client
         self.is_resumable = client.revision.has("resumable_streams")
-        self.is_over = False
+        self.has_ended = False
         self.posts: dict[str | int, Post] = {}
         self.streams: dict[str, EventStream] = {}
         self.log = log
@@ -64,29 +64,29 @@ class Session:
         self.listening = self.streams[LISTENING] = EventStream(log, LISTENING, has_cursor=self.is_resumable)
         self.connection = MessageSender(self.listening.send, self.questions)
         self.timer: asyncio.TimerHandle | None = None
-        self.note_end: Callable[[], None] | None = None
-        self._telling: ChangeNotifier | None = None
+        self.record_end: Callable[[], None] | None = None
+        self._notifier: ChangeNotifier | None = None
         self._is_ready = asyncio.Event()
-        self._under_way = 0
+        self._in_progress = 0
         self._last = 0.0
         self._opened = 0
 
     @contextmanager
     def keep_in_use(self) -> Generator[None, None, None]:
-        """Keep the session from ending on its own during the block."""
-        self._under_way += 1
+        """Prevent the idle timeout during the block."""
+        self._in_progress += 1
         try:
             yield
         finally:
-            self._under_way -= 1
+            self._in_progress -= 1
             self._last = asyncio.get_running_loop().time()
 
-    def find_idle_since(self) -> float:
-        """Return the end of its last request, by the event loop's clock; infinite while one is in progress."""
-        return math.inf if self._under_way else self._last
+    def idle_since(self) -> float:
+        """Return the end of the last request by the event loop's clock; infinite while a request is pending."""
+        return math.inf if self._in_progress else self._last
 
     def open_stream(self) -> AnswerStream:
-        """Return the stream of one request."""
+        """Return a new stream for one request."""
         self._opened += 1
         name = str(self._opened)
         stream = AnswerStream(
@@ -100,33 +100,31 @@ class Session:
         return stream
 
     def begin(self, changes: ChangeLog) -> None:
-        """Note that the client is ready: from now on it may be notified of changes, also of those since its
-        handshake.
-        """
-        if self._telling is None:
-            wants = self.client.wants or ClientSubscriptions()
-            self._telling = ChangeNotifier.join_handshake(wants, changes, self.connection)
+        """Process `notifications/initialized`: the client receives changes since its handshake."""
+        if self._notifier is None:
+            subscriptions = self.client.subscriptions or ClientSubscriptions()
+            self._notifier = ChangeNotifier.join_handshake(subscriptions, changes, self.connection)
             self._is_ready.set()
             self.questions.begin()
 
     def on_change(self, change: Change) -> None:
-        """Process a change; the client is notified while it listens."""
-        if self._telling is not None:
-            self._telling.on_change(change)
+        """Queue the notification of a change."""
+        if self._notifier is not None:
+            self._notifier.on_change(change)
 
     async def announce(self) -> None:
-        """Tell the client of changes, on the stream that it listens to, until this is cancelled."""
+        """Send notifications of changes on the listening stream until this is cancelled."""
         await self._is_ready.wait()
-        if self._telling is not None:
-            await self._telling.run()
+        if self._notifier is not None:
+            await self._notifier.run()
 
     def close(self) -> None:
-        """End its requests and its stream."""
-        self.is_over = True
+        """End the session, its requests and its listening stream."""
+        self.has_ended = True
         if self.timer is not None:
-            self.timer.cancel()  # it would keep the session in memory until it goes off
-        if self.note_end is not None:
-            self.note_end()
+            self.timer.cancel()  # the timer refers to the session
+        if self.record_end is not None:
+            self.record_end()
         for post in [*self.posts.values()]:
             post.cancel()
         self.listening.end()
@@ -137,12 +135,12 @@ class Sessions:
     """The sessions of one server."""
 
     def __init__(self, most: int, budget: Budget, idle: float) -> None:
-        """Take the limits of sessions.
+        """Create an empty table of sessions.
 
         Args:
             most: The maximum number of open sessions.
-            budget: The limits on the bytes of their handshakes, of one caller and in all.
-            idle: Seconds after which a session without a request under way ends.
+            budget: The limits on the bytes of handshakes, per caller and in total.
+            idle: The idle timeout of sessions in seconds.
 
         Raises:
             ValueError: A number is not positive.
@@ -156,15 +154,15 @@ class Sessions:
         self._idle = idle
         self._open: dict[str, Session] = {}
 
-    def has_place(self) -> bool:
-        """Return whether one more may be opened, after the end of a session that was never used if necessary."""
+    def has_capacity(self) -> bool:
+        """Return whether one more session may open, ending an unused session if necessary."""
         return len(self._open) < self._most or self._end_unused(None)
 
     def has_room(self, client: Client, account: Account) -> bool:
-        """Return whether the budget of a caller allows one more session with its handshake.
+        """Return whether the budget allows one more handshake of a caller.
 
-        Sessions that were never used end until it does, the oldest first: the caller's sessions if its own budget is
-            used up, otherwise any.
+        If necessary, unused sessions end, oldest first: sessions of the caller if its own budget is exhausted,
+        otherwise of any caller.
         """
         while limit := self._handshakes.find_limit(account, _size(client)):
             if not self._end_unused(make_key(account) if limit == "caller" else None):
@@ -172,7 +170,7 @@ class Sessions:
         return True
 
     def _end_unused(self, key: str | None) -> bool:
-        """End the oldest session that was never used, of one caller if there is a key; return whether there was one."""
+        """End the oldest unused session, with a key that of one caller; return whether one ended."""
         for session in self._open.values():
             if not session.is_used and key in (None, make_key(session.account)):
                 self.end(session)
@@ -180,51 +178,50 @@ class Sessions:
         return False
 
     def open(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog, account: Account) -> Session:
-        """Open one, for a client that shakes hands."""
+        """Open a session."""
         session = Session(client, owner, log, account)
         self._open[session.id] = session
         self._handshakes.add(account, _size(client))
-        self._look(session, self._idle)
+        self._check_later(session, self._idle)
         return session
 
     def find(self, name: str | None, owner: Mapping[str, Any] | None) -> Session | None:
-        """Return the session with an id, if it is the caller's."""
+        """Return the session with an id, if the caller owns it."""
         session = None if name is None else self._open.get(name)
         return session if session is not None and session.owner == owner else None
 
     def end(self, session: Session) -> None:
-        """End one."""
+        """End a session."""
         if self._open.pop(session.id, None) is not None:
             self._handshakes.remove(session.account, _size(session.client))
             session.close()
 
     def end_streams(self) -> None:
-        """Close the listening streams, since the server is going to end."""
+        """Close the listening streams, because the server is stopping."""
         for session in self._open.values():
             session.listening.end()
 
     def end_all(self) -> None:
-        """End all, since the server ends."""
+        """End all sessions."""
         for session in [*self._open.values()]:
             self.end(session)
 
     async def publish(self, change: Change) -> None:
-        """Notify all interested clients of a change."""
+        """Notify all subscribed clients of a change."""
         for session in self._open.values():
             session.on_change(change)
 
-    def _look(self, session: Session, seconds: float) -> None:
+    def _check_later(self, session: Session, seconds: float) -> None:
         session.timer = asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
 
     def _end_idle(self, session: Session) -> None:
-        # Infinite while a request is in progress; the session is then looked at again after the idle time.
-        left = min(session.find_idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
+        # `idle_since` is infinite while a request is pending; the session is then checked after the idle timeout.
+        left = min(session.idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
         if left > 0:
-            self._look(session, left)
+            self._check_later(session, left)
         else:
             self.end(session)
 
 
 def _size(client: Client) -> int:
-    """Return the bytes that a session costs."""
-    return count_bytes("", client.opening or b"")
+    return count_bytes("", client.handshake or b"")

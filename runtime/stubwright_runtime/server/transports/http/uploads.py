@@ -1,4 +1,4 @@
-"""The bodies of requests over HTTP, including truncated, endless and large ones."""
+"""Reads request bodies, with limits on time and size."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 10.0
 _FLOOR: Final = 4096
-"""The time limit of a body: `_SECONDS` of waiting, and one more second for each `_FLOOR` bytes that have come."""
+"""The timeout of a body: `_SECONDS`, and one more second for each `_FLOOR` bytes received."""
 
 _SLOW: Final = ProtocolError(INVALID_REQUEST, "The body of the request took too long to arrive")
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives a body which has been read, and then what comes after it."""
+    """Return an ASGI `receive` that repeats a body, and then continues with the original one."""
     read: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def replay() -> Message:
@@ -34,29 +34,29 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 class Uploads:
-    """The reader of bodies."""
+    """Reads request bodies."""
 
     def __init__(self, seconds: float = _SECONDS, floor: int = _FLOOR) -> None:
-        """Take the time limit of a body.
+        """Create a reader with a timeout.
 
         Args:
-            seconds: The seconds that the server waits for it.
-            floor: The bytes that have to come in each second after that.
+            seconds: The base timeout in seconds.
+            floor: The number of bytes that extend the timeout by one second.
         """
         self._seconds = seconds
         self._floor = floor
         self._broken = LogThrottle(log(), "requests that broke off: %d; the last after %d bytes of its body")
         self._late = LogThrottle(log(), "requests whose body took too long: %d; the last had %d bytes by then")
 
-    async def read(self, receive: Receive, send: Send, *, is_there: bool = False) -> bytes | None:
-        """Return the body of a request; `None` if there is none, and the request is answered.
+    async def read(self, receive: Receive, send: Send, *, is_complete: bool = False) -> bytes | None:
+        """Return the body of a request; `None` if it is incomplete or too large, after sending a response.
 
         Args:
-            receive: Gives the request.
-            send: Answers it.
-            is_there: True if all of it has come, so that there is no wait.
+            receive: The ASGI `receive` of the request.
+            send: The ASGI `send` of the request.
+            is_complete: True if the whole body has arrived, so that no timeout is needed.
         """
-        message = await receive() if is_there else None
+        message = await receive() if is_complete else None
         parts: list[bytes] = []
         size, waited = 0, 0.0
         loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ class Uploads:
                         message = await receive()
                 except TimeoutError:
                     self._late.count(size)
-                    # The rest of the body must not be read as the head of a next request.
+                    # The rest of the body must not be parsed as the next request.
                     await Response.from_answer(408, encode_error(None, _SLOW)).close().send(send)
                     return None
                 waited += loop.time() - began

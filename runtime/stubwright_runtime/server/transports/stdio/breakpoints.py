@@ -1,6 +1,6 @@
-"""`breakpoint()` in a server on standard input, where a debugger would read the client's messages.
+"""Disables `breakpoint()` in servers over stdio, where the debugger would read the client's messages.
 
-A debugger that a user set up by other means stays.
+Other debuggers, set with `PYTHONBREAKPOINT` or `sys.breakpointhook`, remain enabled.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 _HINT: Final = (
-    "breakpoint() is passed over, since standard input belongs to the MCP client: use `stubwright dev` in a terminal, "
+    "breakpoint() was ignored, because standard input carries MCP messages: use `stubwright dev` in a terminal, "
     "or start the server with --debug-port 5678, and attach a debugger"
 )
 
 
 @contextmanager
-def pass_over() -> Generator[None, None, None]:
-    """Pass over calls of `breakpoint()` until the end of the block."""
+def ignore_breakpoints() -> Generator[None, None, None]:
+    """Log a warning instead of stopping at `breakpoint()` during the block."""
     if sys.breakpointhook is not sys.__breakpointhook__ or os.environ.get("PYTHONBREAKPOINT"):
         yield
         return
-    sys.breakpointhook = _pass_over
+    sys.breakpointhook = _warn
     try:
         yield
     finally:
         sys.breakpointhook = sys.__breakpointhook__
 
 
-def _pass_over(*_: object, **__: object) -> None:
+def _warn(*_: object, **__: object) -> None:
     frame = sys._getframe(1)
     log().warning("%s:%d: %s", frame.f_code.co_filename, frame.f_lineno, _HINT)

@@ -1,4 +1,4 @@
-"""One client on standard input and output, or in the same process."""
+"""The connection of a client over stdio, or in the same process."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ...protocol.messages import encode_error, judge, parse, read, refuse_long
 from ...protocol.outgoing import MessageSender
 from ...protocol.requests import (
     STATELESS,
-    find_handshake_fault,
-    find_stateless_fault,
+    find_handshake_error,
+    find_stateless_error,
     opens_stateless,
     refuse_id_in_use,
     refuse_late_handshake,
@@ -24,7 +24,7 @@ from ...protocol.requests import (
 from ..channel import ClientChannel
 from ..clients import Client
 from ..lifecycle import ClientRequest, Lifecycle
-from .reading import LONGEST
+from .reading import MAX_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -37,46 +37,42 @@ if TYPE_CHECKING:
 
     _Send: TypeAlias = Callable[[bytes], Awaitable[None]]
 
-_LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
-_LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off
+_DRAIN_SECONDS: Final = 2.0  # for pending responses after the end of the input
+_ABORT_SECONDS: Final = 1.0  # for the errors of aborted requests
 
 _INITIALIZED: Final = "notifications/initialized"
 
 
 class Delivery(Protocol):
-    """The messages to a client.
-
-    Attributes:
-        is_full: Whether too many bytes wait until the client reads them.
-    """
+    """Delivers messages to a client."""
 
     @property
     def is_full(self) -> bool:
-        """True if too many bytes wait."""
+        """True if too many bytes are unread."""
         ...
 
     @property
     def send(self) -> _Send:
-        """The function that sends a message."""
+        """Sends a message."""
         ...
 
     async def wait_for_change(self) -> None:
-        """Wait until the client has read something, or `end_waits` is called."""
+        """Wait until the client reads, or `end_waits` is called."""
 
     def end_waits(self) -> None:
-        """End the waits for a change."""
+        """End all calls of `wait_for_change`."""
 
 
 class Connection:
-    """A client."""
+    """The connection of one client."""
 
     def __init__(self, core: Core, output: Delivery, transport: Transport = "stdio") -> None:
         """Create the connection of a client to a server.
 
         Args:
             core: The server.
-            output: The messages to the client.
-            transport: The transport, for records and telemetry.
+            output: Delivers messages to the client.
+            transport: The name of the transport for records and telemetry.
         """
         self._transport: Transport = transport
         self._core = core
@@ -88,19 +84,19 @@ class Connection:
         """The tasks that send the responses to batches."""
         self._has_ended = False
         self._is_stateless: bool | None = None
-        """True if each request says its revision, as the first one decides; `None` before it."""
+        """True from 2026-07-28, which has no handshake; the first request decides, `None` before it."""
         self._client: Client | None = None
-        """The client that has shaken hands, up to 2025-11-25."""
+        """The client of the handshake, up to 2025-11-25."""
         self._handshake: str | int | None = None
-        """The id of the request that did."""
-        self._telling: ChangeNotifier | None = None
-        self._telling_task: asyncio.Task[None] | None = None
+        """The id of the handshake request."""
+        self._notifier: ChangeNotifier | None = None
+        self._notifier_task: asyncio.Task[None] | None = None
         self._end_session: Callable[[], None] | None = None
         """Records the duration of the session, if telemetry observes it."""
         core.publishers.append(self._publish)
 
-    def takes(self, line: Line) -> bool:
-        """Begin to answer a line if it is one well-formed request, and the output has room; return whether it did."""
+    def try_handle(self, line: Line) -> bool:
+        """Start to answer a line if it is one well-formed request and the output has room; return whether it did."""
         message = parse(line.data) if line.is_whole and not self._output.is_full else None
         if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
             return False
@@ -110,26 +106,26 @@ class Connection:
         return True
 
     def end(self) -> None:
-        """Record the end of the input; answers no longer wait for room."""
+        """Process the end of the input: responses no longer wait for room."""
         self._has_ended = True
         self._output.end_waits()
 
-    async def take(self, line: Line) -> None:
-        """Answer the messages of a line, or begin to, as soon as the output has room or the input has ended."""
+    async def handle(self, line: Line) -> None:
+        """Process the messages of a line once the output has room or the input has ended."""
         while self._output.is_full and not self._has_ended:
             await self._output.wait_for_change()
-        if not line.data.strip() or self.takes(line):
+        if not line.data.strip() or self.try_handle(line):
             return
         revision = None if self._client is None else self._client.revision
         batch = _Batch(self._output) if revision is not None and revision.has("batches") else None
-        for entry in read(line.data) if line.is_whole else (refuse_long(line.data, LONGEST),):
+        for entry in read(line.data) if line.is_whole else (refuse_long(line.data, MAX_LINE),):
             send = self._output.send if batch is None or not entry.is_part else batch.add
             if entry.problem is not None:
                 log().warning("refused a message that %s", entry.problem)
             if entry.answer is not None:
                 await send(encode_error(entry.answer.id, entry.answer.error, revision))
             if entry.message is not None:
-                task = await self._take(entry.message, send)
+                task = await self._dispatch(entry.message, send)
                 if task is not None and batch is not None:
                     batch.tasks.append(task)
         if batch is not None:
@@ -137,12 +133,12 @@ class Connection:
             self._batches.add(sending)
             sending.add_done_callback(self._batches.discard)
 
-    async def _take(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None] | None:
-        """Answer a request, or begin to, in a task that is returned; take any other message."""
+    async def _dispatch(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None] | None:
+        """Process a message; for a request that was started, return its task."""
         if "method" not in message:
-            self._outgoing.questions.take(message)
+            self._outgoing.questions.resolve(message)
         elif "id" not in message:
-            await self._hear(message)
+            await self._handle_notification(message)
         elif message["id"] in self._requests:
             await send(encode_error(message["id"], refuse_id_in_use()))
         else:
@@ -150,16 +146,16 @@ class Connection:
         return None
 
     def _answer(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None]:
-        """Begin to answer a request, in a task that is returned."""
+        """Start to answer a request, and return the task."""
         if self._is_stateless is None:
             self._is_stateless = opens_stateless(message)
-        fault = self._find_fault(message)
+        error = self._find_error(message)
         params: Mapping[str, Any] = message.get("params") or {}
-        shakes_hands = fault is None and message["method"] == "initialize"
+        shakes_hands = error is None and message["method"] == "initialize"
         if shakes_hands:
             self._client = Client.from_handshake(params, self._core.changes)
             self._handshake = message["id"]
-        client = self._sender(params, fault)
+        client = self._identify_client(params, error)
         is_initialized = self._is_stateless or self._client is not None
         request = ClientRequest(
             package=self._lifecycle.package,
@@ -170,10 +166,10 @@ class Connection:
             transport=self._transport,
             threads=self._lifecycle.threads,
             open_channel=self._open_channel,
-            call_next=self._lifecycle.answer_other,
-            is_admissible=fault is None and is_initialized,
+            call_next=self._lifecycle.answer_default,
+            is_admissible=error is None and is_initialized,
             client=client,
-            fault=fault,
+            error=error,
             is_initialized=is_initialized,
         )
         if shakes_hands:
@@ -186,27 +182,26 @@ class Connection:
         urls = self._core.input_requests.urls
         return ClientChannel(request.client, request.params, self._outgoing, urls, connection=self._outgoing)
 
-    def _find_fault(self, message: Mapping[str, Any]) -> ProtocolError | None:
-        """Return the fault of a request in the era of the connection; `None` if there is none."""
+    def _find_error(self, message: Mapping[str, Any]) -> ProtocolError | None:
+        """Return the error of an invalid request; `None` if it is valid."""
         has_tasks = self._lifecycle.has_tasks
         if not self._is_stateless:
-            return find_handshake_fault(message, is_initialized=self._client is not None, has_tasks=has_tasks)
+            return find_handshake_error(message, is_initialized=self._client is not None, has_tasks=has_tasks)
         if message["method"] == "initialize":
             return refuse_late_handshake(message)
-        return find_stateless_fault(message, has_tasks=has_tasks)
+        return find_stateless_error(message, has_tasks=has_tasks)
 
-    def _sender(self, params: Mapping[str, Any], fault: ProtocolError | None) -> Client:
-        """Return the sender of a request; an unknown client if it does not shaken hands."""
+    def _identify_client(self, params: Mapping[str, Any], error: ProtocolError | None) -> Client:
+        """Return the client of a request; a placeholder before the handshake, and if the request is invalid."""
         if self._client is not None:
             return self._client
         if not self._is_stateless:
             return Client.make_unknown(HANDSHAKES[-1], stateless=False)
-        if fault is not None:
+        if error is not None:
             return Client.make_unknown(STATELESS[-1], stateless=True)
         return Client.from_request(params["_meta"], logs=self._core.logs)
 
     async def _respond(self, request_id: str | int, request: ClientRequest, send: _Send) -> None:
-        """Answer a request."""
         try:
             while self._output.is_full:
                 await self._output.wait_for_change()
@@ -215,60 +210,59 @@ class Connection:
         except asyncio.CancelledError:
             if not request.is_cancelled:
                 raise
-            # A task that ends as cancelled keeps the frames that it was in, which hold the message, and the task.
+            # Not raised again: a cancelled task retains its frames, and with them the message and the task.
         finally:
             self._forget(request_id, request)
 
     def _forget(self, request_id: str | int, request: ClientRequest) -> None:
-        """Note that a request is answered, or that its answer is no longer needed."""
         request.close()
         if self._requests.get(request_id) is request:
             del self._requests[request_id]
 
-    async def _hear(self, message: Mapping[str, Any]) -> None:
-        """Take a notification."""
+    async def _handle_notification(self, message: Mapping[str, Any]) -> None:
         if self._client is not None and is_observed():
-            await self._lifecycle.note(message, self._client, self._transport)
+            await self._lifecycle.observe_notification(message, self._client, self._transport)
         params: Mapping[str, Any] = message.get("params") or {}
-        if message["method"] == _INITIALIZED and self._client is not None and self._telling is None:
+        if message["method"] == _INITIALIZED and self._client is not None and self._notifier is None:
             self._outgoing.questions.begin()
-            if self._client.wants is not None:
-                self._telling = ChangeNotifier.join_handshake(self._client.wants, self._core.changes, self._outgoing)
-                self._telling_task = asyncio.create_task(self._telling.run())
-        # `True` equals the id 1, and would find its call.
+            if self._client.subscriptions is not None:
+                self._notifier = ChangeNotifier.join_handshake(
+                    self._client.subscriptions, self._core.changes, self._outgoing
+                )
+                self._notifier_task = asyncio.create_task(self._notifier.run())
+        # `True` equals the id 1, and would cancel that request.
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             request_id, request = params["requestId"], self._requests.get(params["requestId"])
-            if request is None or request.task is None or request_id == self._handshake:  # which is not cancelled
+            if request is None or request.task is None or request_id == self._handshake:  # MUST NOT be cancelled
                 return
-            # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
+            # A task that is cancelled before its first step never runs, not even its `finally` block.
             request.task.add_done_callback(lambda _: self._forget(request_id, request))
             request.cancel()
 
     async def _publish(self, change: Change) -> None:
-        """Tell the client of a change."""
-        if self._telling is not None:
-            self._telling.on_change(change)
+        if self._notifier is not None:
+            self._notifier.on_change(change)
 
-    async def cut_off(self) -> None:
-        """Answer the requests in progress with errors, until the client stops reading."""
+    async def abort_requests(self) -> None:
+        """Answer the pending requests with errors."""
         self._core.end_streams()
         self._core.in_flight.end()
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_ERRORS):
+            async with asyncio.timeout(_ABORT_SECONDS):
                 await self.wait_for_answers()
 
     async def disconnect(self) -> None:
-        """Give requests under way time to end after the client's last message; questions to the client fail."""
+        """Wait for pending requests after the client's last message, then abort them; requests to the client fail."""
         self._outgoing.questions.close()
         self._core.end_streams()
         try:
-            async with asyncio.timeout(_LAST_ANSWERS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
                 await self.wait_for_answers()
         except TimeoutError:
-            await self.cut_off()
+            await self.abort_requests()
 
     async def wait_for_answers(self) -> None:
-        """Wait until no request is in progress."""
+        """Wait until no request is pending."""
         while tasks := self._list_tasks():
             await asyncio.wait(tasks)
 
@@ -277,13 +271,13 @@ class Connection:
         return [*tasks, *self._batches]
 
     async def close(self) -> None:
-        """End all that is in progress."""
+        """Cancel all tasks of the connection."""
         if self._end_session is not None:
             self._end_session()
         self._core.publishers.remove(self._publish)
         tasks = self._list_tasks()
-        if self._telling_task is not None:
-            tasks.append(self._telling_task)
+        if self._notifier_task is not None:
+            tasks.append(self._notifier_task)
         for task in tasks:
             task.cancel()
         if tasks:
@@ -291,10 +285,10 @@ class Connection:
 
 
 class _Batch:
-    """The responses to the requests of one batch, which are sent as one array (JSON-RPC 2.0, 6).
+    """The responses to one batch, sent as one array (JSON-RPC 2.0, 6).
 
     Attributes:
-        tasks: The tasks that answer its requests.
+        tasks: The tasks that answer the requests of the batch.
     """
 
     def __init__(self, output: Delivery) -> None:
@@ -303,11 +297,10 @@ class _Batch:
         self._responses: list[bytes] = []
 
     async def add(self, response: bytes) -> None:
-        """Keep a response until all have come."""
         self._responses.append(response)
 
     async def send(self) -> None:
-        """Wait for the requests, and send their responses; there are none to notifications and cancelled requests."""
+        """Wait for all requests, and send their responses, if any: cancelled requests have none."""
         if self.tasks:
             await asyncio.wait(self.tasks)
         if self._responses:

@@ -1,4 +1,4 @@
-"""Incoming lines, no faster than they are taken."""
+"""Reads incoming lines, with backpressure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .wire import is_pipe
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
-LONGEST: Final = 32 * 1024 * 1024
-"""Bytes of the longest line that is read."""
+MAX_LINE: Final = 32 * 1024 * 1024
+"""The maximum length of a line in bytes."""
 
 _CHUNK: Final = 1 << 16  # bytes per read
-_AHEAD: Final = 1 << 20  # bytes of lines that may wait before no more is read
-_BESIDE: Final = 128  # overhead of a line in bytes
+_MAX_WAITING: Final = 1 << 20  # bytes of waiting lines at which reading pauses
+_LINE_OVERHEAD: Final = 128  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, or the start of a line that is longer than `LONGEST`."""
+    """A line, or the start of a line longer than `MAX_LINE`."""
 
     data: bytes
     is_whole: bool = True
@@ -33,17 +33,18 @@ class Line:
 
 @asynccontextmanager
 async def read_lines(
-    descriptor: int, take: Callable[[Line], bool], end: Callable[[], None]
+    descriptor: int, try_handle: Callable[[Line], bool], end: Callable[[], None]
 ) -> AsyncGenerator[AsyncIterator[Line], None]:
-    """Yield an iterator of incoming lines, read without a thread from a pipe, by a thread from anything else.
+    """Yield an iterator of incoming lines. Pipes are read by the event loop, files and terminals by a thread.
 
     Args:
         descriptor: The file descriptor to read.
-        take: Processes a line immediately if it can, and returns whether it did; the iterator yields the others.
-        end: Is called at the end of the input, before the lines that wait have been looked at.
+        try_handle: Processes a line immediately if possible, and returns whether it did; the iterator yields the
+            other lines.
+        end: Called at the end of the input, before the waiting lines are processed.
     """
     loop = asyncio.get_running_loop()
-    lines = _Lines(take, end)
+    lines = _Lines(try_handle, end)
     if not is_pipe(descriptor):
         reader = _ThreadReader(descriptor, lines, loop)
         try:
@@ -57,14 +58,14 @@ async def read_lines(
         yield lines.read_waiting()
     finally:
         transport.close()
-        # The flag belongs to the open file, which the process that started this one shares.
+        # The parent process shares the open file, and with it the flag.
         os.set_blocking(descriptor, True)
 
 
 class _ThreadReader(asyncio.ReadTransport):
-    """A thread that reads a file or a terminal, which only a thread can wait for.
+    """Reads a file or a terminal in a thread, because the event loop cannot wait for either.
 
-    It pauses until the event loop has processed the previous chunk, and while the loop has paused it.
+    The thread waits until the event loop has processed each chunk, and while reading is paused.
     """
 
     def __init__(self, descriptor: int, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
@@ -80,46 +81,45 @@ class _ThreadReader(asyncio.ReadTransport):
         threading.Thread(target=self._pump, daemon=True).start()
 
     def pause_reading(self) -> None:
-        """Read no more."""
+        """Pause the thread."""
         self._is_paused = True
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Resume the thread."""
         self._is_paused = False
         self._may_read.set()
 
     def close(self) -> None:
-        """End the thread after the current read, which cannot be interrupted on a terminal."""
+        """End the thread after the current read; on a terminal, a read cannot be interrupted."""
         self._is_closed = True
         self.resume_reading()
 
     def _pump(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed, and does not read any more
+        with suppress(RuntimeError):  # the loop is closed
             while not self._is_closed and (chunk := os.read(self._descriptor, _CHUNK)):
                 self._may_read.clear()
-                self._loop.call_soon_threadsafe(self._take, chunk)
+                self._loop.call_soon_threadsafe(self._receive, chunk)
                 self._may_read.wait()
             self._loop.call_soon_threadsafe(self._lines.connection_lost, None)
 
-    def _take(self, chunk: bytes) -> None:
-        """Take a chunk, in the event loop."""
+    def _receive(self, chunk: bytes) -> None:
         self._lines.data_received(chunk)
         if not self._is_paused:
             self._may_read.set()
 
 
 class _Lines(asyncio.Protocol):
-    """The lines of incoming bytes. Only the start of a line that is too long is retained."""
+    """Splits incoming bytes into lines. Only the start of a line that is too long is retained."""
 
-    def __init__(self, take: Callable[[Line], bool], end: Callable[[], None]) -> None:
-        self._take = take
+    def __init__(self, try_handle: Callable[[Line], bool], end: Callable[[], None]) -> None:
+        self._try_handle = try_handle
         self._end = end
         self._rest = bytearray()
         self._is_skipping = False
         self._waiting: deque[Line] = deque()
         self._size = 0
         self._is_busy = False
-        self._is_over = False
+        self._has_ended = False
         self._woken = asyncio.Event()
         self._transport: asyncio.ReadTransport | None = None
 
@@ -129,47 +129,46 @@ class _Lines(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         rest = self._rest
-        # A long line in many pieces would take quadratic time if it were searched from its start.
+        # Searching a long line from its start for each chunk would take quadratic time.
         searched = len(rest)
         rest += data
         while (end := rest.find(b"\n", searched)) >= 0:
-            self._give(Line(bytes(rest[:_CHUNK]), is_whole=False) if self._is_skipping else Line(bytes(rest[:end])))
+            self._enqueue(Line(bytes(rest[:_CHUNK]), is_whole=False) if self._is_skipping else Line(bytes(rest[:end])))
             del rest[: end + 1]
             searched, self._is_skipping = 0, False
-        if len(rest) > LONGEST or self._is_skipping:
+        if len(rest) > MAX_LINE or self._is_skipping:
             self._is_skipping = True
             del rest[_CHUNK:]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio names it
         if self._rest:
-            self._give(Line(bytes(self._rest), is_whole=not self._is_skipping))
-        self._is_over = True
+            self._enqueue(Line(bytes(self._rest), is_whole=not self._is_skipping))
+        self._has_ended = True
         self._woken.set()
         self._end()
 
-    def _give(self, line: Line) -> None:
-        """Process a line immediately, unless an earlier one waits."""
-        if not self._waiting and not self._is_busy and self._take(line):
+    def _enqueue(self, line: Line) -> None:
+        if not self._waiting and not self._is_busy and self._try_handle(line):
             return
         self._waiting.append(line)
         self._woken.set()
-        before, self._size = self._size, self._size + len(line.data) + _BESIDE
-        if before < _AHEAD <= self._size and self._transport is not None:
+        before, self._size = self._size, self._size + len(line.data) + _LINE_OVERHEAD
+        if before < _MAX_WAITING <= self._size and self._transport is not None:
             self._transport.pause_reading()
 
     async def read_waiting(self) -> AsyncIterator[Line]:
-        """Yield the lines that were not processed immediately; the next ones wait for the consumer."""
+        """Yield the lines that were not processed immediately."""
         while True:
             # While the consumer processes a line, a later one must not overtake it.
             self._is_busy = True
             while self._waiting:
                 line = self._waiting.popleft()
                 yield line
-                before, self._size = self._size, self._size - len(line.data) - _BESIDE
-                if self._size < _AHEAD <= before and self._transport is not None:
+                before, self._size = self._size, self._size - len(line.data) - _LINE_OVERHEAD
+                if self._size < _MAX_WAITING <= before and self._transport is not None:
                     self._transport.resume_reading()
             self._is_busy = False
-            if self._is_over:
+            if self._has_ended:
                 return
             self._woken.clear()
             await self._woken.wait()

@@ -1,4 +1,4 @@
-"""The server on standard input and output, from its start to its end."""
+"""Runs a server over stdio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ....observability.logs import log
 from ...calls.watchdog import watch_loop
-from ...execution.signals import stop_signals, stop_signals_heard
+from ...execution.signals import handle_stop_signals, stop_signals
 from .connection import Connection
 from .reading import read_lines
 from .writing import Output
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
 
 def run(core: Core, wire: StdioPipes) -> None:
-    """Serve until standard input is closed, the client is gone, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
+    """Serve until a pipe is closed, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, and return.
 
-    All of these are clean stops: this function returns. Interrupted requests are answered with an error. A second
-        signal ends the process immediately.
+    Pending requests are then answered with an error. A second signal ends the process immediately.
 
     Args:
         core: The server.
-        wire: The file descriptors of messages.
+        wire: The file descriptors of the messages.
     """
     asyncio.run(_serve(core, wire))
 
@@ -42,11 +41,11 @@ async def _serve(core: Core, wire: StdioPipes) -> None:
     serving = asyncio.create_task(_serve_client(core, wire, connection))
     ends = [asyncio.create_task(event.wait()) for event in (stopping, gone)]
     try:
-        with _stopped_by_signals(stopping.set):
+        with _stop_on_signals(stopping.set):
             await asyncio.wait([serving, *ends], return_when=asyncio.FIRST_COMPLETED)
             if not serving.done():
                 if not gone.is_set():
-                    await connection.cut_off()
+                    await connection.abort_requests()
                 serving.cancel()
                 with suppress(asyncio.CancelledError):
                     await serving
@@ -59,19 +58,19 @@ async def _serve(core: Core, wire: StdioPipes) -> None:
 
 
 async def _serve_client(core: Core, wire: StdioPipes, connection: Connection) -> None:
-    async with core.lifespan(), read_lines(wire.source, connection.takes, connection.end) as lines:
+    async with core.lifespan(), read_lines(wire.source, connection.try_handle, connection.end) as lines:
         try:
             with watch_loop(core.package.name):
                 async for line in lines:
-                    await connection.take(line)
+                    await connection.handle(line)
                 await connection.disconnect()
         finally:
             await connection.close()
 
 
 @contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]:
-    """Call `stop` at the first signal; the next one has its default effect, which ends the process."""
+def _stop_on_signals(stop: Callable[[], None]) -> Generator[None, None, None]:
+    """Call `stop` at the first signal; the second one ends the process, as by default."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -86,5 +85,5 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]
             signal.signal(each, signal.SIG_DFL)
         stop()
 
-    with stop_signals_heard(loop, on_signal):
+    with handle_stop_signals(loop, on_signal):
         yield

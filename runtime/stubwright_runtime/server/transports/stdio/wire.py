@@ -1,6 +1,6 @@
-"""Standard input and output, held for messages alone.
+"""Reserves standard input and output for MCP messages.
 
-Meanwhile, `print()` and child processes write to standard error and read no input.
+Meanwhile, `print()` and child processes write to standard error, and read no input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class StdioPipes:
-    """The file descriptors that messages come in on and go out on."""
+    """The file descriptors of incoming and outgoing messages."""
 
     source: int
     sink: int
@@ -30,10 +30,9 @@ class StdioPipes:
 
 @contextmanager
 def claim_stdio() -> Generator[StdioPipes, None, None]:
-    """Hold standard input and output for messages alone.
+    """Reserve standard input and output for MCP messages during the block.
 
-    Until the end of the block, file descriptor 0 is empty and 1 goes to standard error, for this process and for the
-    processes that it starts.
+    Meanwhile, file descriptor 0 is empty and 1 is standard error, for this process and its child processes.
     """
     sys.stdout.flush()
     source, sink = os.dup(_STDIN), os.dup(_STDOUT)
@@ -54,7 +53,7 @@ def claim_stdio() -> Generator[StdioPipes, None, None]:
 
 @contextmanager
 def _print_in_background() -> Generator[None, None, None]:
-    """Write what this process prints to standard error from a thread: handlers do not wait for a reader."""
+    """Redirect `print()` to a thread that writes to standard error, so that handlers do not wait for its reader."""
     stdout, stderr = sys.stdout, sys.stderr
     stream = open_background()
     if not isinstance(stream, BackgroundStream):
@@ -69,6 +68,6 @@ def _print_in_background() -> Generator[None, None, None]:
 
 
 def is_pipe(descriptor: int) -> bool:
-    """Return whether the event loop can wait for it."""
+    """Return whether a file descriptor is a pipe or a socket, for which the event loop can wait."""
     mode = os.fstat(descriptor).st_mode
     return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))

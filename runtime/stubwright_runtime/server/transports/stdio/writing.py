@@ -1,4 +1,4 @@
-"""Outgoing lines, each written whole, however slowly the client reads."""
+"""Writes outgoing lines without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .wire import is_pipe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-UNREAD: Final = 16 * 1024 * 1024
-"""Bytes that may wait for a client to read them; beyond that, none of its requests is begun."""
+MAX_UNREAD: Final = 16 * 1024 * 1024
+"""The maximum number of unread bytes; beyond it, no request of the client starts."""
 
 
 @dataclass(eq=False, slots=True)
 class _PendingLine:
-    """The rest of a line that waits for its client to read.
+    """The unwritten rest of a line.
 
     Attributes:
         data: The bytes.
-        written: Done when they are written; its sender waits for it.
+        written: Resolved when all bytes are written.
         is_begun: True if the start of the line is written.
     """
 
@@ -33,10 +33,10 @@ class _PendingLine:
 
 
 class Output:
-    """The outgoing lines, in order. The sender of one waits until it is written."""
+    """Writes lines in order; each sender waits until its line is written."""
 
     def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
-        """Take the file descriptor, and the function to call once when its reader is gone."""
+        """Create the writer of a file descriptor; it calls `gone` once, when the reader has closed the pipe."""
         self._descriptor = descriptor
         self._gone: Callable[[], None] | None = gone
         self._unwritten: deque[_PendingLine] = deque()
@@ -48,22 +48,22 @@ class Output:
 
     @property
     def is_full(self) -> bool:
-        """True if more than `UNREAD` bytes wait for the client to read them."""
-        return self._size > UNREAD
+        """True if more than `MAX_UNREAD` bytes are unread."""
+        return self._size > MAX_UNREAD
 
     async def wait_for_change(self) -> None:
-        """Wait until the client reads some of it, or `end_waits` is called."""
+        """Wait until the client reads, or `end_waits` is called."""
         self._changed.clear()
         await self._changed.wait()
 
     def end_waits(self) -> None:
-        """End the waits for a change."""
+        """End all calls of `wait_for_change`."""
         self._changed.set()
 
     async def send(self, line: bytes) -> None:
-        """Write a line; does nothing after the client is gone.
+        """Write a line, unless the client has closed the pipe.
 
-        If the sender is cancelled, a line that has begun is written to its end, since half of it would spoil the next.
+        If the sender is cancelled, a partly written line is completed, so that the next line remains valid.
         """
         whole = memoryview(line + b"\n")
         rest = whole if self._unwritten else self._write(whole)
@@ -71,14 +71,14 @@ class Output:
             return
         loop = asyncio.get_running_loop()
         if not self._unwritten:
-            loop.add_writer(self._descriptor, self._write_waiting)
+            loop.add_writer(self._descriptor, self._flush)
         waiting = _PendingLine(rest, loop.create_future(), is_begun=len(rest) < len(whole))
         self._unwritten.append(waiting)
         self._size += len(rest)
         await waiting.written
 
     def _write(self, data: memoryview) -> memoryview:
-        """Write until the pipe is full; return the rest, which is empty if the client is gone."""
+        """Write until the pipe is full, and return the rest; it is empty if the client has closed the pipe."""
         while data and self._gone is not None:
             try:
                 data = data[os.write(self._descriptor, data) :]
@@ -89,8 +89,7 @@ class Output:
                 gone()
         return data[:0]
 
-    def _write_waiting(self) -> None:
-        """Write the waiting lines until the pipe is full."""
+    def _flush(self) -> None:
         while self._unwritten:
             first = self._unwritten[0]
             size = len(first.data)
@@ -114,7 +113,7 @@ class Output:
             asyncio.get_running_loop().remove_writer(self._descriptor)
 
     def close(self) -> None:
-        """Restore the stream's mode."""
+        """Restore the blocking mode of the file descriptor."""
         if self._unwritten:
             asyncio.get_running_loop().remove_writer(self._descriptor)
         if self._is_pipe:

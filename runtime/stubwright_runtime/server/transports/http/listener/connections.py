@@ -1,6 +1,6 @@
-"""The connections of the server's own HTTP listener: limits on their number, and on the time to wait for requests.
+"""Connections of the HTTP listener, with limits on their number and timeouts.
 
-One that keeps the server waiting makes room for a new one, so that unused connections take no place from others.
+At the limit, a new connection replaces one that waits for a request, so that idle connections cannot exhaust the limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..keys import POST, WIRE
 from .direct import CLOSE, DirectReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Coroutine, Mapping
 
     from uvicorn.protocols.http.flow_control import FlowControl
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
@@ -36,13 +36,13 @@ MOST: Final = 4096
 """The maximum number of open connections, even if descriptors allow more."""
 
 HEAD: Final = 10.0
-"""Seconds for the head of a request, from the moment that the connection exists or may be used again."""
+"""The timeout for the head of a request in seconds, from the start of the connection or the previous response."""
 
 IDLE: Final = 5
-"""Seconds that a connection may stay open after an answer."""
+"""The keep-alive timeout in seconds."""
 
 BATCH: Final = 16
-"""Connections accepted at a time. This many may exceed the limit for a moment, so the number is small."""
+"""Connections accepted at a time; small, because this many may briefly exceed the limit."""
 
 _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -57,9 +57,9 @@ class Bounds:
     """The limits on open connections.
 
     Attributes:
-        most: The maximum in all.
-        each: The maximum of one address; None if they are not counted.
-        head: Seconds for the head of a request.
+        most: The maximum in total.
+        each: The maximum per address; None for no limit.
+        head: The timeout for the head of a request in seconds.
     """
 
     most: int
@@ -68,11 +68,11 @@ class Bounds:
 
     @classmethod
     def choose(cls, most: int | None, each: int | None) -> Bounds:
-        """Return the given bounds; by default half of the descriptors, and half of that for one address.
+        """Return the given bounds; by default half of the file descriptors, and half of that per address.
 
         Args:
-            most: The maximum in all; None for the default.
-            each: The maximum of one address; None for the default, 0 for no limit of its own.
+            most: The maximum in total; None for the default.
+            each: The maximum per address; None for the default, 0 for no limit.
         """
         # The server and its handlers open files and connections, too.
         total = min(MOST, max(1, _descriptors() // 2)) if most is None else most
@@ -90,7 +90,7 @@ def _descriptors() -> int:
 
 
 class _WaitingConnections:
-    """Connections that keep the server waiting: first the ones without a request so far, then the others."""
+    """Connections that wait for a request: new connections first, then used ones."""
 
     def __init__(self) -> None:
         self._new: dict[Connection, None] = {}
@@ -114,76 +114,81 @@ class Connections:
     """All connections of one server.
 
     Attributes:
-        is_closing: True if each of them ends with its next answer, since the server is asked to stop.
+        is_closing: True if the server is stopping, so that connections close after the next response.
     """
 
     def __init__(self, bounds: Bounds, endpoint: Endpoint | None = None) -> None:
-        """Take the bounds, and the endpoint whose requests are answered directly."""
+        """Create an empty table of connections.
+
+        Args:
+            bounds: The limits.
+            endpoint: The endpoint of the fast path, if any.
+        """
         self.bounds = bounds
         self.endpoint = endpoint
         self.is_closing = False
         self._kind = _connection_kind()
         self._open: dict[Connection, str] = {}
-        self._of: Counter[str] = Counter()
+        self._count_by_address: Counter[str] = Counter()
         self._waiting = _WaitingConnections()
-        self._waiting_of: dict[str, _WaitingConnections] = {}
+        self._waiting_by_address: dict[str, _WaitingConnections] = {}
         self._refused = LogThrottle(
             log(), "connections refused: %d, because too many are open (see --connections in docs/deploy.md)"
         )
         self._dropped = LogThrottle(log(), "connections closed: %d, because no complete request arrived in time")
 
     def has_any_since(self, moment: float) -> bool:
-        """Return whether a connection waits for a request that was made or answered since then, by the loop's clock."""
+        """Return whether a waiting connection was opened or answered since a time of the loop's clock."""
         return self._waiting.has_any_since(moment)
 
     def make_protocol(self, **options: Any) -> Connection:
-        """Return a protocol that speaks HTTP on a new connection."""
+        """Return the HTTP protocol of a new connection."""
         return self._kind(self, **options)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Return whether a new connection may stay, and count it. One that keeps the server waiting makes room."""
+        """Return whether a new connection is accepted, and count it; a waiting connection is closed if necessary."""
         bounds = self.bounds
-        is_over = bounds.each is not None and self._of[address] >= bounds.each
-        if is_over and not self._make_room(self._waiting_of[address]):
+        is_over_limit = bounds.each is not None and self._count_by_address[address] >= bounds.each
+        if is_over_limit and not self._make_room(self._waiting_by_address[address]):
             self._refused.count()
             return False
         if len(self._open) >= bounds.most and not self._make_room(self._waiting):
             self._refused.count()
             return False
         self._open[connection] = address
-        self._of[address] += 1
-        self._waiting_of.setdefault(address, _WaitingConnections())
+        self._count_by_address[address] += 1
+        self._waiting_by_address.setdefault(address, _WaitingConnections())
         return True
 
     def remove(self, connection: Connection) -> None:
-        """Note that a connection is closed."""
+        """Stop counting a closed connection."""
         self.mark_active(connection)
         address = self._open.pop(connection, None)
         if address is not None:
-            self._of[address] -= 1
-            if not self._of[address]:
-                del self._of[address], self._waiting_of[address]
+            self._count_by_address[address] -= 1
+            if not self._count_by_address[address]:
+                del self._count_by_address[address], self._waiting_by_address[address]
 
     def mark_waiting(self, connection: Connection) -> None:
-        """Note that a connection keeps the server waiting from now on, unless it does so already."""
+        """Mark a connection as waiting for a request."""
         if connection in self._open:
             self._waiting.add(connection)
-            self._waiting_of[self._open[connection]].add(connection)
+            self._waiting_by_address[self._open[connection]].add(connection)
 
     def mark_active(self, connection: Connection) -> None:
-        """Note that a connection does not keep the server waiting any more."""
+        """Mark a connection as active."""
         if connection in self._open:
             self._waiting.remove(connection)
-            self._waiting_of[self._open[connection]].remove(connection)
+            self._waiting_by_address[self._open[connection]].remove(connection)
 
     def drop(self, connection: Connection) -> None:
-        """Close a connection that kept the server waiting."""
+        """Close a waiting connection."""
         self._dropped.count()
         self.remove(connection)
         connection.transport.abort()
 
     def _make_room(self, line: _WaitingConnections) -> bool:
-        """Close the first connection of a line; return whether there was one."""
+        """Close the oldest waiting connection, if any; return whether one was closed."""
         oldest = line.find_first()
         if oldest is not None:
             self.drop(oldest)
@@ -191,29 +196,26 @@ class Connections:
 
 
 class BufferedTransport:
-    """A transport that joins the writes of one turn of the event loop: the head of an answer and its body.
-
-    All but writing and closing is the transport's own.
-    """
+    """A transport that joins the writes of one event loop iteration, such as the head and body of a response."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        """Take the transport."""
+        """Wrap a transport."""
         self._transport = transport
         self._loop = loop
         self._waiting: list[bytes] = []
         self._is_held = False
 
     def hold(self) -> None:
-        """Delay the next write until the one after it, and send both together."""
+        """Delay the next write, and send it together with the one after it."""
         self._is_held = True
 
     def write_now(self, data: bytes) -> None:
-        """Send data immediately, after the delayed data."""
+        """Send delayed data, and this data, immediately."""
         self._waiting.append(data)
         self._flush()
 
     def write(self, data: bytes) -> None:
-        """Send data at the end of the turn."""
+        """Send data at the end of the event loop iteration."""
         self._waiting.append(data)
         if not self._is_held:
             if len(self._waiting) == 1:
@@ -223,7 +225,7 @@ class BufferedTransport:
             self._flush()
 
     def close(self) -> None:
-        """Close the transport when all is sent."""
+        """Close the transport after sending delayed data."""
         self._is_held = False
         self._flush()
         self._transport.close()
@@ -234,16 +236,16 @@ class BufferedTransport:
             self._transport.write(b"".join(waiting))
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other attribute of the transport."""
+        """Return an attribute of the wrapped transport."""
         return getattr(self._transport, name)
 
 
 class Connection(asyncio.Protocol):
-    """One connection, in front of uvicorn's protocol, which waits for a request forever; here there is a deadline.
+    """One connection: adds limits, timeouts and the fast path to uvicorn's protocol.
 
     Attributes:
-        is_used: True if a whole request has come on it.
-        waits_since: The time on the loop's clock at which it was made, or last answered.
+        is_used: True after the first complete request.
+        waits_since: The loop's time of the start or the last response.
     """
 
     transport: asyncio.Transport
@@ -258,15 +260,15 @@ class Connection(asyncio.Protocol):
     server_state: ServerState
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Take all connections of the server, and uvicorn's own options."""
+        """Create a connection with uvicorn's options."""
         super().__init__(**options)
         self.is_used = False
         self.waits_since = 0.0
-        self._all = connections
+        self._connections = connections
         self._deadline: float | None = None
         self.address = ""
         self._unsent = 0
-        """Bytes of the last answer that the client had not read yet at the last look at the clock."""
+        """Unread bytes of the last response at the last check of the deadline."""
         self._timer: asyncio.TimerHandle | None = None
         self._seen: object = None
         self._direct = None if connections.endpoint is None else DirectReader(connections.endpoint, self)
@@ -274,32 +276,32 @@ class Connection(asyncio.Protocol):
         self._context = copy_context()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Keep the connection, or refuse it immediately."""
+        """Accept the connection, or answer 503."""
         peer: object = transport.get_extra_info("peername")
         self.address = str(peer[0]) if is_list(peer) else ""
-        if not self._all.admit(self, self.address):
-            # uvicorn's protocol is not set up, and must not receive data from this client.
+        if not self._connections.admit(self, self.address):
+            # uvicorn's protocol is not initialized, and must not receive data from this client.
             transport.set_protocol(asyncio.Protocol())
             transport.write(_FULL)
             transport.close()
             return
-        self._corked = BufferedTransport(transport, self.loop)
-        super().connection_made(cast("asyncio.Transport", self._corked))
+        self._buffered = BufferedTransport(transport, self.loop)
+        super().connection_made(cast("asyncio.Transport", self._buffered))
         self._wait(0.0)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop counting the connection."""
         if self._direct is not None:
-            self._direct.release()  # the log has a line of each request that breaks off
-        self._all.remove(self)
+            self._direct.release()  # which logs incomplete requests
+        self._connections.remove(self)
         self._is_lost = True
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Hear of a request."""
-        if self._direct is None or self.access_log:  # uvicorn writes a line for each request then
+        """Process received bytes."""
+        if self._direct is None or self.access_log:  # which uvicorn writes
             self.feed(data)
         else:
             if self._direct.is_answering:
@@ -311,45 +313,45 @@ class Connection(asyncio.Protocol):
         super().data_received(data)
         if self.scope is not None:
             self.scope |= {WIRE: self, **(more or {})}
-        self._look()
+        self._check_request()
 
     @property
-    def is_between(self) -> bool:
+    def is_idle(self) -> bool:
         """True if uvicorn has no request in progress."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is None or cycle.response_complete
 
     def on_request(self) -> None:
-        """Note the arrival of a request."""
+        """Mark the connection as active."""
         self._deadline = None
-        self._all.mark_active(self)
+        self._connections.mark_active(self)
         self.is_used = True
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Answer a request."""
+        """Start a task that answers a request."""
         self.tasks.add(self.loop.create_task(self._finish(work)))
 
     async def _finish(self, work: Coroutine[Any, Any, None]) -> None:
-        """Await the answer to a request, and forget it: a callback would take one more turn of the event loop."""
+        # A done callback would take one more iteration of the event loop.
         try:
             await work
         finally:
             self.tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     async def respond(self, response: Response, *, is_last: bool = False) -> None:
-        """Answer the request; with `is_last`, the connection ends then."""
+        """Send a response; `is_last` closes the connection."""
         if self.flow.write_paused:
             await self.flow.drain()
         if self._is_lost or self.transport.is_closing():
             return
         headers = [*self.server_state.default_headers, *response.headers]
-        if (is_last or self._all.is_closing) and CLOSE not in headers:
+        if (is_last or self._connections.is_closing) and CLOSE not in headers:
             headers.append(CLOSE)
         lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-        self._corked.write_now(b"%b%b\r\n%b" % (_STATUS_LINES[response.status], lines, response.body))
-        if is_last or self._all.is_closing:
+        self._buffered.write_now(b"%b%b\r\n%b" % (_STATUS_LINES[response.status], lines, response.body))
+        if is_last or self._connections.is_closing:
             self.transport.close()
-        self._all.mark_active(self)
+        self._connections.mark_active(self)
         self._wait(float(self.timeout_keep_alive))
         self.server_state.total_requests += 1
         self.flow.resume_reading()
@@ -357,78 +359,78 @@ class Connection(asyncio.Protocol):
             self._close_idle_at(self.waits_since + self.timeout_keep_alive)
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Pass a request that continues to uvicorn."""
+        """Pass a request that switches to a stream to uvicorn."""
         if self._is_lost:
             post.abandon()
         else:
-            self._context.copy().run(self.feed, data, {POST: post})  # in which no call is in progress
+            self._context.copy().run(self.feed, data, {POST: post})  # a context without a current call
 
     def shutdown(self) -> None:
-        """Close when the answer that is due is sent."""
+        """Close the connection after the pending response."""
         if self._direct is not None:
             self._direct.release()
         if self._direct is None or not self._direct.is_answering:
             super().shutdown()  # type: ignore[misc]  # uvicorn's protocols have it
 
-    def has_all_of(self, scope: Mapping[str, Any]) -> bool:
-        """Return whether a request has come with all of its body."""
+    def has_whole_body(self, scope: Mapping[str, Any]) -> bool:
+        """Return whether the whole body of the request has arrived."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is not None and cycle.scope is scope and not cycle.more_body
 
     def hold_head(self) -> None:
-        """Send the head of the answer together with its body, which follows immediately."""
-        self._corked.hold()
+        """Delay the head of the response until its body, which follows immediately."""
+        self._buffered.hold()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
-        self._all.mark_active(self)
+        self._connections.mark_active(self)
         self._wait(float(self.timeout_keep_alive))
-        super().on_response_complete()  # type: ignore[misc]  # uvicorn's protocols have it; it may find that it has come
-        self._look()
+        super().on_response_complete()  # type: ignore[misc]  # uvicorn's protocols have it
+        self._check_request()  # the next request may have arrived
 
-    def _look(self) -> None:
-        """Check whether the head of a request and all of its body have arrived."""
-        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # there is none before the first request
+    def _check_request(self) -> None:
+        """Check whether the head and the body of a request have arrived."""
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # missing before the first request
         if cycle is None or cycle.response_complete:
             return
         if cycle is not self._seen:
             self._seen = cycle
             self._deadline = None
-            self._all.mark_active(self)
+            self._connections.mark_active(self)
         if cycle.more_body:
-            self._all.mark_waiting(self)  # the time limit is the application's, since only it knows when it reads
+            self._connections.mark_waiting(self)  # the application has its own timeout for bodies
         else:
             self.is_used = True
-            self._all.mark_active(self)
+            self._connections.mark_active(self)
 
     def _wait(self, more: float) -> None:
-        """Give the client time for the head of a request, which no part of one prolongs."""
-        self._all.mark_waiting(self)
+        """Set the deadline for the next head, which parts of a head do not extend."""
+        self._connections.mark_waiting(self)
         self._unsent = self.transport.get_write_buffer_size()
         self.waits_since = self.loop.time()
-        self._deadline = self.waits_since + self._all.bounds.head + more
+        self._deadline = self.waits_since + self._connections.bounds.head + more
         if self._timer is None or self._timer.when() > self._deadline:
             self._set_timer(self._deadline)
 
     def _set_timer(self, at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.loop.call_at(at, self._look_at_clock)
+        self._timer = self.loop.call_at(at, self._check_deadline)
 
-    def _look_at_clock(self) -> None:
-        """Close the connection if the client's time has ended. It seldom is: one timer moves on, not one a request."""
+    def _check_deadline(self) -> None:
+        """Close the connection after the deadline. The timer is moved lazily, not at each request."""
         self._timer = None
         if self._deadline is None:
             return
         if self._deadline > self.loop.time():
             self._set_timer(self._deadline)
-        elif self.transport.get_write_buffer_size() < self._unsent:  # it reads: its time begins when it has all
+        elif self.transport.get_write_buffer_size() < self._unsent:  # the client is still reading
             self._wait(float(self.timeout_keep_alive))
         else:
-            self._all.drop(self)
+            self._connections.drop(self)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection: no request is in progress, and the last answer has been read for some time."""
+        """Close the connection if it is idle and the client has read the last response."""
         now, end = self.loop.time(), self.waits_since + self.timeout_keep_alive
         self.timeout_keep_alive_task = None
         if self._deadline is None or self.transport.is_closing():
@@ -441,12 +443,12 @@ class Connection(asyncio.Protocol):
             super().timeout_keep_alive_handler()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def _close_idle_at(self, at: float) -> None:
-        """Look then whether to close; requests do not set this timer again, but move the time that it looks for."""
+        # Requests do not reset this timer: when it fires, it checks the time of the last response.
         self.timeout_keep_alive_task = self.loop.call_at(at, self.timeout_keep_alive_handler)
 
 
 def _connection_kind() -> type[Connection]:
-    """Return the connection class for the HTTP parser: httptools, from the extra `server`, otherwise h11."""
+    """Return the connection class for httptools if it is installed (extra `server`), otherwise for h11."""
     try:
         from .parsing_c import HttptoolsConnection
     except ImportError:
@@ -457,8 +459,8 @@ def _connection_kind() -> type[Connection]:
 
 
 def log_accept_errors(loop: asyncio.AbstractEventLoop) -> None:
-    """Log failures to take connections in one line, even if there are many; asyncio tries again later."""
-    failed = LogThrottle(log(), "connections not taken: %d attempts, because the system ran out of resources: %s")
+    """Log repeated accept errors in one line; asyncio retries later."""
+    failed = LogThrottle(log(), "connections not accepted: %d attempts, because the system ran out of resources: %s")
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -468,9 +470,3 @@ def log_accept_errors(loop: asyncio.AbstractEventLoop) -> None:
             loop.default_exception_handler(context)
 
     loop.set_exception_handler(handle)
-
-
-def choose_protocol(connections: Connections) -> type[asyncio.Protocol]:
-    """Return the protocol class for uvicorn."""
-    make: Callable[..., asyncio.Protocol] = connections.make_protocol
-    return cast("type[asyncio.Protocol]", make)

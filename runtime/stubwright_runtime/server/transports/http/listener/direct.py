@@ -1,6 +1,6 @@
-"""Requests that are answered as read, before uvicorn makes anything of them.
+"""Fast path: answers common requests without uvicorn's protocol.
 
-Other bytes go to uvicorn's protocol unchanged, and so does a request whose answer becomes a stream.
+All other bytes are passed to uvicorn unchanged, and so are requests that switch to a stream.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 _AUTHORIZATION: Final = re.compile(rb"\r\nauthorization:[ \t]*([!-~](?:[ -~]*[!-~])?)[ \t]*(?=\r\n|\Z)", re.IGNORECASE)
 _TOOLSET: Final = HEADER.encode()
 _FORWARDED: Final = b"x-forwarded-"
-"""The beginning of headers in which a proxy names the client. uvicorn has the list of trusted proxies."""
+"""The prefix of headers in which a proxy names the client; uvicorn has the list of trusted proxies."""
 
 _HEADS: Final = 1024
-"""The number of parsed heads that are cached, since clients repeat theirs."""
+"""The number of cached heads; clients repeat their headers."""
 
 _LATE: Final = 0.005
-"""Seconds to wait for a body after its head, for clients that send them one by one."""
+"""Seconds to wait for the body, for clients that send it after the head."""
 
 
 CLOSE: Final = (b"connection", b"close")
-"""The header of an answer after which the connection ends."""
+"""The header of the last response of a connection."""
 
 _FAILED: Final = Response(
     500,
@@ -49,11 +49,11 @@ _FAILED: Final = Response(
 
 
 class ParsedHead(NamedTuple):
-    """A head that was read.
+    """A parsed head.
 
     Attributes:
-        head: Its content.
-        length: The bytes of the body.
+        head: The relevant headers.
+        length: The size of the body in bytes.
         is_forwarded: True if a proxy names the client.
     """
 
@@ -63,57 +63,57 @@ class ParsedHead(NamedTuple):
 
 
 class Endpoint:
-    """The endpoint of a server without a middleware in front of it.
+    """The endpoint of a server without middlewares of the embedder.
 
     Attributes:
         direct: The HTTP endpoint.
         package: The name of the package.
-        authentication: Authenticates callers; `None` if any caller may call.
+        authentication: Authenticates callers; `None` without tokens.
     """
 
     def __init__(
         self, direct: HttpEndpoint, path: str, package: str, authentication: Authentication | None = None
     ) -> None:
-        """Take the HTTP endpoint, its path, the name of the package, and the authentication of callers."""
+        """Create the fast path of an HTTP endpoint at a path."""
         self.direct = direct
         self.package = package
         self.authentication = authentication
         self._path = path
-        self.known = lru_cache(_HEADS)(self._known)
+        self.parse_cached = lru_cache(_HEADS)(self._parse)
 
     def read(self, head: bytes) -> tuple[ParsedHead | None, bytes]:
-        """Read the bytes of a head, and the credentials in it if callers are authenticated.
+        """Return the parsed head and its credentials; heads are cached without credentials.
 
-        The head is `None` if the parser, or the application, has to read it. Heads are cached without credentials.
+        The head is `None` if uvicorn or the application has to handle the request.
         """
         if self.authentication is None:
-            return self.known(head), b""
+            return self.parse_cached(head), b""
         match = _AUTHORIZATION.search(head)
         if match is None:
             return None, b""
-        return self.known(head[: match.start()] + head[match.end() :]), match[1]
+        return self.parse_cached(head[: match.start()] + head[match.end() :]), match[1]
 
-    def _known(self, head: bytes) -> ParsedHead | None:
+    def _parse(self, head: bytes) -> ParsedHead | None:
         lower = head.lower()
         post = read_post(head, self._path.encode())
-        is_whole = post is not None and _TOOLSET not in lower  # which the application looks at
-        if self.authentication is not None and b"\r\nauthorization:" in lower:  # one more, which is refused
+        is_whole = post is not None and _TOOLSET not in lower  # which the application handles
+        if self.authentication is not None and b"\r\nauthorization:" in lower:  # a second one, which is refused
             return None
         parsed = self.direct.parse_head(post.headers) if post is not None and is_whole else None
         return None if post is None or parsed is None else ParsedHead(parsed, post.length, _FORWARDED in lower)
 
 
 class DirectConnection(Protocol):
-    """The interface of a connection that is needed here."""
+    """The interface of connections with a fast path."""
 
     address: str
     """The IP address of the client."""
 
     client: tuple[str, int] | None
-    """Its address and port."""
+    """The address and port of the client."""
 
     @property
-    def is_between(self) -> bool:
+    def is_idle(self) -> bool:
         """True if uvicorn has no request in progress."""
         ...
 
@@ -121,88 +121,88 @@ class DirectConnection(Protocol):
         """Pass bytes to uvicorn."""
 
     def on_request(self) -> None:
-        """Note the arrival of a request."""
+        """Mark the connection as active."""
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Answer a request."""
+        """Start a task that answers a request."""
 
     async def respond(self, response: Response, *, is_last: bool = False) -> None:
-        """Answer the request; with `is_last`, the connection ends then."""
+        """Send a response; `is_last` closes the connection."""
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Pass a request that continues to uvicorn."""
+        """Pass a request that switches to a stream to uvicorn."""
 
 
 class DirectReader:
-    """The first reader of one connection.
+    """Reads the bytes of one connection before uvicorn.
 
     Attributes:
-        is_answering: True if a request is being answered here.
+        is_answering: True while the fast path answers a request.
     """
 
-    def __init__(self, endpoint: Endpoint, line: DirectConnection) -> None:
-        """Take the endpoint, and the connection."""
+    def __init__(self, endpoint: Endpoint, connection: DirectConnection) -> None:
+        """Create the reader of a connection."""
         self.is_answering = False
         self._endpoint = endpoint
-        self._line = line
-        self._held = b""
+        self._connection = connection
+        self._buffer = b""
         self._timer: asyncio.TimerHandle | None = None
         self._later: list[bytes] = []
-        self._is_astray = False
-        """True if the start of the next request is unknown here: only uvicorn knows from then on."""
+        self._is_delegated = False
+        """True after bytes were passed to uvicorn; only uvicorn can find the start of the next request then."""
 
     def read(self, data: bytes) -> None:
-        """Answer a request, or have uvicorn read the bytes."""
+        """Answer a request, or pass the bytes to uvicorn."""
         if self.is_answering:
             self._later.append(data)
             return
-        if self._is_astray:
-            self._line.feed(data)
+        if self._is_delegated:
+            self._connection.feed(data)
             return
-        data = self._held + data
+        data = self._buffer + data
         end = data.find(END, 0, LARGEST)
-        known, credentials = None, b""
-        if end >= 0 and self._line.is_between:
-            known, credentials = self._endpoint.read(data[:end])
-        is_traced = known is not None and is_observed()
-        if known is not None and known.is_forwarded and is_traced:
-            known = None
-        missing = -1 if known is None else end + len(END) + known.length - len(data)
-        # `missing` is negative, too, if a client sends its next request before the answer to this one.
-        if known is None or missing < 0 or known.length > heads.LARGEST:
-            self._is_astray = True
-            self._give_back(data)
+        parse_cached, credentials = None, b""
+        if end >= 0 and self._connection.is_idle:
+            parse_cached, credentials = self._endpoint.read(data[:end])
+        is_traced = parse_cached is not None and is_observed()
+        if parse_cached is not None and parse_cached.is_forwarded and is_traced:
+            parse_cached = None
+        missing = -1 if parse_cached is None else end + len(END) + parse_cached.length - len(data)
+        # `missing` is also negative if the client pipelines requests.
+        if parse_cached is None or missing < 0 or parse_cached.length > heads.LARGEST:
+            self._is_delegated = True
+            self._delegate(data)
         elif missing:
             self._hold(data)
         else:
-            peer = Peer(self._line.client, known.head.session, "1.1") if is_traced else None
-            self._answer(known.head, peer, credentials, data, data[end + len(END) :])
+            peer = Peer(self._connection.client, parse_cached.head.session, "1.1") if is_traced else None
+            self._answer(parse_cached.head, peer, credentials, data, data[end + len(END) :])
 
     def release(self) -> None:
-        """Pass the delayed bytes to uvicorn."""
-        if self._held:
-            self._is_astray = True
-            self._give_back(self._held)
+        """Pass the buffered bytes to uvicorn."""
+        if self._buffer:
+            self._is_delegated = True
+            self._delegate(self._buffer)
 
     def _hold(self, data: bytes) -> None:
-        self._held = data
+        self._buffer = data
         if self._timer is None:
-            self._line.on_request()
+            self._connection.on_request()
             self._timer = asyncio.get_running_loop().call_later(_LATE, self.release)
 
     def _stop_holding(self) -> None:
-        self._held = b""
+        self._buffer = b""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _give_back(self, data: bytes) -> None:
+    def _delegate(self, data: bytes) -> None:
         self._stop_holding()
-        self._line.feed(data)
+        self._connection.feed(data)
 
     def _answer(self, head: Head, peer: Peer | None, credentials: bytes, data: bytes, body: bytes) -> None:
-        if body.lstrip()[:1] == b"[":  # a batch, which the endpoint takes apart
-            self._give_back(data)
+        if body.lstrip()[:1] == b"[":  # a batch, which the endpoint splits
+            self._delegate(data)
             return
         answer = partial(
             self._endpoint.direct.handle,
@@ -210,7 +210,7 @@ class DirectReader:
             body,
             partial(self._connect, data),
             peer=peer,
-            address=self._line.address,
+            address=self._connection.address,
         )
         authentication = self._endpoint.authentication
         if authentication is None:
@@ -219,8 +219,8 @@ class DirectReader:
             answering = _authenticate(authentication, credentials, head.revision, body, answer)
         self._stop_holding()
         self.is_answering = True
-        self._line.on_request()
-        self._line.start(self._respond(answering))
+        self._connection.on_request()
+        self._connection.start(self._respond(answering))
 
     async def _respond(self, answering: Awaitable[Response | None]) -> None:
         with name_records(self._endpoint.package):
@@ -231,17 +231,16 @@ class DirectReader:
                 response = _FAILED
         if response is None:
             return
-        await self._line.respond(response, is_last=response is _FAILED)
+        await self._connection.respond(response, is_last=response is _FAILED)
         self.is_answering = False
-        self._go_on()
+        self._read_pending()
 
     def _connect(self, data: bytes, post: Post) -> None:
         self.is_answering = False
-        self._line.connect_post(data, post)
-        self._go_on()
+        self._connection.connect_post(data, post)
+        self._read_pending()
 
-    def _go_on(self) -> None:
-        """Read the bytes that came meanwhile."""
+    def _read_pending(self) -> None:
         later, self._later = b"".join(self._later), []
         if later:
             self.read(later)
@@ -254,7 +253,7 @@ async def _authenticate(
     body: bytes,
     answer: Callable[..., Awaitable[Response | None]],
 ) -> Response | None:
-    """Answer a request as its caller's, in the context of the current task, or refuse it."""
+    """Answer a request with its caller in the context of the current task, or refuse it."""
     caller = await authentication.authenticate([credentials], revision)
     if isinstance(caller, Response):
         return caller

@@ -1,4 +1,4 @@
-"""The framing of requests: refuses a request whose end is ambiguous (RFC 9112, 6.3 and 11.2)."""
+"""Rejects requests with ambiguous framing (RFC 9112, 6.3 and 11.2)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _TRAILER: Final = re.compile(rb"(?![ \t])[^\r\n]*\r\n")
 
 
 class UnclearFramingError(ValueError):
-    """A request whose end is unclear."""
+    """The end of a request is ambiguous."""
 
 
 def check_framing(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Check that at most one header frames the body of a request, with a valid value (RFC 9112, 6.1 and 6.3).
+    """Check that at most one header frames the body, with a valid value (RFC 9112, 6.1 and 6.3).
 
     Args:
-        headers: All headers of the request, repeated ones too, with names in lower case.
+        headers: All headers, including repeated ones, with names in lower case.
 
     Raises:
-        UnclearFramingError: There are several such headers, a transfer coding other than `chunked`, or a length that
-            is not a number.
+        UnclearFramingError: Several headers frame the body, the transfer coding is not `chunked`, or the length is not
+            a number.
     """
     framings = [header for header in headers if header[0] in (_LENGTH, _CODING)]
     if len(framings) > 1:
@@ -46,14 +46,13 @@ def check_framing(headers: Iterable[tuple[bytes, bytes]]) -> None:
 
 
 def check_head(data: bytes) -> None:
-    """Check the head of a request, complete or not, before a lenient parser reads it.
+    """Check a complete or partial head before a lenient parser reads it.
 
     Args:
-        data: The bytes that have arrived, from the start of the request; the body is not checked.
+        data: The received bytes of the request; the body is not checked.
 
     Raises:
-        UnclearFramingError: A line of the head is folded or does not end in CRLF, or the headers do not frame the
-            body clearly.
+        UnclearFramingError: A line of the head is folded or does not end in CRLF, or the framing headers are invalid.
     """
     head, end, _ = data.partition(_END)
     if _FAULTY_BREAK.search(head + end):
@@ -67,10 +66,10 @@ class ChunkedBody:
     """A chunked body that is checked line by line before a lenient parser reads it (RFC 9112, 7.1)."""
 
     def __init__(self) -> None:
-        """Begin before the first chunk."""
+        """Start before the first chunk."""
         self._line = b""
         self._skipped = 0
-        """Bytes to skip: the rest of a chunk and the CRLF after it, which the parser checks."""
+        """Bytes to skip: the rest of a chunk and its CRLF, which the parser checks."""
         self._is_in_trailer = False
         self._is_complete = False
 

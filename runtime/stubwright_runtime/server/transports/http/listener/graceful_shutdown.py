@@ -1,4 +1,4 @@
-"""The graceful shutdown of a server over HTTP: requests under way go on for a while, and listening streams end."""
+"""Graceful shutdown of HTTP servers: listening streams end, and pending requests get time to complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from .connections import (
     IDLE,
     Bounds,
     Connections,
-    choose_protocol,
     log_accept_errors,
 )
 from .direct import CLOSE
@@ -35,27 +34,27 @@ if TYPE_CHECKING:
     from .direct import Endpoint
 
 _LATE: Final = 0.25
-"""The minimum seconds for requests on connections that existed before the server was asked to stop."""
+"""The minimum seconds in which existing connections may send another request after a stop signal."""
 
 _LATEST: Final = 1.25
-"""The maximum, while connections exist that were made or answered so recently: their clients may be busy."""
+"""The maximum seconds, which apply while a connection was opened or answered this recently."""
 
 _LOOK: Final = 0.02
-"""Seconds between two looks at these connections."""
+"""Seconds between two checks of these connections."""
 
 _BACKLOG: Final = 2048
-"""Connections that may wait to be taken."""
+"""The length of the accept queue of the kernel."""
 
 _LAST_ERRORS: Final = 1
-"""Seconds for answers to the requests that are cut off, before their connections are."""
+"""Seconds for the errors of aborted requests, before their connections are closed."""
 
 
 class _Lifespan(LifespanOn):
-    """The lifespan of an application, whose start is given up if the server is asked to stop meanwhile.
+    """The lifespan of an application; a stop signal during startup aborts the startup.
 
     Attributes:
-        is_given_up: True if the start was given up.
-        is_ending: True while the application ends.
+        is_given_up: True if the startup was aborted.
+        is_ending: True during the shutdown of the application.
     """
 
     def __init__(self, config: uvicorn.Config, asked: asyncio.Event, is_explained: Callable[[], bool]) -> None:
@@ -66,7 +65,7 @@ class _Lifespan(LifespanOn):
         self._is_explained = is_explained
 
     async def startup(self) -> None:
-        """Wait until the application has started, or the server is asked to stop."""
+        """Wait until the application has started, or a stop signal arrives."""
         starting, asked = asyncio.create_task(super().startup()), asyncio.create_task(self._asked.wait())
         await asyncio.wait([starting, asked], return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
@@ -78,13 +77,13 @@ class _Lifespan(LifespanOn):
             self.is_given_up = self.should_exit = True
 
     async def shutdown(self) -> None:
-        """Tell the application to end, and wait for it."""
+        """Shut the application down."""
         self.is_ending = True
         await super().shutdown()
         self.is_ending = False
 
     async def send(self, message: LifespanSendMessage) -> None:
-        """Take what the application says, without a traceback if the start is given up or the failure is explained."""
+        """Process a lifespan message, without the traceback of a failure that is reported elsewhere."""
         if self.is_given_up or self._is_explained():
             if message["type"] == "lifespan.startup.failed":
                 message = {"type": "lifespan.startup.failed", "message": ""}
@@ -94,7 +93,7 @@ class _Lifespan(LifespanOn):
 
 
 class _ClosingApp:
-    """The application (ASGI), each of whose answers ends its connection once the server is asked to stop."""
+    """An ASGI wrapper that adds `Connection: close` to responses after a stop signal."""
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:
         self._app = app
@@ -113,30 +112,30 @@ class _ClosingApp:
 
 
 class GracefulServer(uvicorn.Server):
-    """A server that lets requests under way end, for a while, when it is asked to stop."""
+    """A server that completes pending requests before it stops."""
 
     def __init__(
         self,
         app: ASGIApp,
         seconds: int,
         stop: Callable[[], None],
-        cut_off: Callable[[], None] = lambda: None,
+        abort_requests: Callable[[], None] = lambda: None,
         bounds: Bounds | None = None,
         is_explained: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take the application and the functions that end it.
+        """Create the server of an application.
 
         Args:
             app: The application.
-            seconds: The seconds that requests under way may go on.
-            stop: Called when the server is asked to stop; it ends listening streams.
-            cut_off: Called when the time of those requests has ended; it answers them.
+            seconds: The grace period of pending requests.
+            stop: Called at a stop signal; ends listening streams.
+            abort_requests: Called after the grace period; answers the remaining requests with errors.
             bounds: The limits on connections.
-            is_explained: Tells whether a failure of the application is reported elsewhere.
+            is_explained: Returns whether a failure of the application is reported elsewhere.
         """
         self._seconds = seconds
         self._stop = stop
-        self._cut_off = cut_off
+        self._abort_requests = abort_requests
         self._is_explained = is_explained
         self._asked = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -146,7 +145,7 @@ class GracefulServer(uvicorn.Server):
             uvicorn.Config(
                 _ClosingApp(app, connections),
                 interface="asgi3",
-                http=choose_protocol(connections),
+                http=cast("type[asyncio.Protocol]", connections.make_protocol),
                 ws="none",
                 backlog=BATCH,
                 timeout_keep_alive=IDLE,
@@ -159,11 +158,11 @@ class GracefulServer(uvicorn.Server):
 
     @property
     def is_given_up(self) -> bool:
-        """Return whether it was asked to stop before the application had started."""
+        """True if a stop signal arrived before the application had started."""
         return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_given_up
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve; more connections may wait in the kernel than are accepted at a time."""
+        """Start to serve, with a longer accept queue than uvicorn's."""
         self._loop = asyncio.get_running_loop()
         self.lifespan = _Lifespan(self.config, self._asked, self._is_explained)
         await super().startup(sockets)
@@ -172,23 +171,23 @@ class GracefulServer(uvicorn.Server):
         log_accept_errors(asyncio.get_running_loop())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more requests, and end after those under way."""
+        """Stop accepting requests, and complete the pending ones."""
         self._stop()
         await self._close(sockets or [])
-        cutting = asyncio.get_running_loop().call_later(self._seconds, self._cut_off)
+        cutting = asyncio.get_running_loop().call_later(self._seconds, self._abort_requests)
         await super().shutdown(sockets)
         cutting.cancel()
 
     def stop_when_started(self, _number: int, _frame: object) -> None:
-        """Handle a signal that arrives before the server listens to signals itself."""
+        """Handle a signal that arrives before uvicorn has installed its handlers."""
         self.should_exit = True
         self._asked.set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal, also while the application is starting or ending, when uvicorn does not look for one."""
-        lifespan = getattr(self, "lifespan", None)  # uvicorn sets it a moment after it listens to signals
+        """Handle a signal, also during startup and shutdown of the application, when uvicorn ignores it."""
+        lifespan = getattr(self, "lifespan", None)  # uvicorn sets it after its signal handlers
         if isinstance(lifespan, _Lifespan) and lifespan.is_ending:
-            # The end may hang, and uvicorn waits for it without limit: the second signal ends the process immediately.
+            # The shutdown may hang, and uvicorn has no timeout: the second signal ends the process immediately.
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
         super().handle_exit(sig, frame)
@@ -197,7 +196,7 @@ class GracefulServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Stop on SIGHUP as well, at which uvicorn would end the process immediately."""
+        """Handle SIGHUP as well, which would otherwise end the process immediately."""
         is_heard = threading.current_thread() is threading.main_thread()
         added = {*stop_signals()} - {signal.SIGINT, signal.SIGTERM} if is_heard else ()
         before = {number: signal.signal(number, self.handle_exit) for number in added}
@@ -209,16 +208,15 @@ class GracefulServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def _close(self, listeners: list[socket.socket]) -> None:
-        """Accept the waiting connections, close the listeners, and give the accepted connections a moment.
+        """Accept the queued connections, close the listeners, and wait for requests on open connections.
 
-        A client that is connected must not be cut off without an answer, since it could not find out whether its
-        request was carried out. A later client is refused. A client that is answered meanwhile is asked to send its
-        next request on another connection.
+        A connected client must get a response, because otherwise it cannot know whether its request took effect.
+        Responses ask clients to send the next request on another connection; new connections are refused.
         """
         self._connections.is_closing = True
         waiting: list[socket.socket] = []
         for listener in listeners:
-            with suppress(OSError):  # raised as soon as none waits
+            with suppress(OSError):  # raised when the queue is empty
                 while True:
                     waiting.append(listener.accept()[0])
         for server in self.servers:

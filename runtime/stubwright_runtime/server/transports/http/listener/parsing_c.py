@@ -1,4 +1,4 @@
-"""HTTP parsed in C, by httptools, which the extra `server` brings."""
+"""HTTP connections parsed by httptools, in C (extra `server`)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from .connections import Connections
 
 _HEAD: Final = 16 * 1024
-"""Bytes of a head that have come without its end, as h11 has it; httptools has no bound of its own."""
+"""The maximum size of a head in bytes, the same as in h11; httptools has no limit."""
 
 _PIECE: Final = 4 * 1024
-"""Bytes that are parsed at a time, so that few requests of a client that does not wait for answers become objects."""
+"""Bytes parsed at a time; small, so that few pipelined requests are in memory."""
 
 
 class _Parser:
-    """A parser that ignores `Upgrade`: such a request is an ordinary one, with its body (RFC 9110, 7.8).
+    """A parser that ignores `Upgrade` headers, and parses the body of such a request (RFC 9110, 7.8).
 
-    httptools has no option for this: it takes all bytes after the head of such a request for another protocol.
+    httptools has no option for this: it treats the bytes after such a head as another protocol.
     """
 
     def __init__(self, connection: HttptoolsConnection) -> None:
@@ -36,7 +36,7 @@ class _Parser:
         self._unparsed = b""
 
     def feed_data(self, data: bytes) -> None:
-        """Parse incoming bytes, but none while another request waits for its turn.
+        """Parse incoming bytes, unless a pipelined request is waiting.
 
         Raises:
             httptools.HttpParserError: They are not valid HTTP.
@@ -51,7 +51,7 @@ class _Parser:
 
     @property
     def is_behind(self) -> bool:
-        """True if bytes wait until another request is answered."""
+        """True if bytes wait for the response to a pipelined request."""
         return bool(self._unparsed)
 
     def _feed_piece(self, rest: memoryview) -> None:
@@ -69,7 +69,7 @@ class _Parser:
                 return
 
     def get_http_version(self) -> str:
-        """Return the version of the request, such as `1.1`."""
+        """Return the HTTP version, such as `1.1`."""
         return str(self._parser.get_http_version())
 
     def get_method(self) -> bytes:
@@ -81,7 +81,7 @@ class _Parser:
         return bool(self._parser.should_keep_alive())
 
     def should_upgrade(self) -> bool:
-        """Return whether the parser takes the bytes after the head for another protocol."""
+        """Return whether the parser treats the bytes after the head as another protocol."""
         return bool(self._parser.should_upgrade())
 
     def _make_parser(self) -> Any:
@@ -91,9 +91,9 @@ class _Parser:
 
 
 class _UnchunkedApp:
-    """The application (ASGI) for a request of HTTP/1.0, whose client does not know chunks (RFC 9112, 7.1).
+    """An ASGI wrapper for HTTP/1.0 requests, whose clients do not support chunks (RFC 9112, 7.1).
 
-    A response of unknown length ends with its connection.
+    The end of the connection marks the end of a response without a length.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -116,25 +116,25 @@ class _UnchunkedApp:
 
 
 class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
-    """One connection."""
+    """A connection parsed by httptools."""
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Take all connections of the server, and uvicorn's own options."""
+        """Create a connection with uvicorn's options."""
         super().__init__(connections, **options)
         self.parser: Any = _Parser(self)
         self._is_in_head = False
         self._is_in_body = False
         self._unfinished = 0
         self._head = b""
-        """The head of a request, without the header `Upgrade`, until it is parsed again."""
+        """A head without its `Upgrade` header, which is parsed again."""
 
     def take_head(self) -> bytes:
-        """Return the head that is to be parsed instead of the last one; empty if there is none."""
+        """Remove and return the head to parse instead of the last one; empty if there is none."""
         head, self._head = self._head, b""
         return head
 
     def data_received(self, data: bytes) -> None:
-        """Parse incoming bytes; a head without an end is refused."""
+        """Parse incoming bytes; refuse a head that is too long."""
         if self._is_in_head:
             self._unfinished += len(data)
         super().data_received(data)
@@ -142,22 +142,20 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             self.send_400_response("Invalid HTTP request received.")
 
     def on_message_begin(self) -> None:
-        """Note that a head begins."""
+        """Process the start of a head."""
         self._is_in_head, self._unfinished = True, 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, without the white space around its value, which is not part of it (RFC 9110, 5.5)."""
+        """Process a header, without the white space around its value (RFC 9110, 5.5)."""
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """Note that a head has ended; a request whose host or end is unclear is refused (RFC 9112, 3.2 and 6.3).
-
-        httptools reports an exception as an error of the request, which is answered 400.
+        """Process the end of a head; httptools turns an exception into a parser error, which is answered 400.
 
         Raises:
-            UnclearFramingError: The end is unclear.
-            UnclearHostError: The host is unclear.
+            UnclearFramingError: The framing is ambiguous (RFC 9112, 6.3).
+            UnclearHostError: The host is ambiguous (RFC 9112, 3.2).
         """
         self._is_in_head = False
         version = self.parser.get_http_version().encode()
@@ -178,24 +176,26 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         unframed.cycle = self.cycle
 
     def on_response_complete(self) -> None:
-        """Start the next request, and parse what arrived after it."""
+        """Start the next request, and parse the bytes after it."""
         super().on_response_complete()
         if self.parser.is_behind and not self.pipeline and not self.transport.is_closing():
             self.feed(b"")
 
     def on_message_complete(self) -> None:
-        """Note that a request has ended, unless it is parsed again."""
+        """Process the end of a request, unless its head is parsed again."""
         self._is_in_body = False
         if not self._head:
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request and close; without an answer if the client would match it to another request."""
+        """Refuse a request and close the connection; without a response if the client would match it to another
+        request.
+        """
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or (cycle.response_complete and not self._is_in_body):
             super().send_400_response(msg)
         elif not self._is_in_body:
-            cycle.keep_alive = False  # after the answers to earlier requests
+            cycle.keep_alive = False  # after the responses to earlier requests
         elif cycle.response_started or self.pipeline:
             self.transport.close()
         else:

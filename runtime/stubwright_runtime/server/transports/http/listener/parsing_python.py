@@ -1,4 +1,4 @@
-"""HTTP parsed in Python, by h11, which comes with uvicorn."""
+"""HTTP connections parsed by h11, the dependency of uvicorn in pure Python."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class _Parser(h11.Connection):
-    """A parser that returns requests as uvicorn expects them: a target is a path.
+    """An h11 parser with strict framing, which resolves absolute targets to paths.
 
     h11 accepts bare LF and folded lines, merges equal lengths, and prefers chunks to a length.
     """
 
     def __init__(self) -> None:
-        """Parse what a client sends."""
+        """Create the parser of a connection."""
         super().__init__(h11.SERVER)
         self._body: ChunkedBody | None = None
         self._error: UnclearFramingError | None = None
 
     def receive_data(self, data: bytes) -> None:
-        """Add bytes, or the end of all if there are none."""
+        """Add bytes; empty bytes are the end of the input."""
         super().receive_data(data)
         self._check_body(data)
 
@@ -36,7 +36,7 @@ class _Parser(h11.Connection):
         """Return the next part of a request.
 
         Raises:
-            h11.RemoteProtocolError: It is not valid HTTP, or the host or the end of the request is unclear.
+            h11.RemoteProtocolError: It is not valid HTTP, or its host or framing is ambiguous.
         """
         try:
             if self.their_state is h11.IDLE:
@@ -69,15 +69,15 @@ def _resolve(request: h11.Request) -> h11.Request:
 
 
 class H11Connection(Connection, H11Protocol):  # type: ignore[misc]
-    """One connection."""
+    """A connection parsed by h11."""
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Take all connections of the server, and uvicorn's own options."""
+        """Create a connection with uvicorn's options."""
         super().__init__(connections, **options)
         self.conn: h11.Connection = _Parser()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request and close; without a second answer if one has begun."""
+        """Send 400 unless a response has begun, and close the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:

@@ -1,7 +1,6 @@
-"""Plain whole POSTs, read without a parser: most messages come so, one by one.
+"""Fast path for the heads of common POST requests.
 
-A head that could be read in two ways (RFC 9112, 11.2) is left to the parser, so that there is no second opinion here on
-HTTP.
+Any head that could be interpreted in two ways (RFC 9112, 11.2) is left to the HTTP parser.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import re
 from typing import Final, NamedTuple
 
 LARGEST: Final = 4096
-"""Bytes of a head that is read here."""
+"""The maximum size of a head for the fast path."""
 
 END: Final = b"\r\n\r\n"
 
@@ -18,15 +17,15 @@ _LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([!-~](?:[ -~]
 """A header with a value in ASCII (RFC 9110, 5.5 and 5.6.2)."""
 
 _DECISIVE: Final = frozenset({b"connection", b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
-"""Headers by which a request is read or answered in another way."""
+"""Headers that change the framing or the connection."""
 
 
 class Post(NamedTuple):
     """The head of a POST.
 
     Attributes:
-        headers: Its headers, with names in lower case.
-        length: The bytes of its body.
+        headers: The headers with names in lower case.
+        length: The size of the body in bytes.
     """
 
     headers: tuple[tuple[bytes, bytes], ...]
@@ -34,11 +33,11 @@ class Post(NamedTuple):
 
 
 def read_post(head: bytes, path: bytes) -> Post | None:
-    """Read the head of a POST to a path; `None` if it is anything else.
+    """Parse the head of a POST to a path; return `None` for anything else.
 
     Args:
-        head: All before the empty line.
-        path: The path of requests.
+        head: The bytes before the empty line.
+        path: The path of the endpoint.
     """
     request, *lines = head.split(b"\r\n")
     if request != b"POST %b HTTP/1.1" % path:
@@ -57,7 +56,7 @@ def read_post(head: bytes, path: bytes) -> Post | None:
         headers.append((name, value))
     if len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 8:
         return None
-    # RFC 9112, 3.2: any other number is an error, which is not answered here.
+    # RFC 9112, 3.2: any other number is an error, which the parser answers.
     if [name for name, _ in headers].count(b"host") != 1:
         return None
     return Post(tuple(headers), int(lengths[0]))

@@ -1,4 +1,4 @@
-"""The host that a request is for (RFC 9112, 3.2)."""
+"""Request targets and their hosts (RFC 9112, 3.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)((?:[/?][^#]*)?)", re.IGNORECASE)
-"""A target with a host; users have no place in it (RFC 9110, 4.2.4)."""
+"""An absolute target; user information is not allowed (RFC 9110, 4.2.4)."""
 
 _HOST: Final = b"host"
 _SERVER: Final = b"*"
@@ -17,24 +17,24 @@ _SERVER: Final = b"*"
 
 
 class UnclearHostError(ValueError):
-    """A request without a clear host."""
+    """The host of a request is ambiguous."""
 
 
 def resolve_target(
     target: bytes, version: bytes, headers: Sequence[tuple[bytes, bytes]]
 ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """Return the path and the query of a target, and the headers with the host that the request is for.
+    """Return the path and query of a target, and the headers with the effective host.
 
-    A host in the target overrides the header Host (RFC 9112, 3.2.2).
+    A host in the target overrides the Host header (RFC 9112, 3.2.2).
 
     Args:
-        target: The target of the request line, unchanged.
-        version: The version of HTTP, such as `1.1`.
-        headers: The headers, with names in small letters.
+        target: The target of the request line.
+        version: The HTTP version, such as `1.1`.
+        headers: The headers with names in lower case.
 
     Raises:
-        UnclearHostError: There are several Host headers, or none in HTTP/1.1 (RFC 9112, 3.2); or the target is no
-            path and no URL.
+        UnclearHostError: There are several Host headers, or none in HTTP/1.1 (RFC 9112, 3.2), or the target is
+            neither a path nor a URL.
     """
     hosts = sum(name == _HOST for name, _ in headers)
     if hosts > 1 or (hosts == 0 and version == b"1.1"):

@@ -1,4 +1,4 @@
-"""The bytes that callers make a server over HTTP keep, within a budget."""
+"""Accounting of retained bytes per caller, within a budget."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from .....state.budget import Budget, Whose
 
 Account: TypeAlias = Mapping[str, Any] | str
-"""The caller that bytes are retained for: the principal of a token, or without one an IP address."""
+"""A caller: the principal of its token, or an IP address."""
 
 
 class Accounts:
-    """The bytes of one kind, by callers."""
+    """The bytes of one kind, by caller."""
 
     def __init__(self, budget: Budget) -> None:
-        """Take the limits on them, of one caller and in all."""
+        """Create empty accounts with limits per caller and in total."""
         self._budget = budget
         self._bytes: Counter[str] = Counter()
 
     def find_limit(self, account: Account, size: int) -> Whose | None:
-        """Return the budget that lacks room for more bytes of a caller; `None` if there is room."""
+        """Return the limit that more bytes of a caller would exceed; `None` if there is room."""
         return self._budget.refuses(size, self._bytes[make_key(account)], self._bytes.total())
 
     def has_room(self, account: Account, size: int) -> bool:
@@ -32,11 +32,11 @@ class Accounts:
         return self.find_limit(account, size) is None
 
     def add(self, account: Account, size: int) -> None:
-        """Count bytes that are retained for a caller."""
+        """Add bytes to a caller's account."""
         self._bytes[make_key(account)] += size
 
     def remove(self, account: Account, size: int) -> None:
-        """Stop counting bytes of a caller."""
+        """Subtract bytes from a caller's account."""
         key = make_key(account)
         self._bytes[key] -= size
         if not self._bytes[key]:
@@ -44,7 +44,7 @@ class Accounts:
 
 
 def make_key(account: Account) -> str:
-    """Return the key of a caller; callers without a token share one for an IPv4 address, or a /64 network of IPv6."""
+    """Return the key of a caller; without a token it is the IPv4 address, or the /64 network of an IPv6 address."""
     if not isinstance(account, str):
         return json.dumps(account, sort_keys=True, default=str)
     if ":" not in account:

@@ -1,6 +1,6 @@
-"""The requests that go on without their clients, up to 2025-11-25, and the limit on the memory that they take.
+"""Requests that continue after their clients disconnected, up to 2025-11-25, and their memory limit.
 
-Connections bound all others.
+All other requests are limited by the number of connections.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from .post import Post
 
 _EACH: Final = 16 * 1024
-"""The approximate number of bytes that a request takes next to its arguments: its tasks and its stream."""
+"""The approximate memory overhead of a request in bytes: its tasks and its stream."""
 
 _COPIES: Final = 3
 """Copies of the arguments in memory: bytes, parsed values and a model."""
 
 
 class DetachedRequests:
-    """The requests of one server that go on without their clients."""
+    """The detached requests of one server."""
 
     def __init__(self, budget: Budget) -> None:
-        """Take the limits on their bytes, of one caller and in all."""
+        """Create an empty set with memory limits per caller and in total."""
         self._accounts = Accounts(budget)
         self._posts: dict[Post, tuple[Account, int]] = {}
 
     def admit(self, post: Post, owner: Account, body: int) -> bool:
-        """Return whether a request may go on without its client; if so, count it until it ends.
+        """Return whether a request may continue without its client; if so, count it until it ends.
 
         Args:
             post: The request.
-            owner: Its caller.
-            body: The bytes of its message.
+            owner: The caller.
+            body: The size of the message in bytes.
         """
         if post not in self._posts:
             size = _EACH + _COPIES * body
@@ -46,6 +46,6 @@ class DetachedRequests:
         return True
 
     def end(self, post: Post) -> None:
-        """Note that a request has ended."""
+        """Stop counting a request that has ended."""
         if post in self._posts:
             self._accounts.remove(*self._posts.pop(post))

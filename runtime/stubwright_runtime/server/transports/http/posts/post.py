@@ -1,7 +1,6 @@
-"""A request over HTTP that is being answered.
+"""A pending HTTP request.
 
-It begins without a stream, to end with a plain response. If its handler sends another message, or it takes long, it is
-moved to a stream; the handler does not notice.
+It gets a plain response, unless its handler sends another message or takes long: then it switches to a stream.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
     from .accounts import Account
 
 CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
-"""The answer over HTTP to a request that its client cancelled, up to 2025-11-25.
+"""The HTTP response to a cancelled request, up to 2025-11-25.
 
-Receivers SHOULD NOT answer it (basic/utilities/cancellation). Over HTTP a POST must be answered: by one JSON object, or
-by a stream that SHOULD NOT end without the response (basic/transports); otherwise a client whose stream broke off would
-come back for it again and again. The official SDK gives the same answer. On stdio there is none; from 2026-07-28 on a
-client cancels by closing its stream.
+Receivers SHOULD NOT answer it (basic/utilities/cancellation). But a POST must be answered by one JSON object, or by a
+stream that SHOULD NOT end without the response (basic/transports); otherwise a client whose stream broke off would
+reconnect again and again. The official SDK sends the same response. Stdio has none; from 2026-07-28, a client cancels
+by closing its stream.
 """
 
 
@@ -35,13 +34,13 @@ class Post(ClientRequest):
     """One request.
 
     Attributes:
-        is_moved: True if it is answered on its stream.
-        stream: The stream that it may be answered on.
-        session: The session that it belongs to; `None` without sessions.
-        answering: Answers it.
-        connect: Gives its stream a connection.
-        account: Whose memory it counts against when its client has left.
-        length: The bytes of its message.
+        is_streamed: True if the response is an event stream.
+        stream: The event stream.
+        session: The session; `None` without sessions.
+        answering: The handler of the request.
+        connect: Connects the stream to the client.
+        account: The caller whose memory limit applies after the client has disconnected.
+        length: The size of the message in bytes.
     """
 
     answering: PostHandler
@@ -49,52 +48,52 @@ class Post(ClientRequest):
     session: Session | None
     account: Account
     length: int
-    is_moved: bool = False
+    is_streamed: bool = False
     stream: AnswerStream | None = None
 
     @property
     def key(self) -> str | int:
-        """The JSON-RPC id, which every request has."""
+        """The JSON-RPC id."""
         if self.id is None:
             raise RuntimeError("a notification is not answered")
         return self.id
 
-    def move(self) -> None:
-        """Answer it on its stream, unless that has begun."""
-        if not self.is_moved and not self.has_ended:
-            self.is_moved = True
+    def switch_to_stream(self) -> None:
+        """Switch to an event stream, unless it has switched or ended."""
+        if not self.is_streamed and not self.has_ended:
+            self.is_streamed = True
             self.stream = AnswerStream() if self.session is None else self.session.open_stream()
             self.connect(self)
 
     def release(self) -> None:
-        """Close the connection of its stream, so that its client comes back; without room to wait for it, keep it."""
-        if self.has_ended or self.answering.may_go_on(self):
+        """Close the connection so that the client reconnects; keep it if the memory limit is reached."""
+        if self.has_ended or self.answering.may_outlive_client(self):
             self._close_connection()
 
     def expire(self) -> None:
-        """Close the connection of its stream in any case; without room to wait for its client, cancel it, too."""
-        if not self.has_ended and not self.answering.may_go_on(self):
+        """Close the connection; cancel the request if the memory limit is reached."""
+        if not self.has_ended and not self.answering.may_outlive_client(self):
             self.cancel()
         self._close_connection()
 
     def abandon(self) -> None:
-        """Note that its client left. If it cannot come back, or there is no room to wait for it, cancel it."""
-        if self.stream is not None and self.stream.is_kept:
+        """Process a disconnect; cancel the request if the client cannot reconnect or the memory limit is reached."""
+        if self.stream is not None and self.stream.is_logged:
             self.stream.abandon()
-            if not self.has_ended and not self.answering.may_go_on(self):
+            if not self.has_ended and not self.answering.may_outlive_client(self):
                 self.cancel()
-        elif not (self.outlives_client and self.answering.may_go_on(self)):
+        elif not (self.outlives_client and self.answering.may_outlive_client(self)):
             self.cancel()
 
     def _close_connection(self) -> None:
-        self.move()
+        self.switch_to_stream()
         if self.stream is not None:
             self.stream.release()
 
-    async def say(self, message: bytes) -> None:
-        """Send a message before the answer: on its stream, or on the session's stream when it has ended."""
-        self.move()
-        if self.stream is not None and not self.stream.is_over:
+    async def send_before_response(self, message: bytes) -> None:
+        """Send a message before the response, on the stream; after its end, on the session's stream."""
+        self.switch_to_stream()
+        if self.stream is not None and not self.stream.has_ended:
             await self.stream.send(message)
         elif self.session is not None:
             await self.session.listening.send(message)

@@ -1,4 +1,4 @@
-"""Requests that have a moment to end, and move to a stream when it has ended."""
+"""Switches slow responses to event streams."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ if TYPE_CHECKING:
 
 
 class StreamTimer:
-    """The requests of one server that still have a moment."""
+    """One timer for all requests of a server that may still get a plain response."""
 
     def __init__(self, seconds: float) -> None:
-        """Take the length of a moment in seconds."""
+        """Create a timer with a delay in seconds."""
         self._seconds = seconds
         self._ends: dict[Post, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, post: Post) -> None:
-        """Move a post to a stream in a moment, unless `end` is called before."""
+        """Switch a request to a stream after the delay, unless `end` is called first."""
         loop = asyncio.get_running_loop()
         self._ends[post] = loop.time() + self._seconds
         if self._timer is None:
-            self._timer = loop.call_later(self._seconds, self._look)
+            self._timer = loop.call_later(self._seconds, self._switch_due)
 
     def end(self, post: Post) -> None:
-        """Leave a post alone, since it has ended."""
+        """Forget a request that has ended."""
         self._ends.pop(post, None)
 
-    def _look(self) -> None:
-        """Move those whose moment has ended, and come back for the others."""
+    def _switch_due(self) -> None:
         loop = asyncio.get_running_loop()
         now, self._timer = loop.time(), None
-        for post, at in [*self._ends.items()]:  # in the order in which they end
+        for post, at in [*self._ends.items()]:  # ordered by their ends
             if at > now:
-                self._timer = loop.call_at(at, self._look)
+                self._timer = loop.call_at(at, self._switch_due)
                 return
             del self._ends[post]
-            post.move()
+            post.switch_to_stream()

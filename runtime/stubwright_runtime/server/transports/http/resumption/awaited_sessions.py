@@ -1,4 +1,4 @@
-"""Clients that wait at one process for messages that another one still has to send."""
+"""Notifications of new events to processes whose clients wait for a session of another process."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ if TYPE_CHECKING:
     from .....state.store import Store
     from .shared import SharedReplay
 
-PATIENCE: Final = 20.0
-"""Seconds that a client waits for an answer that another process may still give; then it comes again."""
+MAX_WAIT: Final = 20.0
+"""The maximum seconds that a client waits for a response from another process before it has to reconnect."""
 
-LOOK: Final = 5.0
-"""Seconds between two checks for it without a notification from another process."""
+POLL_INTERVAL: Final = 5.0
+"""Seconds between two lookups without a notification from another process."""
 
 _ASKED: Final = "events-asked"
 _KEPT: Final = "events-kept"
 
 
 class AwaitedSessions:
-    """The sessions that clients wait for at another process: only messages of these are published.
+    """The sessions whose clients wait at another process; only their messages are announced.
 
-    A process that begins to wait asks all processes, and the owner of the session announces messages from then on.
-    A lost notification costs no more than time: a process that waits looks on its own now and then, and asks again.
+    A process that starts to wait asks all processes, and the process of the session announces messages from then on.
+    Lost notifications only delay a response, because the waiting process polls, and asks again.
     """
 
     def __init__(self, store: Store) -> None:
-        """Take the store of messages."""
+        """Listen for requests and announcements in the store."""
         self.store = store
         self._here: WeakValueDictionary[str, SharedReplay] = WeakValueDictionary()
         self._until: dict[str, float] = {}
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        store.listen(_ASKED, self._asked)
-        store.listen(_KEPT, self._heard)
+        store.listen(_ASKED, self._on_request)
+        store.listen(_KEPT, self._on_event)
 
     def add(self, session: str, replay: SharedReplay) -> None:
-        """Note a session of this process."""
+        """Add a session of this process."""
         self._here[session] = replay
 
     async def announce(self, session: str) -> None:
-        """Publish that a session has another message, if a process waits for it. Raises StateLost."""
+        """Announce a new message of a session, if a process waits for it. Raises StateLost."""
         if (until := self._until.get(session)) is None:
             return
         if until > asyncio.get_running_loop().time():
@@ -54,12 +54,12 @@ class AwaitedSessions:
             del self._until[session]
 
     async def ask(self, session: str) -> None:
-        """Ask the process of a session to announce each further message. Raises StateLost."""
+        """Ask the process of a session to announce new messages. Raises StateLost."""
         await self.store.publish(_ASKED, session.encode())
 
     @contextmanager
     def watch(self, session: str) -> Generator[asyncio.Event, None, None]:
-        """Yield an event that is set when a session may have another message; the caller clears it."""
+        """Yield an event that is set when a session may have a new message; the caller clears it."""
         woken = asyncio.Event()
         self._waiting[session].add(woken)
         try:
@@ -69,15 +69,15 @@ class AwaitedSessions:
             if not self._waiting[session]:
                 del self._waiting[session]
 
-    async def _asked(self, data: bytes | None) -> None:
+    async def _on_request(self, data: bytes | None) -> None:
         session = "" if data is None else data.decode()
         if session in self._here:
             now = asyncio.get_running_loop().time()
             self._until = {name: until for name, until in self._until.items() if until > now}
-            self._until[session] = now + PATIENCE + LOOK
+            self._until[session] = now + MAX_WAIT + POLL_INTERVAL
             await self.announce(session)
 
-    async def _heard(self, data: bytes | None) -> None:
+    async def _on_event(self, data: bytes | None) -> None:
         sessions = [*self._waiting] if data is None else [data.decode()]
         for woken in [woken for session in sessions for woken in self._waiting.get(session, ())]:
             woken.set()

@@ -1,4 +1,4 @@
-"""The log of messages on the streams of a session, in memory or in the store."""
+"""The interface of event logs, in memory or in the store."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 LISTENING: Final = "_"
-"""The name of a session's own stream, which belongs to no request."""
+"""The name of the stream that belongs to no request."""
 
 Sending: TypeAlias = Callable[[bytes, str], Awaitable[None]]
 """Sends a message with its id."""
 
 
 class Position(NamedTuple):
-    """The position of a message.
+    """The position of a message in a session.
 
     Attributes:
-        stream: Its stream.
-        number: Its number there.
+        stream: The name of its stream.
+        number: Its number.
     """
 
     stream: str
@@ -25,25 +25,25 @@ class Position(NamedTuple):
 
 
 class EventLog(Protocol):
-    """The log of one session."""
+    """The event log of one session."""
 
-    async def keep(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
-        """Keep a message as the next one of its stream, and return its id.
+    async def append(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
+        """Append a message to its stream, and return its id.
 
         Args:
             stream: The name of the stream.
-            message: The message; `None` is the start of the stream, where clients can resume, too.
-            is_answer: True if it is the last of its stream.
+            message: The message; `None` is the start of the stream, from which clients can also resume.
+            is_answer: True for the last message of a stream.
 
         Returns:
-            The id; empty if the message could not be kept.
+            The event id; empty if the message could not be stored.
         """
         ...
 
     async def find(self, last: str) -> Position | None:
-        """Return the position of a message of this session, by its id; `None` if this session has sent none that late.
+        """Return the position of an event id; `None` if this session has not sent it.
 
-        The message need not be kept any more: its stream may go on.
+        The message itself may have been dropped, because its stream may continue.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""Messages to sessions over HTTP, kept for clients that come back for them (MCP 2025-11-25, basic/transports).
+"""In-memory event logs of HTTP sessions, for resumption (MCP 2025-11-25, basic/transports).
 
-All sessions share one budget of bytes, so that abandoned sessions cannot fill the memory. If it is used up, the
+All sessions share one budget of bytes, so that abandoned sessions cannot fill the memory. When it is exhausted, the
 principal with the most bytes loses its oldest messages.
 """
 
@@ -25,10 +25,10 @@ _SESSION: Final = 4 * 1024 * 1024
 """The maximum number of bytes of one session's messages; its newest is retained even if it is larger."""
 
 _EVENTS: Final = 512
-"""The maximum number of messages that are retained of one session."""
+"""The maximum number of retained messages of one session."""
 
 _EACH: Final = 512
-"""The approximate number of bytes that a message takes next to its text."""
+"""The approximate memory overhead of a message in bytes."""
 
 _PRINCIPAL: Final = 16 * 1024 * 1024
 """The maximum number of bytes of the messages of one principal's sessions."""
@@ -36,7 +36,7 @@ _PRINCIPAL: Final = 16 * 1024 * 1024
 _ID: Final = re.compile(r"(0|[1-9][0-9]{0,8})/(.*)", re.DOTALL)
 
 _Key: TypeAlias = tuple[int, int]
-"""A session, and the number of a message in it."""
+"""The number of a session, and of a message in it."""
 
 
 class _Event(NamedTuple):
@@ -52,17 +52,20 @@ _NONE: Final[OrderedDict[_Key, _Event]] = OrderedDict()
 
 
 class _Session(NamedTuple):
-    """A session and its principal."""
-
     number: int
     principal: str
 
 
 class Archive:
-    """The messages of all sessions, the oldest first."""
+    """The messages of all sessions, oldest first."""
 
     def __init__(self, size: int = _TOTAL, each: int = _PRINCIPAL) -> None:
-        """Take the maximum number of bytes in all, and of one principal."""
+        """Create an empty archive.
+
+        Args:
+            size: The maximum number of bytes in total.
+            each: The maximum number of bytes of one principal.
+        """
         self._largest = size
         self._each = each
         self._events: dict[str, OrderedDict[_Key, _Event]] = {}
@@ -71,11 +74,11 @@ class Archive:
         self._sessions = count(1)
 
     def open_session(self, principal: str = "", events: int = _EVENTS, size: int = _SESSION) -> Replay:
-        """Return the store of a new session of a principal; its messages are dropped together with it."""
+        """Return the log of a new session of a principal; deleting the log deletes its messages."""
         session = _Session(next(self._sessions), principal)
         numbers: deque[int] = deque()
         store = Replay(self, session, numbers, events, size)
-        # Not with the store itself: a reference to it would keep it alive.
+        # The callback must not refer to the log, which would keep it alive.
         weakref.finalize(store, self._forget, session, numbers).atexit = False
         return store
 
@@ -89,7 +92,7 @@ class Archive:
         return self._sizes[session.number]
 
     def add(self, session: _Session, number: int, stream: str, text: bytes | None) -> None:
-        """Keep a message, in place of the oldest ones if necessary."""
+        """Add a message, dropping the oldest ones if necessary."""
         event, key = _Event(stream, text), (session.number, number)
         self._events.setdefault(session.principal, OrderedDict())[key] = event
         self._sizes[session.number] += event.size
@@ -102,11 +105,11 @@ class Archive:
             self._drop(most, next(other for other in self._events[most] if other != key))
 
     def drop(self, session: _Session, number: int) -> None:
-        """Keep a message no longer, if it is retained."""
+        """Drop a message, if it is still retained."""
         self._drop(session.principal, (session.number, number))
 
     def get(self, session: _Session, number: int) -> _Event | None:
-        """Return a message that is retained."""
+        """Return a message, if it is still retained."""
         return self._events.get(session.principal, _NONE).get((session.number, number))
 
     def _drop(self, principal: str, key: _Key) -> None:
@@ -125,10 +128,10 @@ class Archive:
 
 
 class Replay:
-    """The last messages of one session."""
+    """The event log of one session."""
 
     def __init__(self, archive: Archive, session: _Session, numbers: deque[int], events: int, size: int) -> None:
-        """Take the archive, the session, and the limits of `Archive.open_session`."""
+        """Create the log of a session, with the limits of `Archive.open_session`."""
         self._archive = archive
         self._session = session
         self._numbers = numbers
@@ -136,14 +139,14 @@ class Replay:
         self._largest = size
         self._number = 0
 
-    async def keep(
+    async def append(
         self,
         stream: str,
         message: bytes | None,
         *,
-        is_answer: bool = False,  # noqa: ARG002 - as `EventLog` has it
+        is_answer: bool = False,  # noqa: ARG002 - a parameter of `EventLog`
     ) -> str:
-        """Keep a message as the next one of its stream, and return its id; `None` is the start of the stream."""
+        """Append a message to its stream, and return its id; `None` is the start of the stream."""
         self._number += 1
         self._archive.add(self._session, self._number, stream, message)
         self._numbers.append(self._number)
@@ -152,7 +155,7 @@ class Replay:
         return f"{self._number}/{stream}"
 
     async def find(self, last: str) -> Position | None:
-        """Return the position of a message, by its id; `None` if this session has sent none that late."""
+        """Return the position of an event id; `None` if this session has not sent it."""
         parts = _ID.fullmatch(last)
         if parts is None or int(parts[1]) > self._number:
             return None
