@@ -88,7 +88,7 @@ MUTANTS: Final = (
     Mutant(
         90,
         "server/protocol/messages.py",
-        "def judge(",
+        "def validate(",
         'if value.get("jsonrpc") != "2.0":',
         "if False:",
         f"{_MALFORMED}::test_each_malformed_body_is_answered_and_a_good_call_after_it",
@@ -222,7 +222,7 @@ MUTANTS: Final = (
     Mutant(
         None,
         "server/protocol/requests.py",
-        "def find_size_fault(",
+        "def find_size_error(",
         "len(text) <= _SHORT_GREETING",
         "len(text) < _SHORT_GREETING",
         _GREETING_TEST,
@@ -230,7 +230,7 @@ MUTANTS: Final = (
     Mutant(
         None,
         "server/protocol/requests.py",
-        "def find_size_fault(",
+        "def find_size_error(",
         "parts <= _GREETING_PARTS",
         "parts < _GREETING_PARTS",
         _GREETING_TEST,

@@ -1,7 +1,4 @@
-"""A debugger in a server that runs: `--debug-port`, by debugpy.
-
-debugpy is imported here and nowhere else, since only debugging needs it.
-"""
+"""Remote debugging with debugpy (`--debug-port`)."""
 
 from __future__ import annotations
 
@@ -15,17 +12,17 @@ from ..observability.logs import log
 from .app.loading import StartError
 
 _HOST: Final = "127.0.0.1"
-_PATIENCE: Final = 5  # seconds for the debugger of a server before, which `dev` ended, to let go
+_PATIENCE: Final = 5  # seconds for the previous server of `dev` to release the port
 
 
 def listen(port: int | None, *, wait: bool) -> None:
-    """Listen for a debugger, and describe how to attach it. Does nothing without a port.
+    """Listen for a debugger if there is a port, and log how to attach it.
 
-    Standard output and input must not belong to a client: debugpy starts a process that inherits both.
+    Standard input and output must not be connected to a client, because the process that debugpy starts inherits both.
 
     Args:
         port: The port; 0 for any free port.
-        wait: Return only when a debugger is attached.
+        wait: True to wait until a debugger is attached.
 
     Raises:
         StartError: debugpy is not installed, or the port is not free.
@@ -45,7 +42,7 @@ def listen(port: int | None, *, wait: bool) -> None:
         host, bound = debugpy.listen((_HOST, port))
     except (OSError, RuntimeError) as error:  # RuntimeError: any failure of the process that debugpy starts
         raise StartError(f"--debug-port {port} cannot be had: {error}", status=1) from None
-    # A warning, since it has to be read: an attached debugger has all rights of this process.
+    # A warning, because a debugger has all rights of this process.
     log().warning(
         "a debugger can attach to %s:%d, and run any code here; in VS Code with "
         '{"type": "debugpy", "request": "attach", "connect": {"host": "%s", "port": %d}}',
@@ -57,7 +54,7 @@ def listen(port: int | None, *, wait: bool) -> None:
 
 
 def _await_port(port: int) -> None:
-    """Wait until a port can be had. Raises OSError."""
+    """Wait until a port is available. Raises OSError."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:

@@ -1,8 +1,8 @@
-"""The examples of a package's tools as tests of its handlers.
+"""Runs the examples of tools as tests of the handlers.
 
-The server validates arguments and result; a result that differs is a failure only if the example says `exact: true`. A
-tool that may change something is called only if the example says `run: true`. pytest collects the tests and is never
-imported: a failure is an `AssertionError`, and an omitted example is a `SkipTest`.
+The server validates arguments and results; the result is compared only with `exact: true`. A tool that may have side
+effects is called only with `run: true`. pytest is not imported: failures are `AssertionError`, and skipped examples
+`SkipTest`.
 """
 
 from __future__ import annotations
@@ -39,62 +39,62 @@ class Example:
 
     Attributes:
         tool: The tool.
-        name: The example's own name, or its number.
-        given: The example as the manifest has it: `input`, and perhaps `output`, `exact` and `run`.
+        name: The name of the example, or its number.
+        fields: The example in the manifest: `input`, and optional `output`, `exact` and `run`.
     """
 
     tool: Tool
     name: str
-    given: dict[str, Any]
+    fields: dict[str, Any]
 
     def __str__(self) -> str:
-        """Return the id of its test in pytest."""
+        """Return the id of the test."""
         return f"{self.tool.name}: {self.name}"
 
     @property
-    def left_out(self) -> str | None:
-        """The reason that it is not run; `None` if it is."""
+    def skip_reason(self) -> str | None:
+        """The reason for skipping the example; `None` to run it."""
         name = self.tool.name
         hints: Mapping[str, Any] = self.tool.definition.get("annotations") or {}
-        if hints.get("readOnlyHint") is not True and self.given.get("run") is not True:
+        if hints.get("readOnlyHint") is not True and self.fields.get("run") is not True:
             return f"{name} is not `readOnlyHint: true`; to run the example anyway, add `run: true` to it"
         if self.tool.task_support == "required":
             return f"{name} runs only as a task"
         confirm: Json = self.tool.policy.get("confirm")
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
-        if handle_ids.find_ids(self.tool, "input", self.given["input"]):
+        if handle_ids.find_ids(self.tool, "input", self.fields["input"]):
             return f"{name} takes the id of a handle, and there is none before the server runs"
         return None
 
 
 class Examples:
-    """All examples of a package, which run as tests."""
+    """The examples of a package."""
 
     def __init__(self, package: Package) -> None:
-        """Take the package, without loading or importing modules yet."""
+        """Store the package, without importing modules."""
         self._package = package
 
     def __iter__(self) -> Iterator[Example]:
         """Yield each example, in the manifest's order."""
         for tool in self._package.tools.values():
-            for number, given in enumerate(tool.extension.get("examples") or (), 1):
-                yield Example(tool, given.get("name") or f"example {number}", given)
+            for number, fields in enumerate(tool.extension.get("examples") or (), 1):
+                yield Example(tool, fields.get("name") or f"example {number}", fields)
 
     @property
     def variable(self) -> str:
-        """The environment variable with the path of the handlers, such as `WEATHER_MCP_HANDLERS`."""
+        """The environment variable for the path of the handlers, such as `WEATHER_MCP_HANDLERS`."""
         return f"{self._package.name.upper()}_HANDLERS"
 
     def check(self, example: Example) -> None:
-        """Call the tool as the example does.
+        """Call the tool with the example's arguments, and check the result.
 
         Raises:
-            AssertionError: The tool returns an error or another output; or the handlers cannot be loaded.
-            unittest.SkipTest: The example is omitted, for the reason in the message.
+            AssertionError: The tool returns an error or another output, or the handlers cannot be loaded.
+            unittest.SkipTest: The example is skipped.
         """
-        __tracebackhide__ = True  # pytest shows the failure without the way to it
-        if reason := example.left_out:
+        __tracebackhide__ = True  # pytest omits this frame from tracebacks
+        if reason := example.skip_reason:
             raise SkipTest(reason)
         answer = asyncio.run(_call(self._package, self._load(), example))
         if "error" in answer:
@@ -106,10 +106,12 @@ class Examples:
         if result.get("isError"):
             texts = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
             raise AssertionError(f"{example.tool.name} answered with an error:\n{texts}")
-        if example.given.get("exact") is True:
-            wanted, got = example.given["output"], result.get("structuredContent")
+        if example.fields.get("exact") is True:
+            wanted, got = example.fields["output"], result.get("structuredContent")
             if example.tool.is_paginated and got is not None and NEXT_CURSOR not in wanted:
-                got = {key: value for key, value in got.items() if key != NEXT_CURSOR}  # no cursor is like another
+                got = {
+                    key: value for key, value in got.items() if key != NEXT_CURSOR
+                }  # cursors are encrypted and differ
             if not are_equal(wanted, got):
                 raise AssertionError(f"{example} gives a different output:\n{_diff(wanted, got)}")
 
@@ -125,7 +127,6 @@ class Examples:
 
 
 async def _call(package: Package, handlers: object, example: Example) -> dict[str, Any]:
-    """Return the response to the call."""
     from .package_server import build_server
 
     scopes: list[str] = example.tool.policy.get("scopes") or []
@@ -136,7 +137,7 @@ async def _call(package: Package, handlers: object, example: Example) -> dict[st
         if response.get("id") == 1 and not answer.done():
             answer.set_result(response)
 
-    params = {"name": example.tool.name, "arguments": example.given["input"], "_meta": _META}
+    params = {"name": example.tool.name, "arguments": example.fields["input"], "_meta": _META}
     async with build_server(package, handlers, local_scopes=scopes).open_connection(deliver) as send:
         await send(to_json({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
         return await answer

@@ -1,7 +1,4 @@
-"""The command `python -m` of a generated package: find the handlers, build the server, serve.
-
-Logging is set up here and nowhere else, on standard error.
-"""
+"""The command line of generated packages: loads the handlers, builds the server and serves."""
 
 from __future__ import annotations
 
@@ -36,13 +33,13 @@ if TYPE_CHECKING:
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _STATE: Final = "STUBWRIGHT_STATE"
-"""The variable with the default of `--state`, which other processes cannot read, unlike a command line."""
+"""The environment variable for the default of `--state`; unlike a command line, other processes cannot read it."""
 
 _ALL: Final = "*"
-"""The host name for all interfaces, with IPv4 and IPv6."""
+"""The host name for all interfaces, over IPv4 and IPv6."""
 
 _EVERYWHERE: Final = ("0.0.0.0", "::", _ALL)
-"""The addresses of all interfaces. They are compared with, and not bound to."""
+"""The addresses of all interfaces, for comparison only."""
 _LAST_PORT: Final = 65535
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
 
@@ -54,17 +51,17 @@ def main(
     verifier: TokenVerifier | None = None,
     proceed: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run a package's server, on standard input and output or over HTTP, until it is asked to stop.
+    """Run a package's server over stdio or HTTP until it is stopped.
 
     Args:
         package: The package.
-        argv: The command line, by default the process's.
+        argv: The command line; by default the process's.
         verifier: The verifier of bearer tokens over HTTP; by default from the manifest's `auth`.
-        proceed: Called over HTTP when the server is made, before its handlers start; it may wait.
+        proceed: Called over HTTP after the server is created, before its handlers start; may block.
 
     Raises:
-        SystemExit: With 2 if the command line or the handlers are wrong, with 1 if the address cannot be had or the
-            handlers do not start, with 130 if it is interrupted before it serves.
+        SystemExit: With 2 if the command line or the handlers are invalid, with 1 if the address is not available or
+            the handlers do not start, with 130 if it is interrupted before it serves.
     """
     options = _parser(package).parse_args(argv)
     name_after(package.name)
@@ -93,14 +90,14 @@ def main(
 
 
 def _lift_limits(package: Package, options: argparse.Namespace) -> None:
-    """Let calls be made without limits on their number. Raises StartError for a server that others can call."""
+    """Disable limits on the number of calls. Raises StartError except over stdio."""
     if options.http is not None or options.command is not None:
         raise StartError("--no-limits is for tests on standard input and output; remove it")
     package.lift_limits()
 
 
 def _print_error(text: str) -> None:
-    """Write the reason that the server does not run to standard error, after the log."""
+    """Write an error to standard error, after the log."""
     drain_log()
     sys.stderr.write(f"{replace_controls(text)}\n")
 
@@ -118,25 +115,25 @@ def _parser(package: Package) -> argparse.ArgumentParser:
             nargs="?",
             choices=("worker", "tasks"),
             metavar="worker|tasks",
-            help="worker: only run tasks, for all processes with the same --state; tasks: list the tasks of that state "
-            "that were given up because their processes died three times",
+            help="worker: only run tasks, for all processes with the same --state; tasks: list the tasks in --state "
+            "that failed because their processes died three times",
         )
         parser.add_argument(
             "--workers",
             metavar="N",
             type=parse_whole_number,
-            help="run tasks in this many extra processes instead of in this one; needs a shared --state",
+            help="run tasks in N worker processes instead of this one; needs a shared --state",
         )
         parser.add_argument(
             "--tasks",
             metavar="MODULE:NAME",
-            help="the engine that carries tasks between processes: a class or a function that takes the server's name "
-            "and makes one (default: a stream in the Redis of --state)",
+            help="the task engine: a class or a function that takes the server's name and returns the engine "
+            "(default: a stream in the Redis of --state)",
         )
         parser.add_argument(
             "--run-again",
             metavar="ID",
-            help="with tasks: run this one again, as a new task of the same caller, and print the new id",
+            help="with tasks: run this task again, as a new task of the same caller, and print the new id",
         )
         parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(command=None, workers=None, tasks=None, run_again=None)
@@ -145,22 +142,22 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--handlers",
         metavar="MODULE:NAME",
         default=handlers,
-        help="the handlers: an object, or a class or a function that makes one"
+        help="the handlers: an object, or a class or a function that creates it"
         + (f" (default: {handlers})" if handlers else ""),
     )
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
         type=address,
-        help="serve Streamable HTTP at this address; *:PORT is all addresses of IPv4 and IPv6; fd:N is a socket that "
-        "is already listening",
+        help="serve Streamable HTTP at this address; *:PORT is all IPv4 and IPv6 addresses; fd:N is an open listening "
+        "socket",
     )
     parser.add_argument(
         "--toolset",
         metavar="NAME",
         action="append",
         default=[],
-        help="offer only the tools of this toolset; if repeated, only the tools that are in each (default: all tools)",
+        help="serve only the tools of this toolset; if repeated, only the tools in all of them (default: all tools)",
     )
     parser.add_argument("--path", default="/mcp", help="with --http: the path of the endpoint (default: /mcp)")
     parser.add_argument(
@@ -168,71 +165,68 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         metavar="HOST",
         action="append",
         default=[],
-        help="with --http: also answer requests for this host, such as api.example.com; may be repeated",
+        help="with --http: also allow requests for this host, such as api.example.com; may be repeated",
     )
     parser.add_argument(
         "--allow-origin",
         metavar="ORIGIN",
         action="append",
         default=[],
-        help="with --http: let web pages of this origin call from a browser, such as https://app.example.com; may be "
+        help="with --http: allow requests from web pages of this origin, such as https://app.example.com; may be "
         "repeated",
     )
-    parser.add_argument(
-        "--health", action="store_true", help="with --http: answer the health checks /livez and /readyz"
-    )
+    parser.add_argument("--health", action="store_true", help="with --http: serve the health checks /livez and /readyz")
     parser.add_argument(
         "--stateless",
         action="store_true",
-        help="with --http: keep no sessions, so that older clients can also call any of several processes; "
-        "they get no questions and no notifications of changes",
+        help="with --http: serve without sessions, so that any process can answer older clients, too; they get no "
+        "requests and no notifications of changes",
     )
     parser.add_argument(
         "--connections",
         metavar="N",
         type=parse_positive_number,
-        help="with --http: how many connections may be open (default: half of the file descriptors that the process "
-        "may open, at most 4096)",
+        help="with --http: the maximum number of open connections (default: half of the limit of file descriptors, at "
+        "most 4096)",
     )
     parser.add_argument(
         "--connections-per-address",
         metavar="N",
         type=parse_whole_number,
-        help="with --http: how many of them one address may have (default: half); use 0 behind a proxy, which has one "
-        "address for all clients",
+        help="with --http: the maximum number of connections per address (default: half); use 0 behind a proxy, where "
+        "all clients have one address",
     )
     parser.add_argument(
         "--grace",
         metavar="SECONDS",
         type=parse_whole_number,
         default=_GRACE,
-        help=f"how long running requests and tasks may go on when the server is asked to stop (default: {_GRACE})",
+        help=f"the grace period of running requests and tasks when the server stops (default: {_GRACE})",
     )
     parser.add_argument(
         "--threads",
         metavar="N",
         type=parse_positive_number,
         default=THREADS,
-        help="how many threads plain `def` methods of the handlers may use in all; each method uses at most half "
-        f"(default: {THREADS})",
+        help=f"the number of threads for plain `def` handlers; each method uses at most half (default: {THREADS})",
     )
     parser.add_argument(
         "--scope",
         metavar="SCOPE",
         action="append",
         default=[],
-        help="without --http: a scope that the local user has, such as notes:write; may be repeated",
+        help="without --http: a scope of the local user, such as notes:write; may be repeated",
     )
     parser.add_argument(
         "--no-limits",
         action="store_true",
-        help="without --http: ignore the limits rateLimit and concurrency, for tests that make many calls",
+        help="without --http: ignore the limits rateLimit and concurrency, for tests with many calls",
     )
     parser.add_argument(
         "--state",
         metavar="URL",
         default=os.environ.get(_STATE, "memory://"),
-        help="where to keep state: memory:// is this process, redis://HOST:PORT is shared by many "
+        help="the store of state: memory:// is this process, redis://HOST:PORT is shared by processes "
         f"(default: the variable {_STATE}, otherwise memory://)",
     )
     parser.add_argument(
@@ -244,19 +238,19 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--debug-port",
         metavar="PORT",
         type=parse_port,
-        help="let a debugger attach to this port of 127.0.0.1, such as 5678; needs the package debugpy",
+        help="the port on 127.0.0.1 for a debugger, such as 5678; needs the package debugpy",
     )
     parser.add_argument(
-        "--debug-wait", action="store_true", help="with --debug-port: start when a debugger is attached"
+        "--debug-wait", action="store_true", help="with --debug-port: wait for a debugger before starting"
     )
     parser.add_argument(
-        "--log-level", choices=_LEVELS, default="info", help="what to log on standard error (default: info)"
+        "--log-level", choices=_LEVELS, default="info", help="the log level on standard error (default: info)"
     )
     return parser
 
 
 def address(text: str) -> tuple[str, int] | int:
-    """Return a host and a port, or the number of an open listener. Raises argparse.ArgumentTypeError."""
+    """Return a host and a port, or the file descriptor of a listener. Raises argparse.ArgumentTypeError."""
     host, _, port = text.rpartition(":")
     if host == "fd" and port.isdecimal():
         return int(port)
@@ -287,14 +281,14 @@ def parse_positive_number(text: str) -> int:
 
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
-    """Return the command line of a worker process for the tasks of this one."""
+    """Return the command line of a worker process."""
     names = ("state", "grace", "threads", "log-level", "handlers", "audit", "tasks")
     pairs = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
     return ["-m", package.name, "worker", *(str(word) for pair in pairs if pair[1] is not None for word in pair)]
 
 
 def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
-    """Return the worker processes for tasks next to the server."""
+    """Return the worker processes of the server, if any."""
     if options.workers is None:
         return nullcontext()
     from .worker import Workers
@@ -310,7 +304,7 @@ def _work(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
         raise StartError("a worker runs the tasks of other processes; add --state redis://HOST:PORT")
     from .worker import work
 
-    with _handlers_explained(core):
+    with _report_handler_failures(core):
         work(core, until_eof=options.until_end_of_input)
     end_without_threads()
 
@@ -360,14 +354,14 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
     with (
         breakpoints.ignore_breakpoints(),
         wire.claim_stdio() as held,
-    ):  # also while the handlers are imported: they may print
+    ):  # before the import of the handlers, which may print
         core = _build(handwritten, options)
         if core.scopes is not None and (lacking := core.scopes.find_lacking(core.find_principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("the local user does not see what needs scopes; to grant them, add %s", words)
-        with _handlers_explained(core), _workers(handwritten.package, options):
+        with _report_handler_failures(core), _workers(handwritten.package, options):
             serving.run(core, held)
-        end_without_threads()  # prints of threads no longer reach the client here
+        end_without_threads()  # while prints of threads cannot reach the client
 
 
 def _serve_http(
@@ -413,12 +407,12 @@ def _serve_http(
     server = GracefulServer(
         app, options.grace, core.stop, core.in_flight.end, bounds, lambda: core.lifespan.failure is not None
     )
-    for number in stop_signals():  # before the server is known to run; uvicorn sends them once more at its end
+    for number in stop_signals():  # until uvicorn has installed its handlers; it raises signals again at exit
         signal.signal(number, server.stop_when_started)
     log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
         log().warning("only requests for localhost are answered; add other hosts with --allow-host")
-    with _handlers_explained(core), _workers(handwritten.package, options):
+    with _report_handler_failures(core), _workers(handwritten.package, options):
         try:
             server.run([listener])
         except SystemExit as end:
@@ -430,15 +424,15 @@ def _serve_http(
 
 
 @contextmanager
-def _handlers_explained(core: Core) -> Generator[None, None, None]:
-    """Report in one line that the handlers could not start, or end. Raises StartError."""
+def _report_handler_failures(core: Core) -> Generator[None, None, None]:
+    """Report a failed start or exit of the handlers in one line. Raises StartError."""
     try:
         yield
     except Exception:
         if core.lifespan.failure is None:
             raise
     if (failure := core.lifespan.failure) is not None:
-        refuse(failure.what, failure.error, status=1)
+        refuse(failure.action, failure.error, status=1)
 
 
 def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
@@ -483,23 +477,22 @@ def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
 
 
 def _open_listener(number: int) -> socket.socket:
-    """Return the listener with that descriptor. Raises StartError."""
+    """Return the listener of a file descriptor. Raises StartError."""
     try:
         listener = socket.socket(fileno=number)
         if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             raise StartError(f"--http is fd:{number}, which is not a listening socket", status=1)
-        # TCP as its explicit protocol, as in `listen`: otherwise asyncio sends small answers late.
+        # With TCP as the explicit protocol, as in `listen`: otherwise asyncio delays small responses.
         return socket.socket(listener.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except OSError as error:
         raise StartError(f"--http is fd:{number}, which is not an open socket: {_reason(error)}", status=1) from None
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listener whose protocol is TCP explicitly, which `socket.create_server` omits.
+    """Return a listener with TCP as its explicit protocol, which `socket.create_server` omits.
 
-    Only then does asyncio send small answers without delay (TCP_NODELAY); otherwise each waits for 40 ms. The host `*`
-    is all
-    addresses, of IPv4 and IPv6 where the system has both.
+    Only then does asyncio set TCP_NODELAY; otherwise each small response is delayed by 40 ms. The host `*` is all
+    addresses, over IPv4 and IPv6 where the system has both.
 
     Raises:
         StartError: The address is not available.
@@ -511,7 +504,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family, dualstack_ipv6=is_dual)
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
-    except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
+    except (OSError, UnicodeError) as error:  # UnicodeError for an invalid host name
         hint = "; port 0 is any port that is free" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
         raise StartError(f"cannot serve at {host}:{port}: {_reason(error)}{hint}", status=1) from None
 

@@ -1,4 +1,4 @@
-"""The server object of a generated package, which clients in the same process connect to."""
+"""The server object of a generated package, for in-process clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ..observability.logs import redact_library_logs
 from ..state.store import MEMORY
 from .app.building import build_core
-from .app.toolsets import list_named
 from .execution.threads import THREADS
 from .transports.memory import open_connection
 
@@ -40,25 +39,25 @@ def build_server(
     toolset: str | None = None,
     tasks: TaskEngine | None = None,
 ) -> PackageServer:
-    """Return a server that answers for a package with `handlers`.
+    """Return the server of a package.
 
     Args:
         package: The package.
-        handlers: An object with the methods that the package needs, or `None` for none. An async context manager is
-            entered before the server's first connection, and exited after its last.
+        handlers: An object with the required methods, or `None` if there are none. An async context manager is entered
+            before the server's first connection, and exited after its last.
         state: The URL of the store: `memory://` for this process, or `redis://…`, which processes can share.
-        local_scopes: The scopes of callers without a token that do not use HTTP.
+        local_scopes: The scopes of local callers, over stdio or in-process.
         audit: The destination of call records: a function that takes a `CallRecord`, or a file.
-        threads: The number of threads for plain `def` methods in all; each method takes at most half.
-        toolset: The toolset of the manifest that the server offers; all tools by default.
-        tasks: The engine that carries tasks between processes; by default the one in Redis.
+        threads: The total number of threads for plain `def` handlers; each method uses at most half.
+        toolset: The toolset of the server; all tools by default.
+        tasks: The task engine; by default a stream in the Redis of `state`.
 
     Raises:
-        OSError: The file for records cannot be opened.
-        TypeError: Methods are missing or cannot be called; the message lists them all.
-        ValueError: `threads` is not positive, or there is no such toolset.
+        OSError: The audit file cannot be opened.
+        TypeError: Methods are missing or have other signatures; the message lists all of them.
+        ValueError: `threads` is not positive, or the toolset does not exist.
         StoreConfigurationError: `state` is not the URL of a store.
-        UnsupportedManifestError: The manifest declares a feature that is not supported.
+        UnsupportedManifestError: The manifest declares an unsupported feature.
     """
     return PackageServer(
         build_core(
@@ -68,7 +67,7 @@ def build_server(
             local_scopes=local_scopes,
             audit=audit,
             threads=threads,
-            toolsets=list_named(toolset),
+            toolsets=() if toolset is None else (toolset,),
             tasks=tasks,
         )
     )
@@ -83,10 +82,10 @@ class PackageServer:
     Attributes:
         core: The core, which answers all messages.
         package: The package.
-        failures: Exceptions that handlers raised, for clients in the same process with `raise_errors`.
-        tools: The tools, to switch them on and off for all clients.
-        prompts: The prompts, likewise.
-        resources: The resources and resource templates, likewise, and to report changes.
+        failures: The exceptions of handlers, for in-process clients with `raise_errors`.
+        tools: Shows and hides tools, for all clients.
+        prompts: Shows and hides prompts.
+        resources: Shows and hides resources and resource templates, and reports updates.
     """
 
     tools: Visibility
@@ -100,25 +99,25 @@ class PackageServer:
         self.failures = core.failures
         self.tools, self.prompts, self.resources = core.tools, core.prompts, core.resources
         self._opened: dict[asyncio.Task[object] | None, list[AsyncExitStack]] = {}
-        """The connections of SDK clients, by the task that opened them: a client closes its own in the same task."""
+        """The connections of SDK clients by task, because a client closes its connection in the task that opened it."""
         redact_library_logs()
 
     async def complete(self, elicitation: str) -> bool:
-        """Notify a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
+        """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
 
         Args:
-            elicitation: The id that the question was asked with.
+            elicitation: The id of the elicitation.
 
         Returns:
-            True if a client was notified: it is still connected, and was not notified of this question before.
+            True if a client was notified: it is connected, and was not notified before.
         """
         return await self.core.input_requests.urls.complete(elicitation)
 
     def open_connection(self, deliver: Send, /) -> AbstractAsyncContextManager[Send]:
-        """Connect a client for the length of an `async with` block.
+        """Connect a client during an `async with` block.
 
         Args:
-            deliver: Receives each JSON-RPC message for the client; the server sends the next one when it returns.
+            deliver: Called with each JSON-RPC message for the client; the server waits until it returns.
 
         Returns:
             A context manager that yields the function to send a message to the server.
@@ -139,7 +138,7 @@ class PackageServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        """Close the connection that the current task opened last."""
+        """Close the last connection of the current task."""
         task = asyncio.current_task()
         opened = self._opened[task]
         stack = opened.pop()

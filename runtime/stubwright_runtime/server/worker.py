@@ -1,7 +1,4 @@
-"""Processes that work at tasks and serve no requests.
-
-`Workers` starts such processes next to a server, and starts those again that die.
-"""
+"""Worker processes, which run tasks and serve no requests."""
 
 from __future__ import annotations
 
@@ -24,17 +21,17 @@ if TYPE_CHECKING:
 
 
 UNTIL_EOF: Final = "--until-end-of-input"
-"""The option of a process that ends with its parent, whose death closes its standard input."""
+"""The option that ends a worker with its parent process, which closes the worker's standard input."""
 
 _RESTART_DELAY: Final = 1.0
-"""Seconds before a process that died is started again."""
+"""Seconds before a worker is restarted."""
 
 _MARGIN: Final = 5.0
-"""Seconds that processes may take to end after their tasks; then they are killed."""
+"""Seconds after the grace period of tasks before workers are killed."""
 
 
 def work(core: Core, *, until_eof: bool = False) -> None:
-    """Work at a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK, or the end of standard input."""
+    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK, or the end of standard input."""
     asyncio.run(_work(core, until_eof))
 
 
@@ -48,63 +45,63 @@ async def _work(core: Core, until_eof: bool) -> None:
 
 async def _run_tasks(core: Core, stop: asyncio.Event) -> None:
     async with core.lifespan():
-        log().info("working at tasks of %s", core.package.manifest["server"]["name"])
+        log().info("running tasks of %s", core.package.manifest["server"]["name"])
         await stop.wait()
         core.stop()
-        log().info("no more tasks are begun; those under way may end")
+        log().info("draining: no new tasks; running tasks continue")
 
 
 class Workers:
-    """Processes that run tasks, for the length of a block."""
+    """Worker processes that run during a block, and are restarted if they die."""
 
     def __init__(self, number: int, arguments: Sequence[str], grace: float) -> None:
         """Prepare the processes.
 
         Args:
-            number: How many.
-            arguments: Their command line after Python's own arguments.
-            grace: Seconds that their tasks may take to end.
+            number: The number of processes.
+            arguments: The command line after the Python executable.
+            grace: The grace period of running tasks in seconds.
         """
         self._patience = grace + _MARGIN
         self._arguments = [sys.executable, *arguments, UNTIL_EOF]
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._threads = [
-            threading.Thread(target=copy_context().run, args=(self._keep,), daemon=True) for _ in range(number)
+            threading.Thread(target=copy_context().run, args=(self._run_process,), daemon=True) for _ in range(number)
         ]
         self._processes: set[subprocess.Popen[bytes]] = set()
 
     def __enter__(self) -> Self:
-        """Start them."""
+        """Start the processes."""
         for thread in self._threads:
             thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop the processes, and wait for their running tasks; kill slow ones, whose tasks run elsewhere."""
-        self._over.set()
+        """Stop the processes, and kill slow ones, whose tasks then run elsewhere."""
+        self._stopped.set()
         for process in [*self._processes]:
             process.terminate()
         deadline = time.monotonic() + self._patience
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         for process in [*self._processes]:
-            log().warning("a process that works at tasks did not end in %.0f s and is killed", self._patience)
+            log().warning("a worker did not end in %.0f s; killing it", self._patience)
             process.kill()
 
-    def _keep(self) -> None:
-        """Run one process, again and again, until the block ends."""
-        while not self._over.is_set():
-            # What a process writes is for the log: standard output may be the server's wire.
+    def _run_process(self) -> None:
+        """Run one process, and restart it until the block ends."""
+        while not self._stopped.is_set():
+            # Output is redirected to standard error, because standard output may carry MCP messages.
             with subprocess.Popen(self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()) as process:
                 self._processes.add(process)
-                # `__exit__` may have gone through the processes before this one was among them.
-                if self._over.is_set():
+                # `__exit__` may have iterated over the processes before this one was added.
+                if self._stopped.is_set():
                     process.terminate()
                 status = process.wait()
                 self._processes.discard(process)
-            if self._over.is_set():
-                if status not in (0, -signal.SIGTERM):  # the latter where it had not begun yet
-                    log().warning("a process that works at tasks ended with status %d when it was stopped", status)
+            if self._stopped.is_set():
+                if status not in (0, -signal.SIGTERM):  # the latter if it had not started yet
+                    log().warning("a worker ended with status %d during shutdown", status)
             else:
-                log().warning("a process that works at tasks ended with status %d; another is started", status)
-                self._over.wait(_RESTART_DELAY)
+                log().warning("a worker ended with status %d; restarting it", status)
+                self._stopped.wait(_RESTART_DELAY)

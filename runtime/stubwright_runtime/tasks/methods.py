@@ -14,7 +14,7 @@ import anyio
 
 from ..mcp.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 from ..mcp.revisions import Revision
-from ..server.middlewares.expiry import count_own_seconds_left
+from ..server.middlewares.expiry import token_lifetime
 from ..server.middlewares.pending_requests import LISTENING
 from ..server.protocol.requests import refuse_parameters, refuse_unknown_method
 from ..state.budget import BudgetExceeded
@@ -156,7 +156,7 @@ class Methods:
 
         A client that cannot resume its stream waits only until its token expires.
         """
-        left = None if find_connection(request).is_resumable else count_own_seconds_left()
+        left = None if find_connection(request).is_resumable else token_lifetime()
         task: Task | None = None
         with anyio.move_on_after(left):
             task = await self._end(request)

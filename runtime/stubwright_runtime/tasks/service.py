@@ -15,7 +15,7 @@ from ..mcp.errors import METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, P
 from ..mcp.revisions import find_revision
 from ..observability.logs import log
 from ..server.calls.invocation import compile_context
-from ..server.core.call_state import note
+from ..server.core.call_state import record_status
 from ..server.core.outcomes import Outcome, refuse
 from ..server.features.input_requests import find_rounds
 from ..state.budget import BudgetExceeded
@@ -184,12 +184,12 @@ class Tasks:
         asked: Any = request.params.get("task") if request.revision.has("handshake_tasks") else None
         if support == "forbidden":
             if asked is not None:
-                note("invalid", "task_support")
+                record_status("invalid", "task_support")
                 raise ProtocolError(METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without")
             return None
         if not (declares_tasks(find_connection(request)) if is_stateless else asked is not None):
             if support == "required":
-                note("invalid", "task_support")
+                record_status("invalid", "task_support")
                 raise _task_required(tool, is_stateless)
             return None
 

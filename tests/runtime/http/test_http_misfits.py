@@ -36,8 +36,8 @@ def test_what_does_not_fit_is_sent_and_logged(at: str, tmp_path: Path, caplog: p
     with running(tmp_path, tools(**of_tool), echo, **of_api) as there, caplog.at_level(logging.WARNING):
         seen = there.text("send", id="1", kind="other", count="many", more=[1])
         assert '"body":"{\\"kind\\":\\"other\\",\\"count\\":\\"many\\",\\"more\\":[1]}"' in seen.replace(" ", "")
-        (line,) = [record.message for record in caplog.records if "do not fit" in record.message]
-        assert line.startswith("send is called with arguments that do not fit: kind: expected ")
+        (line,) = [record.message for record in caplog.records if "invalid arguments" in record.message]
+        assert line.startswith("send was called with invalid arguments: kind: expected ")
         caplog.clear()
         there.text("send", id="1", kind="a")
         assert not caplog.records

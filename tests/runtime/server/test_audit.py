@@ -542,10 +542,10 @@ async def test_a_line_that_was_cut_begins_anew_in_a_new_file(
         return write(descriptor, data[:room])
 
     monkeypatch.setattr(os, "write", short)
-    assert not made.take(records, 0)
+    assert not made.write(records, 0)
     monkeypatch.undo()
     path.rename(tmp_path / "old")
-    assert made.take((), 0)
+    assert made.write((), 0)
     assert [one["arguments"] for one in lines(path)] == [{"x": 1}]
 
 

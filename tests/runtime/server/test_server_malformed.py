@@ -12,7 +12,7 @@ import pytest
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
 from stubwright_runtime.server.protocol.messages import read
-from stubwright_runtime.server.protocol.requests import find_size_fault
+from stubwright_runtime.server.protocol.requests import find_size_error
 from stubwright_runtime.server.transports.stdio.reading import MAX_LINE
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
@@ -307,12 +307,12 @@ def hello(size: int, parts: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("size", "parts"), [(16 * 1024, 1000), (16 * 1024 + 1, 250), (64 * 1024, 250)])
 def test_a_handshake_is_as_large_as_can_be(size: int, parts: int) -> None:
-    assert find_size_fault(hello(size, parts)) is None
+    assert find_size_error(hello(size, parts)) is None
 
 
 @pytest.mark.parametrize(("size", "parts"), [(16 * 1024 + 1, 251), (64 * 1024, 251), (64 * 1024 + 1, 3)])
 def test_a_handshake_that_is_larger_is_refused(size: int, parts: int) -> None:
-    fault = find_size_fault(hello(size, parts))
+    fault = find_size_error(hello(size, parts))
     assert fault is not None
     assert (fault.code, "65,536 bytes of JSON with 250 objects and arrays" in fault.message) == (PARAMS, True)
 

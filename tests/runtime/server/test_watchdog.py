@@ -114,7 +114,7 @@ def test_a_handler_that_holds_the_loop_is_named_once_for_each_call(
     call_over_http(package, handlers(), "get_book", "get_book", mode=mode)
     first, second = reports(caplog)
     assert re.match(
-        r"the event loop has been held for 0\.2 s by get_book \(test_watchdog\.py:\d+\), "
+        r"the event loop has been blocked for 0\.2 s by get_book \(test_watchdog\.py:\d+\), "
         r"and no other call is answered; write it as a plain `def`, which runs in a thread, "
         r"or await what it waits for\n",
         first,
@@ -181,7 +181,7 @@ def test_a_server_on_stdio_says_what_holds_it(project: Path) -> None:
         process.send("initialize", {**HELLO, "protocolVersion": "2025-11-25"})
         assert process.receive()["id"] == 1
         process.call("get_book")
-        process.await_log("the event loop has been held for 2 s by get_book (library.py:7)")
+        process.await_log("the event loop has been blocked for 2 s by get_book (library.py:7)")
         (project / "told").touch()
         assert process.receive()["result"]["content"][0]["text"] == "a book"
     finally:

@@ -1,4 +1,4 @@
-"""Building a server's core from a package and its handlers, after checks of both."""
+"""Builds a server from a package and its handlers, and checks both."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def build_core(
     toolsets: Sequence[str] = (),
     tasks: TaskEngine | None = None,
 ) -> Core:
-    """Return the core of a server that answers for a package with `handlers`; as for `build_server`.
+    """Return the core of a server; for the arguments see `build_server`.
 
     The server has the tools that are in all `toolsets`.
     """

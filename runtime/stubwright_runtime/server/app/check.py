@@ -1,7 +1,4 @@
-"""The check, before a server starts, that its handlers object has the methods that it needs.
-
-It calls no handler and imports no model.
-"""
+"""Checks before startup that the handlers define the required methods, without importing models."""
 
 from __future__ import annotations
 
@@ -18,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class NoHandlers:
-    """The handlers of a server that does not need any."""
+    """The handlers of a server without handler methods."""
 
 
 class HandlersError(TypeError):
-    """A handlers object lacks methods, or has some that cannot be called; the message lists them all."""
+    """Handlers lack methods, or have methods with other signatures; the message lists all of them."""
 
 
 def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> None:
-    """Check that each needed method exists, and accepts the arguments that it will be called with.
+    """Check that each required method exists and accepts its arguments.
 
     Args:
-        server: The server's name.
-        needed: The methods.
-        handlers: The object.
+        server: The name of the server.
+        needed: The required methods.
+        handlers: The handlers object.
 
     Raises:
-        HandlersError: One does not.
+        HandlersError: A method does not.
     """
     if isinstance(handlers, type):
         raise HandlersError(
@@ -49,7 +46,7 @@ def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> Non
                 missing.append(entry)
         elif not callable(method):
             wrong.append(f"{entry.name} is {type(method).__name__}, not a method")
-        elif not _takes(method, len(entry.parameters)):
+        elif not _accepts(method, len(entry.parameters)):
             names = ", ".join(parameter.partition(":")[0] for parameter in entry.parameters)
             wrong.append(f"{entry.name}{inspect.signature(method)} is called with ({names})")
     if (around := find_around(handlers)) is not None and not _is_around(around):
@@ -65,7 +62,7 @@ def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> Non
 
 
 def explain_abstract(needed: Sequence[HandlerMethod], handlers: type) -> str | None:
-    """Return the reason that `handlers` cannot be instantiated if methods are missing; otherwise `None`."""
+    """Return the message if a handlers class is abstract because required methods are missing; otherwise `None`."""
     lacking: frozenset[str] = getattr(handlers, "__abstractmethods__", frozenset())
     missing = [entry for entry in needed if entry.name in lacking]
     return _list_stubs(f"{handlers.__name__} lacks", missing) if missing else None
@@ -77,20 +74,20 @@ def _list_stubs(who: str, needed: Sequence[HandlerMethod]) -> str:
 
 
 def _is_around(method: Callable[..., object]) -> bool:
-    return inspect.iscoroutinefunction(method) and _takes(method, 2)
+    return inspect.iscoroutinefunction(method) and _accepts(method, 2)
 
 
-def _takes(method: Callable[..., object], count: int) -> bool:
-    """Return whether the method takes so many positional arguments and needs no others."""
+def _accepts(method: Callable[..., object], count: int) -> bool:
+    """Return whether a method can be called with `count` positional arguments."""
     function = method.__func__ if isinstance(method, MethodType) else None
-    if isinstance(function, FunctionType):  # a thousand signatures would be felt at start
+    if isinstance(function, FunctionType):  # fast path: a thousand signatures would delay the start
         code = function.__code__
         if code.co_argcount == 1 + count and code.co_kwonlyargcount == 0:
             return True
     try:
         signature = inspect.signature(method)
     except ValueError:
-        return True  # built-in code without a signature: only a call can tell
+        return True  # built-in functions may have no signature
     try:
         signature.bind(*[None] * count)
     except TypeError:

@@ -1,7 +1,4 @@
-"""The features of a package's server, such as its tools.
-
-Modules that the manifest does not need are not imported.
-"""
+"""Selects the features of a server, and imports only their modules."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def list_features(package: Package) -> tuple[Feature, ...]:
-    """Return the features of a package's server, in the order in which stubs of missing methods are shown."""
+    """Return the features of a package's server, in the order of stubs for missing methods."""
     declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
     features: list[Feature] = []
     if package.tools or declared.get("tools") is True:
@@ -43,7 +40,7 @@ def list_features(package: Package) -> tuple[Feature, ...]:
 
 
 def _completes(package: Package) -> bool:
-    """Return whether values of some argument or variable can be completed."""
+    """Return whether any argument or variable has completion."""
     return any(
         extension.get("complete")
         for section in ("resourceTemplates", "prompts")

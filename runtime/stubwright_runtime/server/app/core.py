@@ -1,7 +1,4 @@
-"""A server without a transport, made of a package, its handlers and its store.
-
-All transports use it, so that every message passes the same steps in the same order.
-"""
+"""A server without a transport: compiles the function that answers each method, for all transports."""
 
 from __future__ import annotations
 
@@ -45,35 +42,35 @@ if TYPE_CHECKING:
     from ..protocol.client_subscriptions import Change
 
 _PAGES: Final = 64
-"""First pages that are retained, at most: of each list, for each revision, and for callers with the same scopes."""
+"""The maximum number of cached first pages, per list, revision and set of scopes."""
 
 _COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notifications/initialized")
-"""Methods without a feature that most clients use."""
+"""Methods without a feature whose functions are cached."""
 
 LISTS: Final = {section.method: section.name for section in SECTIONS}
-"""The lists, by the methods that list them."""
+"""The names of lists, by method."""
 
 
 class Core(Hub):
     """The server.
 
     Attributes:
-        lists: Its lists, by name.
-        tools: The tools, to switch them on and off for all clients.
-        prompts: The prompts, likewise.
-        resources: The resources and resource templates, likewise, and to report changes.
-        toolsets: The toolsets, which select the tools that are present.
+        lists: The lists, by name.
+        tools: Shows and hides tools, for all clients.
+        prompts: Shows and hides prompts.
+        resources: Shows and hides resources and resource templates, and reports updates.
+        toolsets: The toolsets.
         tasks: The task service; `None` if no tool has `taskSupport`.
-        threads: The pool of threads for plain `def` methods of the handlers.
-        failures: Exceptions that handlers raised, for a client in this process.
-        recorder: The recorder of calls; `None` if they are not recorded.
-        instrumentation: Sees all messages.
-        in_flight: Knows the requests that are being answered.
-        lifespan: The handlers' own life, and the store's.
-        methods: The methods of the features, such as `tools/call`.
-        input_requests: Asks clients in the middle of requests.
-        listeners: The streams of clients from 2026-07-28 on.
-        has_sessions: True if there are connections, up to 2025-11-25, that outlive a request.
+        threads: The thread pool for plain `def` handlers.
+        failures: The exceptions of handlers, for in-process clients.
+        recorder: The recorder of calls; `None` if calls are not recorded.
+        instrumentation: Telemetry and records of all messages.
+        in_flight: The pending requests.
+        lifespan: The lifespan of the handlers and the store.
+        methods: The handlers of the features' methods, such as `tools/call`.
+        input_requests: Runs requests that ask the client.
+        listeners: The listening streams, from 2026-07-28.
+        has_sessions: True if connections outlive a request, up to 2025-11-25.
     """
 
     def __init__(
@@ -88,7 +85,7 @@ class Core(Hub):
         toolsets: Sequence[str] = (),
         engine: TaskEngine | None = None,
     ) -> None:
-        """Put the features together; `build_core` checks the handlers first."""
+        """Create the server; `build_core` checks the handlers first."""
         super().__init__(package, store, get_scopes(package), user)
         self.toolsets = Toolsets(package.manifest, toolsets)
         self.recorder = recorder
@@ -99,7 +96,7 @@ class Core(Hub):
         self.listeners = Listeners(self)
         self.lifespan = Lifespan(
             handlers,
-            partial(_kept, package, store),
+            partial(_run_store, package, store),
             None if recorder is None else recorder.flush,
             nullcontext if self.tasks is None else self.tasks.run,
         )
@@ -123,13 +120,13 @@ class Core(Hub):
         self._answers: dict[str, Answer] = {}
 
     async def answer(self, request: Request) -> Result:
-        """Return the result of a message. Meanwhile, `request` is the current scope.
+        """Return the result of a message, with `request` as the current scope.
 
         Raises:
-            ProtocolError: It is refused, or its method is served by no feature, and `call_next` raises.
+            ProtocolError: The message is refused, or `call_next` raises.
         """
         answer = self._answers.get(request.method) or self._compile(request.method)
-        request.secrets = SCOPE.get().secrets  # of a call whose handler calls another server in this process
+        request.secrets = SCOPE.get().secrets  # of an outer call whose handler calls this server
         token = SCOPE.set(request)
         try:
             is_traced = self.instrumentation.traces(request)
@@ -138,13 +135,13 @@ class Core(Hub):
             return await answer(request)
         except ProtocolError:
             raise
-        except Exception as error:  # noqa: BLE001 - any of them goes into the log only
+        except Exception as error:  # noqa: BLE001 - logged, and not shown to the caller
             raise explain_internal_error(request, error) from None
         finally:
             SCOPE.reset(token)
 
     def _compile(self, method: str) -> Answer:
-        """Return the function that answers the messages of a method, with what each passes through."""
+        """Return the function that answers a method, wrapped in all middlewares."""
         answer: Answer = _pass_on
         if method in LISTS and LISTS[method] in self.lists:
             answer = self._admit(self._list, is_stamped=True)
@@ -156,12 +153,12 @@ class Core(Hub):
         answer = explain_lost_store(self, self._request_state.wrap(method, answer))
         if method != LISTENING:
             answer = self.in_flight.wrap(answer)
-        if self.serves(method) or method in _COMMON:  # callers invent others, which are not kept
+        if self.serves(method) or method in _COMMON:  # no cache for unknown methods
             self._answers[method] = answer
         return answer
 
     def _admit(self, answer: Answer, *, is_stamped: bool = False) -> Answer:
-        """Answer the valid requests of a method, with a stamp; `call_next` of the others refuses them."""
+        """Return a function that answers valid requests, and refuses others by `call_next`."""
         has_toolsets = any(True for _ in self.toolsets)
 
         async def call(request: Request) -> Result:
@@ -180,23 +177,23 @@ class Core(Hub):
         return call
 
     async def complete(self, elicitation: str) -> bool:
-        """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
+        """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
 
         Args:
-            elicitation: The id that the question was asked with.
+            elicitation: The id of the elicitation.
 
         Returns:
-            True if a client was notified: it is still connected, and was not notified of this question before.
+            True if a client was notified: it is connected, and was not notified before.
         """
         return await self.input_requests.urls.complete(elicitation)
 
     def serves(self, method: str) -> bool:
-        """Return whether a feature serves a method, or a list."""
+        """Return whether a feature answers a method."""
         return method in self.methods or LISTS.get(method) in self.lists
 
     @cached_property
     def extensions(self) -> dict[str, dict[str, Any]]:
-        """The extensions of MCP that it announces, with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
+        """The announced MCP extensions with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
         extensions_by_name: dict[str, dict[str, Any]] = {}
         if any(uri.startswith(PAGES) for uri in (*self.package.resources, *self.package.templates)):
             extensions_by_name[PAGES_EXTENSION] = {}
@@ -205,33 +202,33 @@ class Core(Hub):
         return extensions_by_name
 
     def shows_tool(self, name: str) -> bool:
-        """Return whether a tool exists for the caller of the request over HTTP that is being answered."""
+        """Return whether a tool is visible to the caller of the current HTTP request."""
         tools = self.toolsets.list_present()
         if name not in self.lists.get("tools", ()) or (tools is not None and name not in tools):
             return False
         return self.scopes is None or self.scopes.allows(self.find_principal(over_http=True), "tools", name)
 
     def stop(self) -> None:
-        """Begin no more tasks, since the server is going to end; those under way go on. Subscriptions are answered."""
+        """Prepare to stop: start no more tasks, and end listening streams."""
         self.is_stopping = True
         if self.tasks is not None:
             self.tasks.stop()
         self.end_streams()
 
     def end_streams(self) -> None:
-        """Answer the requests that stay open until they are ended, such as streams of changes."""
+        """End the listening streams."""
         for end in self.streams:
             end()
 
     async def _publish(self, change: Change) -> None:
-        """Notify all interested clients of a change."""
+        """Notify the subscribed clients of this process of a change."""
         if change.uri is None:
             self.changes.add(change.kind)
         for publish in self.publishers:
             await publish(change)
 
     async def _list(self, request: Request) -> Result:
-        """Return a page of a list. The first is cached until the list changes, since every client begins with it."""
+        """Return a page of a list. First pages are cached until the list changes, because every client reads them."""
         try:
             return self._find_page(
                 LISTS[request.method], request.params.get("cursor"), request.revision, request.principal, request.tools
@@ -262,7 +259,6 @@ class Core(Hub):
 
 
 async def _pass_on(request: Request) -> Result:
-    """Pass on a message that no feature serves."""
     return await request.call_next(request)
 
 
@@ -282,8 +278,8 @@ class _Page(NamedTuple):
 
 
 @asynccontextmanager
-async def _kept(package: Package, store: Store) -> AsyncGenerator[None, None]:
-    """Run a store during the block. Everything started in it, handlers too, works for the package."""
+async def _run_store(package: Package, store: Store) -> AsyncGenerator[None, None]:
+    """Run the store during the block, and add the package's name to log lines."""
     name_after(package.name)
     async with store.run():
         yield

@@ -1,7 +1,4 @@
-"""The modules of `policy`, `tasks` and `http` that a manifest needs; this is the only place that knows them.
-
-Modules that the manifest does not need are not imported.
-"""
+"""Imports the modules of `policy`, `tasks` and `http` that a manifest needs, and no others."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _LIMITS: Final = frozenset({"concurrency", "maxResultBytes", "timeout"})
 
 
 def get_scopes(package: Package) -> Scopes | None:
-    """Return the scopes of the package's entries; `None` if none needs scopes."""
+    """Return the required scopes of the package's entries; `None` if no entry requires scopes."""
     if not package.has_scopes:
         return None
     from ...policy.scopes import Scopes
@@ -51,14 +48,14 @@ def get_tasks(
 
 
 async def manage_tasks(package: Package, store: Store, engine: TaskEngine | None, again: str | None) -> None:
-    """Run the command `tasks`: see `manage`."""
+    """Run the `tasks` command; see `manage`."""
     from ...tasks.given_up import manage
 
     await manage(package, store, engine, again)
 
 
 def make_task_methods(core: Core) -> Methods | None:
-    """Return the methods of tasks, if the server has tasks."""
+    """Return the task methods, if the server has tasks."""
     if core.tasks is None:
         return None
     from ...tasks.methods import Methods
@@ -67,7 +64,7 @@ def make_task_methods(core: Core) -> Methods | None:
 
 
 def make_steps(package: Package, server: ServerContext, results: Results) -> Steps:
-    """Return the steps of calls that a manifest declares."""
+    """Return the steps that a manifest declares."""
     return Steps(
         [*_list_admission(package, server)],
         [*_list_limits(package)],
@@ -92,7 +89,7 @@ def _list_limits(package: Package) -> Iterator[Wrap]:
     if package.has_result_budget:
         from ...policy.result_budget import limit_result
 
-        yield limit_result  # inside the others, so that `maxResultBytes` applies to the shortened result
+        yield limit_result  # innermost, so that `maxResultBytes` applies to the shortened result
 
 
 def _list_binding(package: Package, server: ServerContext) -> Iterator[Wrap]:
@@ -110,7 +107,7 @@ def _list_preparation(package: Package, server: ServerContext, results: Results)
     if "once" in package.policies:
         from ...policy.once import Once
 
-        # The outermost: a repeated call is not confirmed again, and its handles may have ended.
+        # Outermost: a repeated call is not confirmed again, and its handles may no longer exist.
         yield Once(server.store, partial(refuse_error, results)).wrap
     if any(tool.is_paginated for tool in package.tools.values()):
         from ..features.paging import Cursors
@@ -119,18 +116,18 @@ def _list_preparation(package: Package, server: ServerContext, results: Results)
     if package.has_handles:
         from ..features.handles import HandleRegistry
 
-        yield HandleRegistry(server, results.reject_answer).wrap
+        yield HandleRegistry(server, results.refuse_invalid_result).wrap
     if "confirm" in package.policies:
         from ..features.confirmation import require_confirmation
 
         yield require_confirmation
     if package.has_tasks:
-        # The innermost, so that invalid, unknown or unconfirmed calls begin no task.
+        # Innermost, so that invalid or unconfirmed calls do not start a task.
         yield _begin_tasks
 
 
 def _begin_tasks(tool: Tool, call_next: Handle) -> Handle:
-    """Make tasks of those calls of a tool that are to be tasks."""
+    """Start a task for each call of a tool that requests one."""
     if tool.task_support == "forbidden":
         return call_next
 
@@ -141,7 +138,7 @@ def _begin_tasks(tool: Tool, call_next: Handle) -> Handle:
 
 
 def add_calls(package: Package, handlers: object) -> object:
-    """Return the handlers, extended by the tools that are HTTP calls."""
+    """Return the handlers, extended with the tools that are HTTP calls."""
     if not package.has_calls:
         return handlers
     from ...http.calls import bind

@@ -1,7 +1,4 @@
-"""The handwritten half of a generated package: the handlers at `module:name`.
-
-A fault of the path, or of the object there, is one `StartError` with a single line.
-"""
+"""Loads handlers and task engines from `module:name`; mistakes are a `StartError` of one line."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ if TYPE_CHECKING:
     from ..core.task_engine import TaskEngine
 
 _TASKS: Final = "--tasks"
-"""The option that names a task engine."""
+"""The option for a task engine."""
 
 
 class StartError(Exception):
-    """A failure to start: one line of text, and the exit status."""
+    """A failure to start, with a message of one line and an exit status."""
 
     def __init__(self, message: str, status: int = 2) -> None:
-        """Take the text and the exit status."""
+        """Create the error."""
         super().__init__(message)
         self.status = status
 
@@ -39,9 +36,9 @@ class HandlerLocation:
     """The location of the handlers of a package.
 
     Attributes:
-        path: `module:name`, or `None` if it is not given.
+        path: `module:name`; `None` if not given.
         package: The package.
-        option: The command option or environment variable that sets another path.
+        option: The option or environment variable that sets the path.
     """
 
     path: str | None
@@ -49,20 +46,17 @@ class HandlerLocation:
     option: str = "--handlers"
 
     def load(self) -> object:
-        """Return the handlers at `module:name`, found in the working folder first, then on Python's own path.
+        """Return the handlers at `module:name`, imported from the working directory or `sys.path`.
 
-        With Python's own `-P`, which a client's entry may have, the working folder is omitted.
-
-        A class is instantiated, and a function that makes handlers is called. If no path is given and no handlers are
-        needed, the result is `None`.
+        Python's `-P` option excludes the working directory. A class is instantiated, and a factory
+        function is called. The result is `None` if there is no path and no handlers are needed.
 
         Raises:
-            StartError: There are none there, or they cannot be made.
+            StartError: The handlers cannot be imported or created.
         """
-        # Here, since mistakes in a command line do not need it.
-        from .composition import list_features
+        from .composition import list_features  # not needed for mistakes in the command line
 
-        def find_needed() -> list[HandlerMethod]:  # not for an object, whose methods `build_core` looks at
+        def find_needed() -> list[HandlerMethod]:  # called lazily: `build_core` checks objects
             return [method for feature in list_features(self.package) for method in feature.list_required_methods()]
 
         if self.path is None:
@@ -85,10 +79,10 @@ class HandlerLocation:
 
 
 def load_engine(path: str, server: str) -> TaskEngine:
-    """Return the task engine that the class or function at `module:name` makes for a server with that name.
+    """Create the task engine of a server with the class or function at `module:name`.
 
     Raises:
-        StartError: There is no such class or function, or it does not make a task engine.
+        StartError: The class or function does not exist, or does not return a task engine.
     """
     make = _find(path, _TASKS, "engines:Queue")
     if not callable(make):
@@ -133,7 +127,7 @@ def _import(name: str) -> object:
 
 
 def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
-    """Report a failure with the last line of its traceback and its place; the whole traceback goes to the debug log.
+    """Report a failure with the last line and place of its traceback; the traceback is logged at the debug level.
 
     Raises:
         StartError: Always.

@@ -1,7 +1,4 @@
-"""The check that this runtime supports each feature of a manifest; otherwise the server does not start.
-
-A newer compiler may declare others.
-"""
+"""Checks before startup that this runtime supports all features of a manifest, which may be newer."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ EXTENSION: Final = frozenset(
 """The keys below `stubwright` of tools, resources and prompts."""
 
 BUDGET: Final = frozenset({"result"})
-"""The keys of budgets that are retained at run time; the compiler keeps the others."""
+"""The keys of budgets that apply at run time; the compiler checks the others."""
 
 MANIFEST: Final = frozenset(
     {
@@ -85,24 +82,24 @@ MANIFEST: Final = frozenset(
 
 
 class UnsupportedManifestError(ValueError):
-    """The manifest declares a feature, such as a restriction, that this runtime does not support."""
+    """The manifest declares a feature that this runtime does not support."""
 
 
 def check(package: Package) -> None:
-    """Check that this runtime knows every key that the manifest declares.
+    """Check that this runtime supports every key of a manifest.
 
     Raises:
-        UnsupportedManifestError: It does not know one.
+        UnsupportedManifestError: A key is unknown.
     """
-    for words in _unknown(package):
+    for words in _list_unknown(package):
         raise UnsupportedManifestError(
             f"the manifest of {package.name} declares `{words}`, which this version of stubwright-runtime does not"
             " support; install the one of a newer release"
         )
 
 
-def _unknown(package: Package) -> Iterator[str]:
-    """Yield each key that the manifest declares and this runtime does not know."""
+def _list_unknown(package: Package) -> Iterator[str]:
+    """Yield the unknown keys of a manifest."""
     manifest: Mapping[str, Any] = package.manifest
     yield from _others(manifest, MANIFEST)
     yield from _others_within(manifest)

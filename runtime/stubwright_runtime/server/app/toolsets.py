@@ -1,6 +1,6 @@
-"""Toolsets: the part of the tools that a process, an endpoint or a request is for.
+"""Toolsets: subsets of the tools, for a process, an endpoint or a request.
 
-Several narrow each other: the toolset of a server is an upper bound for its requests.
+Several toolsets are intersected, so a request cannot extend the toolset of its server.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 HEADER: Final = "x-mcp-toolset"
-"""The header by which a request over HTTP names a toolset, or several with commas between them."""
+"""The HTTP header with one or more toolsets, separated by commas."""
 
-ASKED: Final[ContextVar[tuple[str, ...]]] = ContextVar("toolsets", default=())
-"""The toolsets that the request under way is for."""
+REQUESTED: Final[ContextVar[tuple[str, ...]]] = ContextVar("toolsets", default=())
+"""The toolsets of the current request."""
 
 
 class UnknownToolsetError(ValueError):
-    """A manifest has no toolset of that name."""
+    """The toolset is not in the manifest."""
 
 
 class Toolsets:
     """The toolsets of one server."""
 
     def __init__(self, manifest: Mapping[str, Any], own: Sequence[str] = ()) -> None:
-        """Take the manifest, and the names of the toolsets that the server is for: it has the tools that are in all.
+        """Create the toolsets of a server; `own` are the toolsets that the server was started with.
 
         Raises:
-            UnknownToolsetError: There is no such toolset.
+            UnknownToolsetError: A toolset is not in the manifest.
         """
         declared: Mapping[str, Any] = manifest.get("toolsets") or {}
         self._tools = {name: frozenset(toolset["tools"]) for name, toolset in declared.items()}
@@ -37,26 +37,21 @@ class Toolsets:
         self._own = tuple(own)
 
     def __contains__(self, name: str) -> bool:
-        """Return whether there is a toolset of that name."""
+        """Return whether the manifest has a toolset."""
         return name in self._tools
 
     def __iter__(self) -> Any:
-        """Iterate over their names."""
+        """Iterate over the names of the toolsets."""
         return iter(self._tools)
 
     def describe(self) -> str:
-        """Return the names of the toolsets, in words."""
+        """Return the names of the toolsets as text."""
         return f"there are {', '.join(self._tools)}" if self._tools else "the manifest declares none"
 
     def list_present(self) -> frozenset[str] | None:
-        """Return the names of the tools that exist for the request under way; `None` for all tools."""
+        """Return the names of the tools in all toolsets of the current request; `None` for all tools."""
         present: frozenset[str] | None = None
-        for name in (*self._own, *ASKED.get()):
+        for name in (*self._own, *REQUESTED.get()):
             tools = self._tools.get(name, frozenset[str]())
             present = tools if present is None else present & tools
         return present
-
-
-def list_named(toolset: str | None) -> tuple[str, ...]:
-    """Return the toolset that a caller may have named, as a sequence."""
-    return () if toolset is None else (toolset,)

@@ -1,6 +1,6 @@
-"""The method `around` of handlers, which runs around each of their other methods.
+"""The `around` method of handlers, which wraps each of their other methods.
 
-When it begins, arguments are valid, a confirmation is given, and limits hold; when it has ended, results are checked.
+It runs after validation, limits and confirmation, and before the result is validated.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
 
 @dataclass(frozen=True, slots=True)
 class HandlerCall:
-    """One call of a method of the handlers, for `around`.
+    """One call of a handler method, for `around`.
 
     Attributes:
-        kind: The kind of entry: `tool`, `resource` (a resource, or one of a resource template), `prompt`, or
-            `completion`.
-        method: The method's name.
-        args: The model of its arguments; `None` if the method takes none.
-        ctx: The context that the method gets. `ctx.name` is the name of the tool or prompt, or the URI.
+        kind: `tool`, `resource` (also for resource templates), `prompt` or `completion`.
+        method: The name of the method.
+        args: The model of the arguments; `None` without arguments.
+        ctx: The context of the call. `ctx.name` is the name of the tool or prompt, or the URI.
     """
 
     kind: Kind
@@ -41,5 +40,5 @@ class HandlerCall:
 
 
 def find_around(handlers: object) -> Around | None:
-    """Return the handlers' `around`; `None` if there are none. One made by `__getattr__` does not count."""
+    """Return the handlers' `around` method, if their class defines it; `__getattr__` is ignored."""
     return getattr(handlers, NAME) if hasattr(type(handlers), NAME) else None

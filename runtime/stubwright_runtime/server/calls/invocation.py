@@ -1,7 +1,4 @@
-"""The methods of the handlers, ready to be called, and the `ctx` that they get.
-
-An `async def` runs here, a plain `def` in a worker thread.
-"""
+"""Calls handler methods: `async def` on the event loop, plain `def` in a worker thread."""
 
 from __future__ import annotations
 
@@ -32,18 +29,17 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MakeContext: TypeAlias = "Callable[[Request, str], Context]"
-"""Makes the `ctx` of a handler, of a request and the name or URI that was asked for."""
+"""Returns the `ctx` for a request and the requested name or URI."""
 
 Method: TypeAlias = "Callable[..., Awaitable[Any]]"
-"""Takes a request, and the arguments of a method; the last of them is the context."""
+"""Calls a method with a request and arguments; the last argument is the context."""
 
 
 def bind_method(handlers: object, name: str, kind: Kind) -> Method:
-    """Return a function that runs a method of the handlers, with their `around`, if they have one.
+    """Return a function that calls a handler method, with `around` if the handlers define it.
 
-    A plain `def` runs in a worker thread, so that it can block; if the request is cancelled, the context is told, and
-    the thread runs on on its own. The function raises NoFreeThreadError if it needs a thread and there was none in
-    time.
+    A plain `def` runs in a worker thread, so that it can block. If the request is cancelled, `ctx.on_cancel` callbacks
+    run, and the thread continues. The function raises NoFreeThreadError if no thread becomes free in time.
     """
     function = getattr(handlers, name)
     around = find_around(handlers)
@@ -65,10 +61,10 @@ def bind_method(handlers: object, name: str, kind: Kind) -> Method:
 
 
 async def _await_value(value: Awaitable[Any]) -> Any:
-    """Await a value; if it raises, undo the cancellations that it made.
+    """Await a value; if it raises, undo its cancellations of the current task.
 
-    A `TaskGroup` of asyncio that fails cancels its parent task, and before Python 3.13 does not take that back; the
-    next await of that task would be cancelled.
+    A failing `asyncio.TaskGroup` cancels its parent task, and before Python 3.13 does not undo that: the next await of
+    the task would be cancelled.
     """
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()
@@ -83,7 +79,7 @@ async def _await_value(value: Awaitable[Any]) -> Any:
 async def _run_in_thread(function: Callable[..., Any], request: Request, *arguments: Any) -> Any:
     try:
         value = await request.run_in_thread(partial(function, *arguments))
-    except NoFreeThreadError:  # not of the function: what it calls runs in its thread
+    except NoFreeThreadError:  # not from the function, which runs nested calls in the same thread
         request.has_begun = False
         raise
     return await value if inspect.isawaitable(value) else value
@@ -107,12 +103,12 @@ async def _run_around(
 
 
 def compile_context(server: ServerContext, stem: str, extension: Mapping[str, Any]) -> MakeContext:
-    """Return the maker of the `ctx` of a handler, of a generated class if it has questions, handles or pages.
+    """Return the factory of a handler's `ctx`: a generated class with questions, handles or pagination, or `Context`.
 
     Args:
-        server: The objects that its features share.
-        stem: The start of the names of its classes.
-        extension: Its settings under `stubwright` in the manifest.
+        server: The context of the server.
+        stem: The prefix of the generated class names.
+        extension: The entry's `stubwright` settings in the manifest.
     """
     kind, lists = Context, server.lists
     questions: Mapping[str, Any] = extension.get("ask") or {}
@@ -126,13 +122,12 @@ def compile_context(server: ServerContext, stem: str, extension: Mapping[str, An
 async def answer_by_handler(
     server: ServerContext, method: str, kind: Kind, read: Callable[[Any], _T], request: Request, *arguments: object
 ) -> _T:
-    """Call a method of the handlers, and return its result as converted by `read`.
+    """Call a handler method, and return its result converted by `read`.
 
     Raises:
-        ProtocolError: The method raised, or `read` rejected its result: an internal error, whose reason is only in
-            the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
-            `ToolError`, whose text the caller gets. Or there was no thread.
-        StateLost: The method needed the store, which cannot be reached.
+        ProtocolError: The method raised a `ToolError`, no thread was free, or an internal error occurred, whose reason
+            is only logged (MCP 2025-11-25, server/prompts and server/resources, "Error Handling").
+        StateLost: The method needs the store, which is unavailable.
     """
     try:
         return read(await bind_method(server.handlers, method, kind)(request, *arguments))

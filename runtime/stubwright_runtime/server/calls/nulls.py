@@ -1,4 +1,4 @@
-"""Optional arguments that a client sends as null instead of omitting them (`wire: {nulls: omitted}`)."""
+"""Treats null as omitted in optional arguments (`wire: {nulls: omitted}`)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class NullOmission:
-    """A step that removes nulls, and logs the first call of each tool that has some."""
+    """A step that removes nulls, and logs the first such call of each tool."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Take the log."""
+        """Create the step."""
         self._log = log
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Remove optional arguments that are null from the calls of a tool if its schema refuses null there."""
+        """Remove optional arguments that are null, if the tool's schema does not accept null."""
         refusing = find_refusing(tool)
         if not refusing:
             return call_next
@@ -45,7 +45,7 @@ class NullOmission:
 
 
 def find_refusing(tool: Tool) -> list[str]:
-    """Return the optional arguments of a tool for which its schema refuses null."""
+    """Return the optional arguments of a tool whose schemas do not accept null."""
     view = SchemaMerger(tool.accepts).view([tool.accepts])
     optional = [name for name in view.properties if name not in view.required]
     refused = {*get_input_validator(tool).find_error_paths(dict.fromkeys(optional))}

@@ -1,4 +1,4 @@
-"""Calls by an old name of a tool (`aliases` in a manifest), and the notes on them for the caller and the log."""
+"""Calls by old names of tools (`aliases` in a manifest), which are reported to the caller and the log."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 def find_mirrored_schema(
     schema: Mapping[str, Any], alias: Alias | None, *, has_headers: bool = True
 ) -> Mapping[str, Any] | None:
-    """Return the schema that the headers of a call are compared with; `None` if they are not compared.
+    """Return the schema for comparing headers with arguments; `None` if they are not compared.
 
-    Clients learn from the list which arguments to mirror, and an old name is not listed: a call by an old name may lack
-        such headers. If it has some, they must be right, under the old names of the arguments.
+    Clients read from the list which arguments to mirror. Old names are not listed, so calls by an old name may omit
+    these headers; if present, they must match, under the old names of the arguments.
 
     Args:
         schema: The schema of the tool's arguments.
-        alias: The old name that the tool is called by, if it is one.
-        has_headers: True if the call has headers that repeat arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
+        alias: The alias, if the tool is called by an old name.
+        has_headers: True if headers mirror arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
     """
     if alias is None:
         return schema
@@ -39,15 +39,15 @@ def find_mirrored_schema(
 
 
 class OldNames:
-    """The old names that one server was called by."""
+    """Reports calls by old names."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Take the log for one line about each."""
+        """Create a reporter that logs each old name once."""
         self._log = log
         self._logged: set[str] = set()
 
-    def note(self, alias: Alias, outcome: Outcome) -> Outcome:
-        """Return an outcome whose result names the tool in `_meta`, under a key that no handler can take from it."""
+    def report(self, alias: Alias, outcome: Outcome) -> Outcome:
+        """Return the outcome with the new name in `_meta`, and log the old name."""
         if alias.name not in self._logged:
             self._logged.add(alias.name)
             until = "" if alias.remove_after is None else f"; the alias is removed after {alias.remove_after}"

@@ -1,8 +1,7 @@
-"""The way of a call through a server, put together for each tool when it is first called.
+"""The pipeline of tool calls, compiled for each tool at its first call.
 
-All that depends on the manifest alone is decided here, not in the function: a tool pays only for the steps that it
-declares. Every failure of a handler ends as a result; only cancellation and questions propagate. No transport is known
-here.
+Everything that depends only on the manifest is decided at compile time, so a tool pays only for the steps that it
+declares. Failures of handlers become results; only cancellation and questions propagate.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ if TYPE_CHECKING:
 
 
 _SHALLOW: Final = 2 * DEEPEST
-"""Bytes of JSON that are never nested too deeply."""
+"""The maximum size of JSON, in bytes, that cannot be nested too deeply."""
 
 
 class Steps(NamedTuple):
-    """The steps that the calls of a server's tools may go through, the outermost first.
+    """The steps of tool calls, outermost first.
 
     Attributes:
-        admission: Before the arguments are validated; runs of tasks are not admitted again.
-        limits: After these, also for the runs of tasks.
-        binding: After these; a task is stored with the arguments that the server sets.
-        preparation: Between the validation and the handler.
+        admission: Steps before all others; not repeated for task runs.
+        limits: Steps after admission, also for task runs.
+        binding: Steps after the limits, which set arguments; not repeated for task runs.
+        preparation: Steps between validation and handler.
     """
 
     admission: Sequence[Wrap]
@@ -52,14 +51,14 @@ class Steps(NamedTuple):
 
 
 def compile_tool(results: Results, server: ServerContext, tool: Tool, steps: Steps, *, is_run: bool = False) -> Handle:
-    """Return the calls of a tool, or the runs of its tasks.
+    """Return the function that answers the calls of a tool, or runs its tasks.
 
     Args:
-        results: The encoder of the results.
-        server: The objects that its features share.
+        results: The encoder of results.
+        server: The context of the server.
         tool: The tool.
-        steps: The steps that the manifest may declare.
-        is_run: True for the runs of tasks.
+        steps: The available steps.
+        is_run: True for task runs.
     """
     before = steps.limits if is_run else (*steps.admission, *steps.limits, *steps.binding)
     call = _wrap(tool, steps.preparation, _call_handler(results, server, tool))
@@ -73,7 +72,7 @@ def _wrap(tool: Tool, steps: Sequence[Wrap], call: Handle) -> Handle:
 
 
 def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
-    """Keep redacted arguments out of the log."""
+    """Redact secret arguments in the log."""
     if not tool.redacted and "handles" not in tool.extension:
         return call_next
 
@@ -85,27 +84,21 @@ def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
 
 
 def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Handle) -> Handle:
-    """Refuse invalid arguments, and make an outcome of every failure."""
+    """Refuse invalid arguments, and turn every failure into an outcome."""
     find_errors = get_input_validator(tool).find_errors
     is_lenient = accepts_invalid(server.handlers, tool)
 
     async def call(request: Request) -> Outcome:
-        """Answer a call.
-
-        Raises:
-            MissingCapability: The handler asks a question that the client cannot answer.
-            CallSuspension: The handler waits for an answer.
-        """
         arguments, size = request.arguments, request.size
         try:
             if (size is None or size > _SHALLOW) and is_too_deep(arguments, size=size):
                 return _refuse_arguments(tool, [f"nested more than {DEEPEST} levels deep"])
-            if request.faults:
-                return _refuse_arguments(tool, request.faults)
-            if faults := find_errors(arguments, size=size):
+            if request.errors:
+                return _refuse_arguments(tool, request.errors)
+            if errors := find_errors(arguments, size=size):
                 if not is_lenient:
-                    return _refuse_arguments(tool, faults)
-                request.faults = faults
+                    return _refuse_arguments(tool, errors)
+                request.errors = errors
             if request.record is not None:
                 request.record.is_valid = True
             return await call_next(request)
@@ -125,9 +118,9 @@ def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle
 
     async def call(request: Request) -> Outcome:
         request.has_begun = True
-        if request.faults:
-            lines = "; ".join(request.faults)
-            server.log.warning("%s is called with arguments that do not fit: %s", tool.name, lines)
+        if request.errors:
+            lines = "; ".join(request.errors)
+            server.log.warning("%s was called with invalid arguments: %s", tool.name, lines)
             arguments = InvalidArguments(request.arguments)
         else:
             arguments = make_model(request.arguments)
@@ -141,7 +134,7 @@ def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle
 
 
 def refuse_error(results: Results, tool: Tool, request: Request, error: BaseException) -> Outcome:
-    """Return the outcome of a call that ends with an exception."""
+    """Return the outcome of a call that raised an exception."""
     if isinstance(error, BudgetExceeded):
         return refuse(str(error), "limited", "storage")
     if isinstance(error, NoFreeThreadError):
@@ -154,13 +147,13 @@ def refuse_error(results: Results, tool: Tool, request: Request, error: BaseExce
     return results.refuse_failure(tool, error)
 
 
-def _refuse_arguments(tool: Tool, faults: Sequence[str]) -> Outcome:
-    lines = "".join(f"\n- {line}" for line in faults)
+def _refuse_arguments(tool: Tool, errors: Sequence[str]) -> Outcome:
+    lines = "".join(f"\n- {line}" for line in errors)
     return refuse(f"Invalid arguments for {tool.name}:{lines}", "invalid", "input_schema")
 
 
 def _list_error_texts(error: BaseException) -> list[str]:
-    """Return the error texts for the caller, from a `ToolError` or a group of them."""
+    """Return the messages of a `ToolError`, or of a group that contains no other exceptions."""
     if isinstance(error, ToolError):
         return [str(error)]
     if is_group(error):

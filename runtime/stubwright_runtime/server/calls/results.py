@@ -1,6 +1,6 @@
-"""The results of handlers in the wire format of the newest revision, and the outcomes of failed handlers.
+"""Encodes the results of handlers in the newest revision, and the outcomes of failed handlers.
 
-Models and content blocks are loaded with the first of them.
+Models and content blocks are imported on first use.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from ...package import Tool
     from ..core.feature import ServerContext
 
-_MISFIT: Final = "a result that does not fit its outputSchema"
+_INVALID_RESULT: Final = "a result that does not fit its outputSchema"
 _RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedded resource"}
 
 
 class Results:
-    """The results of the tools of one server, and their log messages."""
+    """Results of the tools of one server, with log messages."""
 
     def __init__(self, server: ServerContext) -> None:
-        """Take the server's shared objects.
+        """Create the results of a server.
 
-        Without resources, the first link to one and the first embedded one are logged: the client may not be able to
-        follow them (MCP 2025-11-25, server/tools, "Embedded Resources").
+        Without declared resources, the first resource link or embedded resource is logged, because clients may not
+        support it (MCP 2025-11-25, server/tools, "Embedded Resources").
         """
         self._log = server.log
         self._failures = server.failures
         self._may_link = "resources" in server.lists.by_name
 
     def select_meta(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `_meta` of a result without keys that are MCP's (MCP 2025-11-25, basic, "_meta")."""
+        """Return the `_meta` of a result without reserved keys (MCP 2025-11-25, basic, "_meta")."""
         meta = {key: value for key, value in given.items() if not is_reserved(key)}
         if len(meta) < len(given):
             reserved = ", ".join(map(repr, given.keys() - meta.keys()))
@@ -52,8 +52,8 @@ class Results:
             )
         return meta
 
-    def warn_of_links(self, tool: Tool, kinds: set[str]) -> None:
-        """Log once that a result refers to resources."""
+    def log_links(self, tool: Tool, kinds: set[str]) -> None:
+        """Log the first result that refers to resources."""
         if self._may_link:
             return
         links = [words for kind, words in _RESOURCES.items() if kind in kinds]
@@ -67,11 +67,11 @@ class Results:
             " and ".join(links),
         )
 
-    def reject_answer(self, tool: Tool, faults: Sequence[str]) -> Outcome:
-        """Return the outcome of a call whose result does not fit, for the reasons that the log gets."""
-        reference_id, lines = make_reference(), "\n".join(faults)
-        self._failures.add(reference_id, TypeError(f"{tool.method} returned {_MISFIT}:\n{lines}"))
-        self._log.error("%s returned %s (reference %s):\n%s", tool.method, _MISFIT, reference_id, lines)
+    def refuse_invalid_result(self, tool: Tool, errors: Sequence[str]) -> Outcome:
+        """Return the outcome of a call with an invalid result; log the errors."""
+        reference_id, lines = make_reference(), "\n".join(errors)
+        self._failures.add(reference_id, TypeError(f"{tool.method} returned {_INVALID_RESULT}:\n{lines}"))
+        self._log.error("%s returned %s (reference %s):\n%s", tool.method, _INVALID_RESULT, reference_id, lines)
         text = f"The result of {tool.name} does not fit its output schema (reference {reference_id})."
         return refuse(text, "failed", "output_schema", reference_id)
 
@@ -84,7 +84,7 @@ class Results:
         return refuse(text, "failed", "result_depth", reference_id)
 
     def refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
-        """Return the outcome of a call whose handler raised an exception, which only the log shows."""
+        """Return the outcome of a call whose handler raised an exception; log the exception."""
         reference_id = make_reference()
         self._failures.add(reference_id, error)
         self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
@@ -93,10 +93,10 @@ class Results:
 
 
 class Encoder:
-    """The encoder of the results of one tool."""
+    """Encodes the results of one tool."""
 
     def __init__(self, results: Results, tool: Tool) -> None:
-        """Read the settings of its results from the manifest."""
+        """Create the encoder with the tool's settings in the manifest."""
         self._results = results
         self._tool = tool
         self._validator, self._model = get_output_validator(tool), tool.Output
@@ -107,31 +107,31 @@ class Encoder:
 
         Args:
             value: The value.
-            page: The page of a list that the call asks for (`features.paging.PageCall`); `None` for other calls.
+            page: The requested page (`features.paging.PageCall`); `None` without pagination.
 
         Raises:
-            DepthError: No message can carry the result.
-            TypeError: It is of another type, or holds a value that is not JSON.
-            ValueError: It holds a number that is not JSON, or invalid base64, or an invalid URI or MIME type.
+            DepthError: The result is nested too deeply.
+            TypeError: The value has the wrong type, or is not JSON.
+            ValueError: The value contains a number that is not JSON, or an invalid base64, URI or MIME type.
         """
         if isinstance(value, Reply):
             return self._encode_reply(value, page)
         if self._validator is None or self._model is None:
             count = SanitizeStats()
             content = _content(self._tool, value, self._sanitize_mode, count)
-            self._results.warn_of_links(self._tool, {block["type"] for block in content})
+            self._results.log_links(self._tool, {block["type"] for block in content})
             return Outcome({"content": content}, cleaned=count.strings)
         return self._encode_output(_dump(self._tool, self._model, value), page)
 
     def _encode_output(self, data: Any, page: Any, reply: UpstreamReply | None = None) -> Outcome:
-        """Return the outcome of a call with structured content, which the `outputSchema` must accept."""
+        """Return the outcome of a call with structured content, validated against the `outputSchema`."""
         count, validator = None, self._validator
         if validator is None:
             raise RuntimeError("the tool has no outputSchema")
         if page is not None:
             data = page.seal(data)
         try:
-            # Before the validation: what is too short once it is clean breaks the schema.
+            # Before the validation, because sanitizing may shorten strings.
             if self._sanitize_mode == "all":
                 data, text = sanitize(data, count := SanitizeStats())
             else:
@@ -139,11 +139,11 @@ class Encoder:
         except DepthError:
             raise
         except (TypeError, ValueError):
-            return self._results.reject_answer(self._tool, validator.find_errors(data, "result"))
-        if faults := validator.find_errors(data, "result", size=len(text)):
+            return self._results.refuse_invalid_result(self._tool, validator.find_errors(data, "result"))
+        if errors := validator.find_errors(data, "result", size=len(text)):
             if reply is not None:
-                return self._encode_reply(reply.otherwise(text, faults), page)
-            return self._results.reject_answer(self._tool, faults)
+                return self._encode_reply(reply.otherwise(text, errors), page)
+            return self._results.refuse_invalid_result(self._tool, errors)
         result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
         return Outcome(result, cleaned=0 if count is None else count.strings)
 
@@ -166,7 +166,7 @@ class Encoder:
                 return outcome
             result, count.strings = outcome.result, outcome.cleaned
         result["content"] += [_to_block(tool, block, sanitize_mode, count) for block in reply.content]
-        self._results.warn_of_links(tool, {block["type"] for block in result["content"]})
+        self._results.log_links(tool, {block["type"] for block in result["content"]})
         if reply.meta is not None:
             meta = self._results.select_meta(tool, reply.meta)
             result["_meta"] = (sanitize(meta, count) if sanitize_mode == "all" else encode_json(meta))[0]
@@ -174,9 +174,9 @@ class Encoder:
 
 
 def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
-    """Return the JSON of an output model; a value that is JSON already is accepted, too, since the schema decides."""
+    """Return the JSON of an output model; a JSON value is returned unchanged, because the schema validates it."""
     if isinstance(value, expected):
-        return value.model_dump(mode="json", warnings=False)  # the schema explains the fault, without the value
+        return value.model_dump(mode="json", warnings=False)  # the validator reports errors, without the value
     if is_object(value) or not (_is_model(value) or _has_fields(expected)):
         return value
     actual, expected_name = _kind(value), expected.__name__
@@ -188,13 +188,13 @@ def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
 
 
 def _structured(value: Any, sanitize_mode: SanitizeMode, count: SanitizeStats) -> Any:
-    """Return structured content without a schema as JSON."""
+    """Return structured content as JSON, for a tool without an outputSchema."""
     data = value.model_dump(mode="json") if _is_model(value) else value
     return (sanitize(data, count) if sanitize_mode == "all" else encode_json(data))[0]
 
 
 def _is_model(value: object) -> bool:
-    """Return whether a value is a model. If models are not loaded, none exists."""
+    """Return whether a value is a model, without importing the models."""
     base = find_loaded("stubwright_runtime.models.base")
     return base is not None and isinstance(value, (base.Model, base.Root))
 
@@ -206,7 +206,7 @@ def _has_fields(expected: type[Model | Root[Any]]) -> bool:
 
 
 def _is_block(value: object) -> bool:
-    """Return whether a value is a content block. If the SDK's types are not loaded, none exists."""
+    """Return whether a value is a content block, without importing the SDK's types."""
     types = find_loaded("mcp_types")
     return types is not None and isinstance(value, types.ContentBlock)
 

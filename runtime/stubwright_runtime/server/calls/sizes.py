@@ -1,4 +1,4 @@
-"""The limit on the size of a call's arguments: a step that every call goes through."""
+"""The limit on the size of arguments, a step of every call."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 ARGUMENTS: Final = "1MiB"
 TASK_ARGUMENTS: Final = "256KiB"
-"""The default limits on the size of a call's arguments; a task's arguments, which are stored, have the lower one."""
+"""The default limits on the size of arguments; the limit for tasks is lower, because their arguments are stored."""
 
 
 def limit_arguments(tool: Tool, call_next: Handle) -> Handle:
-    """Refuse calls of a tool whose arguments are too large."""
+    """Refuse calls with arguments that are too large."""
     own: str | None = tool.policy.get("maxArgumentBytes")
     most, most_of_task = units.parse_size(own or ARGUMENTS), units.parse_size(own or TASK_ARGUMENTS)
 

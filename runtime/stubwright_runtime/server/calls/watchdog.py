@@ -1,7 +1,7 @@
-"""A watchdog for the event loop: it logs the code that holds the loop, while no other call can be answered.
+"""A watchdog that logs code that blocks the event loop.
 
-A timeout cannot stop code that never awaits, and neither can a cancellation. A thread asks the loop for a sign of life
-once a second, and looks at its stack if none comes.
+Neither timeouts nor cancellation can stop code that never awaits. A thread schedules a callback on the loop once a
+second, and logs the loop's stack if the callback does not run.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SWITCH: Final = "STUBWRIGHT_WATCHDOG"
-"""The environment variable that turns the watchdog off with `0`."""
+"""The environment variable that disables the watchdog if it is `0`."""
 
 HELD: Final = 2.0
-"""Seconds without a sign of life after which the loop counts as held."""
+"""Seconds after which the loop counts as blocked."""
 
 _PAUSE: Final = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 _DEBUGGERS: Final = frozenset({"bdb", "debugpy", "_pydevd_bundle"})
-"""Modules in whose frames a person holds the loop. pdb and its relatives are built on bdb."""
+"""Modules of debuggers; pdb and its relatives are based on bdb."""
 
 _ADVICE: Final = "write it as a plain `def`, which runs in a thread, or await what it waits for"
 
@@ -44,10 +44,10 @@ _watched: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 @contextmanager
 def watch_loop(package: str) -> Generator[None, None, None]:
-    """Watch the running event loop during the block, unless it is watched already or the environment forbids it.
+    """Watch the running event loop during the block, unless it is already watched or the watchdog is disabled.
 
     Args:
-        package: The package whose log gets a line about each function that holds the loop.
+        package: The name of the package, for log lines.
     """
     loop = asyncio.get_running_loop()
     if loop in _watched or os.environ.get(SWITCH) == "0":
@@ -64,7 +64,7 @@ def watch_loop(package: str) -> Generator[None, None, None]:
 
 
 class _Watchdog(threading.Thread):
-    """The thread that watches the event loop of the thread that makes it."""
+    """A thread that watches the event loop of the thread that creates it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, log: logging.Logger) -> None:
         super().__init__(name="stubwright-watchdog", daemon=True)
@@ -75,7 +75,7 @@ class _Watchdog(threading.Thread):
         self._reported: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def stop(self) -> None:
-        """End the thread, without a wait for it, since it does nothing more."""
+        """End the thread, without waiting for it."""
         self._stopped.set()
 
     def run(self) -> None:
@@ -92,7 +92,7 @@ class _Watchdog(threading.Thread):
                     pass
 
     def _report(self) -> None:
-        """Log the code that holds the loop, once for each task, which answers one call."""
+        """Log the code that blocks the loop, once per task."""
         innermost, task = sys._current_frames().get(self._loop_thread), asyncio.current_task(self._loop)
         if innermost is None or self._stopped.is_set():
             return
@@ -106,7 +106,7 @@ class _Watchdog(threading.Thread):
         advice = "" if handler is None else f"; {_ADVICE}"
         shown = stack[stack.index(culprit) :]
         self._log.warning(
-            "the event loop has been held for %g s by %s (%s:%d), and no other call is answered%s\n%s",
+            "the event loop has been blocked for %g s by %s (%s:%d), and no other call is answered%s\n%s",
             HELD,
             culprit.f_code.co_name,
             Path(culprit.f_code.co_filename).name,
@@ -117,12 +117,12 @@ class _Watchdog(threading.Thread):
 
 
 def _is_idle_or_debugged(stack: Sequence[FrameType]) -> bool:
-    """Return whether the loop waits for events after all, as in a process that was stopped, or for a debugger."""
+    """Return whether the loop waits for events, as after the process was suspended, or for a debugger."""
     modules = [str(frame.f_globals.get("__name__")) for frame in stack]
     return modules[-1] == "selectors" or any(name.partition(".")[0] in _DEBUGGERS for name in modules)
 
 
 def _find_handler(stack: Sequence[FrameType]) -> FrameType | None:
-    """Return the outermost frame of a method of the handlers; `None` if none is running."""
+    """Return the outermost frame of a handler; `None` if no handler is running."""
     called = [inner for outer, inner in pairwise(stack) if outer.f_code.co_filename == invocation.__file__]
     return called[-1] if called else None

@@ -1,4 +1,4 @@
-"""Verified access tokens, and the caller whose token the current request has."""
+"""Verified access tokens, and the caller of the current request."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class VerifiedToken(Protocol):
-    """The attributes of a verified access token; `AccessToken` and the SDK's class of that name have them.
+    """The interface of verified access tokens, such as `AccessToken` and the SDK's class of that name.
 
     Attributes:
-        token: The text of the token; empty if nothing needs it.
-        client_id: The OAuth client that it was issued to.
-        scopes: Its scopes.
-        expires_at: When it expires, in seconds since the epoch; `None` if it does not expire.
-        resource: The server that it was issued for; `None` if unknown.
-        subject: The user; `None` if the token is for the client itself.
-        claims: Its claims; `iss` is the issuer.
+        token: The text of the token; empty if it is not needed.
+        client_id: The OAuth client of the token.
+        scopes: The scopes.
+        expires_at: The expiry time in seconds since the epoch; `None` if the token does not expire.
+        resource: The server that the token was issued for; `None` if unknown.
+        subject: The user; `None` if the token was issued to the client itself.
+        claims: The claims; `iss` is the issuer.
     """
 
     @property
@@ -43,16 +43,16 @@ class VerifiedToken(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """A verified access token, as a `TokenVerifier` returns it.
+    """A verified access token, the result of a `TokenVerifier`.
 
     Attributes:
-        client_id: The OAuth client that it was issued to.
-        scopes: Its scopes.
-        subject: The user; `None` if the token is for the client itself.
-        expires_at: When it expires, in seconds since the epoch; `None` if it does not expire.
-        resource: The server that it was issued for, which must be this one; `None` if unknown.
-        claims: Its claims; `iss` is the issuer.
-        token: The text of the token; HTTP tools that exchange tokens need it.
+        client_id: The OAuth client of the token.
+        scopes: The scopes.
+        subject: The user; `None` if the token was issued to the client itself.
+        expires_at: The expiry time in seconds since the epoch; `None` if the token does not expire.
+        resource: The server that the token was issued for, which must be this one; `None` if unknown.
+        claims: The claims; `iss` is the issuer.
+        token: The text of the token, which HTTP tools with token exchange need.
     """
 
     client_id: str
@@ -68,7 +68,7 @@ class TokenVerifier(Protocol):
     """Verifies access tokens."""
 
     async def verify_token(self, token: str) -> VerifiedToken | None:
-        """Return the verified token, or `None` if it is invalid here.
+        """Return the verified token; `None` if it is invalid.
 
         Raises:
             VerificationUnavailableError: The token cannot be verified now; the caller gets HTTP 503.
@@ -77,11 +77,11 @@ class TokenVerifier(Protocol):
 
 
 class Caller(Protocol):
-    """The sender of a request with a valid token.
+    """The caller of a request with a valid token.
 
     Attributes:
         access_token: The token.
-        principal: The token's principal.
+        principal: The principal of the token.
     """
 
     access_token: VerifiedToken
@@ -89,4 +89,4 @@ class Caller(Protocol):
 
 
 CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
-"""The sender of the current request, over HTTP with a token."""
+"""The caller of the current request, over HTTP with a token."""

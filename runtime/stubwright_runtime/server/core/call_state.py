@@ -1,4 +1,4 @@
-"""The record of one call, for the audit log and telemetry: the facts known so far."""
+"""The record of one call, for the audit log and telemetry."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NAME: Final = 200
 """The maximum length of a name from a caller, in characters."""
 
 _KEYS: Final = 50
-"""The maximum number of argument names to keep."""
+"""The maximum number of recorded argument names."""
 
 Transport: TypeAlias = Literal["http", "stdio", "memory"]
-"""The transport of a request; `memory` is this process."""
+"""The transport of a request; `memory` is in-process."""
 
 
 @dataclass(slots=True)
@@ -31,29 +31,29 @@ class CallState:
     """One call of a tool.
 
     Attributes:
-        began: The time at which it came, in seconds since 1970.
-        transport: The transport that it came over.
-        revision: The revision that the caller speaks.
+        began: The start time in seconds since 1970.
+        transport: The transport.
+        revision: The MCP revision of the request.
         principal: The caller.
-        tool: The tool, once it is known that there is one and that the caller may use it.
+        tool: The tool, if it exists and is visible to the caller.
         arguments: The arguments from the caller.
-        size: The bytes of these as JSON.
-        is_valid: True if they were found valid.
-        status: The status of the call, if it is known.
-        reason: The reason in one word, if it did not complete.
-        reference: The id, if the log says more under it.
-        result: The result of the tool that the caller gets.
-        cleaned: The number of texts in it that were sanitized.
-        is_replay: True if an earlier call had this result.
+        size: The size of the arguments as JSON, in bytes.
+        is_valid: True if the arguments are valid.
+        status: The status of the call, once known.
+        reason: The reason in one word, if the call did not complete.
+        reference: The reference of a log entry with details, if any.
+        result: The result for the caller.
+        cleaned: The number of sanitized strings in the result.
+        is_replay: True for the stored result of an earlier call.
         seconds: The duration of the call.
-        trace: The trace that it belongs to.
-        traceparent: The valid `traceparent` of its caller, if calls are recorded.
-        client: The name and the version that the client program reports.
-        name: The tool, as the caller wrote it.
-        keys: The names of the arguments, the first of them and shortened.
+        trace: The trace id.
+        traceparent: The caller's valid `traceparent`, if calls are recorded.
+        client: The name and version of the client.
+        name: The name of the tool in the request.
+        keys: The first argument names, shortened.
         key_count: The number of arguments.
-        result_bytes: The size of the result as JSON.
-        known_id: The id, if there is one already.
+        result_bytes: The size of the result as JSON, in bytes.
+        known_id: The id, once created.
     """
 
     began: float
@@ -82,13 +82,13 @@ class CallState:
 
     @property
     def id(self) -> str:
-        """The unique id of the call in the log, in the record and for the caller."""
+        """The unique id of the call for the log, the record and the caller."""
         if self.known_id is None:
             self.known_id = secrets.token_hex(8)
         return self.known_id
 
     def record_parameters(self, params: Mapping[str, Any]) -> None:
-        """Note the name of the tool and the names of the arguments that these parameters hold."""
+        """Record the names of the tool and of its arguments."""
         name, arguments = params.get("name"), params.get("arguments")
         if isinstance(name, str):
             self.name = name[:_NAME]
@@ -96,19 +96,19 @@ class CallState:
             self.keys, self.key_count = [str(key)[:_NAME] for key in islice(arguments, _KEYS)], len(arguments)
 
     def record_outcome(self, outcome: Outcome) -> None:
-        """Note the outcome of the call."""
+        """Record the outcome of the call."""
         self.status, self.reason, self.reference = outcome.status, outcome.reason, outcome.reference
         self.result, self.cleaned = outcome.result, outcome.cleaned
 
 
-def note(status: OutcomeStatus, reason: str) -> None:
-    """Record the status of the call that is being answered, if calls are recorded."""
+def record_status(status: OutcomeStatus, reason: str) -> None:
+    """Record the status of the current call, if calls are recorded."""
     request = find_request()
     if request is not None and request.record is not None:
         request.record.status, request.record.reason = status, reason
 
 
 def make_reference() -> str:
-    """Return the reference of a failure for the log and the caller: the id of the call that is being answered."""
+    """Return the reference of a failure for the log and the caller: the id of the current call."""
     request = find_request()
     return secrets.token_hex(8) if request is None else request.call_id

@@ -1,7 +1,4 @@
-"""Content blocks as they go on the wire, cleaned as `sanitizing` says.
-
-It is loaded with the first block.
-"""
+"""Encodes and sanitizes content blocks; imported with the first block."""
 
 from __future__ import annotations
 
@@ -33,16 +30,16 @@ from .sanitizing import encode_json, sanitize
 def encode_block(
     content: ContentBlock, sanitize_mode: SanitizeMode = DEFAULT_SANITIZE_MODE, count: SanitizeStats | None = None
 ) -> dict[str, Any]:
-    """Return a content block in its wire format, cleaned according to the policy.
+    """Return a sanitized content block in its wire format.
 
     Args:
         content: The block.
-        sanitize_mode: With `none` no string of it is cleaned.
-        count: Counts the removals.
+        sanitize_mode: The mode.
+        count: Counts sanitized strings.
 
     Raises:
-        TypeError: Its `_meta` is not JSON.
-        ValueError: It holds a value that is not JSON, or invalid base64, or an invalid URI or MIME type.
+        TypeError: The block's `_meta` is not JSON.
+        ValueError: The block contains a value that is not JSON, or an invalid base64, URI or MIME type.
     """
     match content:
         case TextContent(text=text, annotations=None, meta=None):
@@ -71,7 +68,7 @@ def encode_contents(
     sanitize_mode: SanitizeMode = DEFAULT_SANITIZE_MODE,
     count: SanitizeStats | None = None,
 ) -> dict[str, Any]:
-    """Return the contents of a resource as they go on the wire; as for `encode_block`."""
+    """Return the sanitized contents of a resource in their wire format; as for `encode_block`."""
     _check_resource(content)
     wire: dict[str, Any] = _to_wire(
         content.model_dump(by_alias=True, mode="json", exclude_none=True), sanitize_mode, count

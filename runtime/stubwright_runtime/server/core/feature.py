@@ -1,7 +1,4 @@
-"""The features of a server, each of which answers some of the protocol's methods, and the objects that they share.
-
-A feature does not depend on any transport.
-"""
+"""The interface of features, which answer methods of MCP, and their shared objects."""
 
 from __future__ import annotations
 
@@ -24,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class Scopes(Protocol):
-    """The scopes that entries need, and the decisions about callers.
+    """The required scopes of entries, and decisions about callers.
 
     Attributes:
-        challenges: True if entries are listed even if a caller over HTTP lacks their scopes, and a use asks for these.
-        every: All scopes that any entry needs.
+        challenges: True if lists over HTTP include entries whose scopes the caller lacks, which a call then requests.
+        every: All scopes that any entry requires.
     """
 
     challenges: bool
     every: Sequence[str]
 
     def widen(self, principal: Principal) -> Principal:
-        """Return a principal with the scopes that its own scopes imply."""
+        """Return a principal with all implied scopes."""
         ...
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
@@ -51,24 +48,21 @@ class Scopes(Protocol):
         ...
 
     def find_lacking(self, principal: Principal) -> Sequence[str]:
-        """Return the scopes that any entry needs and a principal lacks."""
+        """Return the scopes that any entry requires and a principal lacks."""
         ...
 
     def select_relevant(self, principal: Principal, section: str) -> frozenset[str]:
-        """Return the scopes of a principal that a list depends on."""
+        """Return the scopes of a principal that affect a list."""
         ...
 
     def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
-        """Return all scopes that a JSON-RPC message needs, if its sender lacks some of them and may be told."""
+        """Return all scopes that a JSON-RPC message requires, if its sender lacks some and may be challenged."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """A method of the handlers: its name, its parameters and result as a stub has them.
-
-    An optional method is only checked if it is defined.
-    """
+    """The signature of a handler method; an optional method is only checked if it is defined."""
 
     name: str
     parameters: tuple[str, ...]
@@ -77,7 +71,7 @@ class HandlerMethod:
 
     @property
     def stub(self) -> str:
-        """The method, to be pasted into the handlers' class."""
+        """The source of a stub for the handlers' class."""
         signature = ", ".join(("self", *self.parameters))
         return f"    async def {self.name}({signature}) -> {self.returns}:\n        raise NotImplementedError"
 
@@ -90,12 +84,12 @@ class ServerContext:
         package: The package.
         handlers: The handlers object.
         lists: The server's lists.
-        log: The log, for details that callers must not see.
-        scopes: The scopes that entries need; `None` without any.
+        log: The logger, for details that callers must not see.
+        scopes: The required scopes of entries; `None` if no entry requires scopes.
         store: The store of state that outlives a request.
         tasks: The task service; `None` if no tool has `taskSupport`.
-        threads: The pool of threads for plain `def` methods of the handlers.
-        failures: Exceptions that handlers raised, for a client in this process.
+        threads: The thread pool for plain `def` handlers.
+        failures: The exceptions of handlers, for in-process clients.
     """
 
     package: Package
@@ -109,7 +103,7 @@ class ServerContext:
     failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Return whether an entry exists for the caller: it is on, in its toolset, and within its scopes."""
+        """Return whether an entry is visible to the caller, by its state, toolset and scopes."""
         if key not in self.lists.by_name[section]:
             return False
         if section == "tools" and request.tools is not None and key not in request.tools:
@@ -118,7 +112,7 @@ class ServerContext:
 
     @property
     def sanitize_mode(self) -> SanitizeMode:
-        """The sanitize mode of resources and prompts: the manifest's own `policy.sanitize`."""
+        """The sanitize mode of resources and prompts: the manifest's top-level `policy.sanitize`."""
         policy: Mapping[str, Any] = self.package.manifest.get("policy") or {}
         sanitize_mode: SanitizeMode = policy.get("sanitize", DEFAULT_SANITIZE_MODE)
         return sanitize_mode
@@ -128,13 +122,13 @@ class Feature(Protocol):
     """One feature."""
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must have for it."""
+        """Return the methods that the handlers must define."""
         ...
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return its lists by their names in results, each with its definitions by their keys, in order."""
+        """Return the definitions of each list by key, in order, by the lists' names in results."""
         ...
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the methods that it answers, such as `prompts/get`."""
+        """Return the handlers of its methods, such as `prompts/get`."""
         ...

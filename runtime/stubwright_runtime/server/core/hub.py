@@ -1,7 +1,4 @@
-"""The objects that all parts of one server share, and the facts about it.
-
-Lower modules take a `Hub`; `app.core.Core` is the hub of a whole server.
-"""
+"""The shared objects of one server; `app.core.Core` extends the hub to the whole server."""
 
 from __future__ import annotations
 
@@ -29,16 +26,16 @@ class Hub:
     Attributes:
         package: The package.
         store: The store of state that outlives a request.
-        scopes: The scopes that entries need; `None` without any.
+        scopes: The required scopes of entries; `None` if no entry requires scopes.
         changes: The log of changes of the lists.
         publishers: Functions that notify clients of changes.
-        streams: Functions that end the streams of changes, each with its answer.
+        streams: Functions that end listening streams.
         identity: The name, version and other details of the server (MCP 2026-07-28, schema, `Implementation`).
-        is_stopping: True if the server is going to end, so that streams that only listen end when they open.
+        is_stopping: True if the server is stopping, so that new listening streams end immediately.
     """
 
     def __init__(self, package: Package, store: Store, scopes: Scopes | None, user: Principal) -> None:
-        """Take the package, the store, the scopes that entries need, and the local user."""
+        """Create the hub; `user` is the local user."""
         info: Mapping[str, Any] = package.manifest["server"]
         self.package = package
         self.store = store
@@ -52,12 +49,12 @@ class Hub:
         self._stamp = {SERVER_INFO_META_KEY: self.identity}
 
     def find_principal(self, *, over_http: bool) -> Principal:
-        """Return the sender of the request that is being answered, with all scopes that its own scopes imply."""
+        """Return the principal of the current request, with all implied scopes."""
         caller = find_current(over_http=over_http, user=self._user)
         return caller if self.scopes is None else self.scopes.widen(caller)
 
     def stamp(self, result: Mapping[str, Any], revision: Revision) -> Mapping[str, Any]:
-        """Add the fields of every result from 2026-07-28 on: that it is complete, and the identity of the server."""
+        """Add the fields of every result from 2026-07-28: `resultType`, and the server's identity."""
         if "stateless" not in revision.features:
             return result
         meta = result.get("_meta")

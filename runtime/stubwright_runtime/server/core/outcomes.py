@@ -1,7 +1,4 @@
-"""The outcomes of calls: the result for the caller, and the status for the record.
-
-A call that fails is a result as well (MCP 2025-11-25, server/tools, "Error Handling").
-"""
+"""The outcomes of calls; a failed call also has a result (MCP 2025-11-25, server/tools, "Error Handling")."""
 
 from __future__ import annotations
 
@@ -18,11 +15,11 @@ class Outcome:
     """The outcome of one call.
 
     Attributes:
-        result: `content`, and `structuredContent` or `isError`, as they go on the wire in the newest revision.
+        result: The result for the caller, in the newest revision.
         status: The status for the record.
-        reason: The reason in one word, if it did not complete.
-        reference: Its reference in the log, if the log says more.
-        cleaned: The number of texts in it that were sanitized (`policy.sanitize`).
+        reason: The reason in one word, if the call did not complete.
+        reference: The reference of a log entry with details, if any.
+        cleaned: The number of sanitized strings in the result (`policy.sanitize`).
     """
 
     result: dict[str, Any]
@@ -33,5 +30,5 @@ class Outcome:
 
 
 def refuse(text: str, status: OutcomeStatus, reason: str, reference: str | None = None) -> Outcome:
-    """Return an `isError` result that says `text`."""
+    """Return an outcome with an `isError` result."""
     return Outcome({"content": [{"type": "text", "text": clean(text)}], "isError": True}, status, reason, reference)

@@ -1,4 +1,4 @@
-"""The principals of requests."""
+"""Principals: the callers of requests."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Principal:
     """The caller of a request: the subject of an access token, the user of this machine, or an anonymous caller.
 
     Attributes:
-        kind: `token`; `local`, on standard input and output and in one process; `anonymous`, over HTTP without a token.
-        issuer: The issuer of the token; `None` without one.
-        subject: The subject of the token, unique with its issuer only; without a token, the kind.
+        kind: `token`; `local` over stdio and in-process; `anonymous` over HTTP without a token.
+        issuer: The issuer of the token; `None` without a token.
+        subject: The subject of the token, unique per issuer; without a token, the kind.
         client: The OAuth client that the token was issued to.
-        scopes: The scopes of the token; for the local user, the scopes from the start of the server.
+        scopes: The scopes of the token; for the local user, the scopes that the server was started with.
         claims: The other claims of the token.
     """
 
@@ -38,11 +38,11 @@ class Principal:
 
     @property
     def key(self) -> str:
-        """A text that no other principal has; a token without a subject represents its client."""
+        """The unique key of the principal; a token without a subject represents its client."""
         return _make_key(self.kind, self.issuer, self.subject, self.client)
 
     def __str__(self) -> str:
-        """Return the principal in a few words."""
+        """Return a short description of the principal."""
         return self.kind if self.kind != "token" else f"{self.subject or self.client} of {self.issuer or 'a token'}"
 
 
@@ -59,22 +59,27 @@ class VerificationUnavailableError(Exception):
     """A token cannot be verified now.
 
     Attributes:
-        retry_after: Seconds until it is worth another try, at least 1.
+        retry_after: The seconds to wait before a retry, at least 1.
     """
 
     def __init__(self, text: str, retry_after: int = 10) -> None:
-        """Take the reason, for the log, and the seconds."""
+        """Create the error.
+
+        Args:
+            text: The reason, for the log.
+            retry_after: The seconds to wait before a retry.
+        """
         super().__init__(text)
         self.retry_after = retry_after
 
 
 def make_local(scopes: Sequence[str]) -> Principal:
-    """Return the user of this machine."""
+    """Return the principal of the local user."""
     return Principal("local", subject="local", scopes=frozenset(scopes))
 
 
 def make_from_token(token: VerifiedToken) -> Principal:
-    """Return the principal that a verified access token is for."""
+    """Return the principal of a verified access token."""
     claims = token.claims or {}
     issuer = claims.get("iss")
     return Principal(
@@ -94,7 +99,7 @@ def find_access_token() -> VerifiedToken | None:
 
 
 def find_current(*, over_http: bool, user: Principal) -> Principal:
-    """Return the sender of the request that is being answered; `user` is the local user."""
+    """Return the principal of the current request; `user` is the local user."""
     if not over_http:
         return user
     caller = CALLER.get()

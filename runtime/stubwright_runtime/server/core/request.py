@@ -1,7 +1,6 @@
-"""One message that is being answered, over any transport, with everything that the parts of a server need.
+"""The current request, independent of its transport.
 
-Transports make requests. Most are answered without their channel, questions, cancellation or progress, so each of these
-is made when it is first read.
+Most requests need no channel, questions or cancellation, so these are created on first use.
 """
 
 from __future__ import annotations
@@ -33,53 +32,53 @@ Result: TypeAlias = Mapping[str, Any] | None
 
 
 class Channel(Protocol):
-    """The way to the caller of one request."""
+    """Sends messages to the client of one request."""
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
-        """The capabilities that the client declared, as they go on the wire."""
+        """The client's declared capabilities, in their wire format."""
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that the client program reports."""
+        """The name and version of the client."""
 
     async def request(self, method: str, params: Mapping[str, Any] | None, /) -> Mapping[str, Any]:
-        """Send a request to the client, on the stream of the request that it belongs to.
+        """Send a request to the client, on the stream of this request, and return its result.
 
         Raises:
-            ProtocolError: The client answers with an error, or cannot be asked.
+            ProtocolError: The client answered with an error, or is not connected.
             InvalidAnswer: The answer is not a result of this method.
         """
         ...
 
     async def record_elicitation(self, elicitation: str) -> None:
-        """Remember that the client was asked to open a URL."""
+        """Record that the client was asked to open a URL."""
 
     async def complete_elicitation(self, elicitation: str) -> bool:
-        """Tell the client that all is done at a URL."""
+        """Notify the client that a URL elicitation is complete; return whether it was notified."""
         ...
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Send a progress notification, if the caller asked for them."""
+        """Send a progress notification, if the client requested progress."""
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message, if the caller wants messages of this level."""
+        """Send a log message, if the client accepts its level."""
 
     async def subscribe(self, uri: str) -> None:
-        """Tell the caller's connection of changes of a resource, up to 2025-11-25."""
+        """Subscribe the client to changes of a resource, up to 2025-11-25."""
 
     async def release(self) -> None:
-        """Close the stream that carries the response, if the caller can come back for it."""
+        """Close the stream of the response, if the client can reconnect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The sender of a message over HTTP, as telemetry describes it.
+    """The client of an HTTP request, for telemetry.
 
     Attributes:
-        address: Its host and port; `None` if the server does not know them.
-        session: The id of its session; `None` if there is none.
-        http_version: The version of HTTP that it speaks, such as `1.1`.
+        address: The host and port; `None` if unknown.
+        session: The session id; `None` without a session.
+        http_version: The HTTP version, such as `1.1`.
     """
 
     address: tuple[str, int] | None
@@ -91,11 +90,11 @@ class CallLimits(Protocol):
     """The limits of one call."""
 
     def suspend(self) -> AbstractAsyncContextManager[None]:
-        """Wait for a person during the block: the clock stops, and the place is free."""
+        """Suspend the limits during the block: the timeout stops, and the concurrency slot is free."""
         ...
 
     def hold(self) -> Callable[[], None]:
-        """Keep the place until the returned function is called, which any thread may do."""
+        """Hold the concurrency slot until the returned function is called, from any thread."""
         ...
 
 
@@ -107,37 +106,38 @@ class Request(Scope):
         method: The method, such as `tools/call`.
         id: The JSON-RPC id; `None` for a notification.
         params: The unchanged parameters; an empty object without any.
-        revision: The revision that the sender speaks.
-        transport: The transport that it came over.
-        threads: The pool of threads for plain `def` methods of the handlers.
-        open_channel: Returns the channel to its sender.
-        call_next: Answers a message that no part of the server serves, or refuses an inadmissible one.
-        is_admissible: True if it is valid, and its sender may send it now.
-        traceparent: The header `traceparent` of a request over HTTP.
-        peer: The sender over HTTP, if telemetry observes the server.
+        revision: The MCP revision.
+        transport: The transport.
+        threads: The thread pool for plain `def` handlers.
+        open_channel: Returns the channel to the client.
+        call_next: Answers lifecycle requests, and refuses invalid and unknown ones.
+        is_admissible: True if the message is valid, and allowed in the current state of its connection.
+        traceparent: The `traceparent` header of an HTTP request.
+        peer: The HTTP client, if telemetry observes the server.
         principal: The caller.
-        tools: The names of the tools of its toolset; `None` for all tools.
+        tools: The names of the tools in its toolsets; `None` for all tools.
         record: The record of the call; `None` if calls are neither recorded nor traced.
-        task: The asyncio task that answers it.
-        is_cancelled: True if its result is not wanted any more.
-        has_ended: True if it can no longer be cancelled.
-        limits: The limits of the call, if there are any.
-        running: The method of the handlers that runs.
-        patience: Seconds that it may wait for a thread; by default the pool's.
-        progress: The progress that its caller was last told.
-        rounds: The questions so far and their answers, of the class `InputRequests`; `None` before the first.
-        arguments: The arguments of the call; absent arguments are an empty object.
-        size: The bytes of these as JSON; `None` if they are not JSON.
-        faults: Faults of the arguments apart from their schema: a line for each that came twice.
-        is_answer: True if it continues a call that asked a question, from 2026-07-28 on.
-        begin: Makes a task of the call in place of running the handler.
-        task_id: The id of the task in which the call goes on; `None` outside of tasks.
-        attempt: The number of the run of that task, from 1; 1 outside of tasks.
-        page: The page of a list that the call asks for.
+        task: The asyncio task that answers the request.
+        is_cancelled: True after a cancellation.
+        has_ended: True if the request can no longer be cancelled.
+        limits: The limits of the call, if any.
+        running: The name of the running handler method.
+        patience: The maximum seconds to wait for a thread; by default the pool's.
+        progress: The last progress sent.
+        rounds: The questions and answers (`InputRequests`); `None` before the first question.
+        arguments: The arguments of the call; empty if absent.
+        size: The size of the arguments as JSON, in bytes; `None` if they are not JSON.
+        errors: Errors of the arguments besides the schema's: arguments given under an old and a new name.
+        is_answer: True if the request answers the questions of a call, from 2026-07-28.
+        begin: Starts a task instead of running the handler.
+        task_id: The id of the task that runs the call; `None` outside of tasks.
+        attempt: The number of this run of the task, from 1; 1 outside of tasks.
+        page: The requested page.
         handles: The state handles of the call.
         has_begun: True if the handler has been called.
-        outlives_client: True if it goes on when its client leaves, since a repeated call gets its result.
-        once_key: The digest of its caller, its tool and its key, if the tool's policy has `once`.
+        outlives_client: True if the call continues after its client disconnects, because a repeated call gets its
+            result.
+        once_key: The digest of the caller, the tool and the key, if the tool's policy has `once`.
     """
 
     method: str
@@ -164,7 +164,7 @@ class Request(Scope):
     rounds: Any = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     size: int | None = None
-    faults: Sequence[str] = ()
+    errors: Sequence[str] = ()
     is_answer: bool = False
     begin: Handle | None = None
     task_id: str | None = None
@@ -180,26 +180,26 @@ class Request(Scope):
 
     @property
     def over_http(self) -> bool:
-        """True if it came over HTTP."""
+        """True if the transport is HTTP."""
         return self.transport == "http"
 
     @property
     def channel(self) -> Channel:
-        """The channel to its sender, opened when it is first read."""
+        """The channel to the client, opened on first use."""
         if self._channel is None:
             self._channel = self.open_channel(self)
         return self._channel
 
     @property
     def cancellation(self) -> Cancellation:
-        """The functions to call when it is cancelled."""
+        """The functions to call on cancellation."""
         if self._cancellation is None:
             self._cancellation = Cancellation()
         return self._cancellation
 
     @property
     def call_id(self) -> str:
-        """The unique id of the call in the log, in the record and for the caller."""
+        """The unique id of the call for the log, the record and the caller."""
         if self.record is not None:
             return self.record.id
         if self._call_id is None:
@@ -207,43 +207,43 @@ class Request(Scope):
         return self._call_id
 
     def close(self) -> None:
-        """Let go of what holds the message, or the request itself: a task's connection may keep it for hours."""
+        """Release the message and break cycles, because the connection of a task may retain the request for hours."""
         self.has_ended = True
         self.params = self.arguments = {}
         self._channel = self.rounds = None
 
     def cancel(self) -> None:
-        """End it, since its result is not wanted. A request without a task yet looks at `is_cancelled`."""
+        """Cancel the request; without an asyncio task, it checks `is_cancelled` when it starts."""
         if not self.has_ended:
             self.is_cancelled = True
             if self.task is not None:
                 self.task.cancel()
 
     def pause(self) -> AbstractAsyncContextManager[None]:
-        """Wait for a person during the block: the clock of the call stops, and its place is free."""
+        """Suspend the limits of the call during the block, while it waits for a person."""
         return nullcontext() if self.limits is None else self.limits.suspend()
 
     async def run_in_thread(self, function: Callable[[], Any]) -> Any:
-        """Run a function in a thread, which keeps the place of the call until it ends. Raises NoFreeThreadError."""
+        """Run a function in a thread, which holds the concurrency slot until it ends. Raises NoFreeThreadError."""
         if self.threads is None:
             raise RuntimeError("the request has no pool of threads")
-        if self._cancellation is None:  # the thread and the event loop might make one each
+        if self._cancellation is None:  # otherwise the thread and the event loop could each create one
             self._cancellation = Cancellation()
         hold = None if self.limits is None else self.limits.hold
         return await self.threads.run(self.running, function, patience=self.patience, hold=hold)
 
 
 Answer: TypeAlias = Callable[[Request], Awaitable[Result]]
-"""Gives the result of a message, or raises ProtocolError."""
+"""Returns the result of a message, or raises ProtocolError."""
 
 Handle: TypeAlias = Callable[[Request], Awaitable["Outcome"]]
-"""Gives the outcome of a call of one tool."""
+"""Returns the outcome of a call of one tool."""
 
 Wrap: TypeAlias = Callable[["Tool", Handle], Handle]
-"""Adds a step around the calls of a tool; returns them unchanged if the tool does not declare it."""
+"""Wraps the function of a tool in a step; returns it unchanged if the tool does not declare the step."""
 
 
 def find_request() -> Request | None:
-    """Return the request that is being answered; `None` outside of requests."""
+    """Return the current request; `None` outside of requests."""
     scope = SCOPE.get()
     return scope if isinstance(scope, Request) else None

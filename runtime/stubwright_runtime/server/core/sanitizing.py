@@ -1,7 +1,7 @@
-"""Sanitizing of the server's output: no escape sequences, no hidden reordering of text, no half characters.
+"""Sanitizes output: removes escape sequences and bidirectional controls, and repairs surrogates.
 
-The manifest's `policy.sanitize` sets the mode: `text`, every string of every content block; `all`, structured
-content, too; `none`, only halves of surrogate pairs, which no transport can carry.
+The mode is the manifest's `policy.sanitize`: `text` for strings of content blocks; `all` for structured content, too;
+`none` for surrogates only, which no transport can encode.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ...values.text import replace_surrogates
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
-# `encode_json` escapes what `clean` removes. An escaped backslash may match, too, and only costs a walk.
+# `encode_json` escapes the characters that `clean` removes. A false match of an escaped backslash only costs time.
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 
 def sanitize(value: Any, count: SanitizeStats | None = None) -> tuple[Any, str]:
-    """Return a JSON value with all strings and keys clean, and its JSON text.
+    """Return a JSON value with sanitized strings and keys, and its JSON text.
 
-    Of two keys that become the same, the value of the last one stays.
+    If two keys become equal, the last value is used.
 
     Raises:
-        TypeError: It holds a value that is not JSON.
-        ValueError: It holds a number that is not JSON, such as an infinite one.
-        DepthError: No message can carry it.
+        TypeError: The value is not JSON.
+        ValueError: The value contains a number that is not JSON, such as infinity.
+        DepthError: The value is nested too deeply.
     """
     value, text = encode_json(value)
     return (value, text) if _SUSPECT_JSON.search(text) is None else encode_json(_sanitize_strings(value, count))
@@ -49,10 +49,10 @@ def _sanitize_strings(value: object, count: SanitizeStats | None) -> Any:
 
 
 def repair_unicode(value: Any) -> tuple[Any, int | None]:
-    """Return a JSON value whose strings and keys are Unicode, and its size as JSON, in bytes.
+    """Return a JSON value with valid Unicode, and its size as JSON in bytes.
 
-    Halves of surrogate pairs are joined or become U+FFFD. A value that is not JSON comes back unchanged, without a
-    size; validation finds its fault.
+    Surrogates are joined or replaced by U+FFFD. A value that is not JSON is returned unchanged, without a size, and
+    fails validation later.
     """
     try:
         return value, len(_encode(value).encode())
@@ -63,14 +63,14 @@ def repair_unicode(value: Any) -> tuple[Any, int | None]:
 
 
 def encode_json(value: Any) -> tuple[Any, str]:
-    """Return a JSON value with whole characters, and its JSON text.
+    """Return a JSON value with valid Unicode, and its JSON text.
 
-    The text parses to the same value. Characters that `clean` would remove are written `\\uXXXX` in it.
+    The text escapes the characters that `clean` would remove as `\\uXXXX`.
 
     Raises:
-        TypeError: It holds a value that is not JSON.
-        ValueError: It holds a number that is not JSON, such as an infinite one.
-        DepthError: No message can carry it.
+        TypeError: The value is not JSON.
+        ValueError: The value contains a number that is not JSON, such as infinity.
+        DepthError: The value is nested too deeply.
     """
     try:
         text = _encode(value)

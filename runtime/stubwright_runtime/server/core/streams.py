@@ -1,8 +1,4 @@
-"""Limits on the open streams of callers that only wait, and the refusal of one more.
-
-Over HTTP a refusal has a status and headers that say when to come again; on standard input and output it has only its
-words.
-"""
+"""Limits on the number of open streams, per caller and in total."""
 
 from __future__ import annotations
 
@@ -18,24 +14,24 @@ if TYPE_CHECKING:
     from .principal import Principal
 
 LISTENERS: Final = 1000
-"""The maximum number of open streams of `subscriptions/listen`."""
+"""The maximum number of open `subscriptions/listen` streams."""
 
 LISTENERS_EACH: Final = 100
-"""The maximum number of these for one caller."""
+"""The maximum number of these per caller."""
 
-AGAIN: Final = 5
-"""Seconds after which a caller that is refused may try again."""
+RETRY_SECONDS: Final = 5
+"""The `Retry-After` seconds of a refusal."""
 
 
 class TooManyStreamsError(ProtocolError):
-    """A stream more than may be open.
+    """The limit of open streams is reached.
 
     Attributes:
-        status: The status of the answer over HTTP.
+        status: The HTTP status of the response.
     """
 
     def __init__(self, message: str, status: int) -> None:
-        """Take the text for the caller and the status."""
+        """Create the error with a message to the caller and an HTTP status."""
         super().__init__(INTERNAL_ERROR, message)
         self.status = status
 
@@ -44,10 +40,10 @@ class Streams:
     """The open streams of one kind."""
 
     def __init__(self, most: int, each: int) -> None:
-        """Take the maximum numbers in total and for one caller. Indistinguishable callers share the first.
+        """Create a counter with limits in total and per caller; only the total applies to anonymous callers.
 
         Raises:
-            ValueError: One of the two is not positive.
+            ValueError: A limit is not positive.
         """
         if most < 1 or each < 1:
             raise ValueError(f"at least one stream must be allowed, not {min(most, each)}")

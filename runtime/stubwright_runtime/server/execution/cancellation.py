@@ -1,7 +1,4 @@
-"""The cancellation of a request, as its handler sees it.
-
-It cancels nothing itself.
-"""
+"""Cancellation callbacks of requests, and the detection of cancellations."""
 
 from __future__ import annotations
 
@@ -22,18 +19,18 @@ class Cancellation:
     """The functions to call when a request is cancelled."""
 
     def __init__(self) -> None:
-        """Begin with nothing cancelled."""
-        self._lock = threading.Lock()  # handlers in worker threads add, the event loop tells
+        """Start without callbacks."""
+        self._lock = threading.Lock()  # worker threads add callbacks, the event loop calls them
         self._functions: list[Callable[[], object]] = []
         self._is_cancelled = False
 
     def add(self, function: Callable[[], object]) -> None:
-        """Register a function to call on cancellation; call it now if the request is cancelled already."""
+        """Register a function to call on cancellation; call it now if the request is already cancelled."""
         with self._lock:
             if not self._is_cancelled:
                 self._functions.append(function)
                 return
-        # Outside the lock, since the function may add another.
+        # Outside the lock, because the function may add another.
         _call(function)
 
     def cancel(self) -> None:
@@ -47,18 +44,16 @@ class Cancellation:
 def _call(function: Callable[[], object]) -> None:
     try:
         function()
-    except Exception:  # noqa: BLE001 - it was given by a handler
+    except Exception:  # noqa: BLE001 - a handler's function
         log().exception("a function given to `ctx.on_cancel` failed")
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether `error` means that this task is being cancelled; otherwise the handler awaited something that
-    was.
-    """
+    """Return whether an error is the cancellation of the current task, not of an awaited one."""
     if not isinstance(error, asyncio.CancelledError):
         return False
     anyio = find_loaded("anyio")
-    # So anyio reports that a cancel scope around this code is cancelled.
+    # This deadline means that an enclosing cancel scope is cancelled.
     if anyio is not None and anyio.current_effective_deadline() == -math.inf:
         return True
     task = asyncio.current_task()
@@ -66,6 +61,6 @@ def is_cancelled(error: BaseException) -> bool:
 
 
 def shield() -> AbstractContextManager[object]:
-    """Return a block that no cancel scope of anyio cuts off. If anyio is not loaded, there are no such scopes."""
+    """Return a context manager that shields a block from anyio's cancel scopes, without importing anyio."""
     anyio = find_loaded("anyio")
     return nullcontext() if anyio is None else anyio.CancelScope(shield=True)

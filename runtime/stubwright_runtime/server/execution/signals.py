@@ -1,7 +1,4 @@
-"""Signals that stop a server's process, and its end while a handler is at work in a thread.
-
-A thread cannot be stopped: if one would keep the process alive, `end_without_threads` exits without it.
-"""
+"""Stop signals of server processes, and their exit while handlers still run in threads."""
 
 from __future__ import annotations
 
@@ -26,10 +23,9 @@ _GRACE: Final = 1.0  # seconds
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that ask for a stop.
+    """Return the stop signals: SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under `nohup`.
 
-    These are SIGINT, SIGTERM, and SIGHUP unless it is ignored, as `nohup` has it. Windows has SIGBREAK in place of
-    SIGHUP: Ctrl-Break, and a console that is closed.
+    Windows has SIGBREAK instead of SIGHUP, for Ctrl-Break and a closed console.
     """
     others: list[signal.Signals] = [getattr(signal, name) for name in ("SIGHUP", "SIGBREAK") if hasattr(signal, name)]
     return signal.SIGINT, signal.SIGTERM, *(each for each in others if signal.getsignal(each) is not signal.SIG_IGN)
@@ -39,44 +35,35 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 def handle_stop_signals(
     loop: asyncio.AbstractEventLoop, then: Callable[[signal.Signals], None]
 ) -> Generator[None, None, None]:
-    """Call `then` in the loop at each signal that asks for a stop, during the block.
-
-    Loops on Windows have no `add_signal_handler`, but signals wake them.
+    """Call `then` on the event loop at each stop signal during the block.
 
     Args:
-        loop: The loop, which runs in the main thread.
-        then: Takes the signal.
+        loop: The event loop, which runs in the main thread.
+        then: Called with the signal.
     """
     with ExitStack() as stack:
         for number in stop_signals():
-            # `getsignal` returns None for a handler that was not set by Python, and `signal` does not take None.
+            # `getsignal` returns None for handlers that Python has not set, which `signal` does not accept.
             stack.callback(signal.signal, number, signal.getsignal(number) or signal.SIG_DFL)
             try:
                 loop.add_signal_handler(number, then, number)
-            except NotImplementedError:
-                signal.signal(number, partial(_call_in, loop, then))
+            except NotImplementedError:  # on Windows, where signals still wake the loop
+                signal.signal(number, lambda number, _: loop.call_soon_threadsafe(then, signal.Signals(number)))
             else:
                 stack.callback(loop.remove_signal_handler, number)
         yield
 
 
-def _call_in(
-    loop: asyncio.AbstractEventLoop, then: Callable[[signal.Signals], None], number: int, _frame: object
-) -> None:
-    loop.call_soon_threadsafe(then, signal.Signals(number))
-
-
 @contextmanager
 def observe_stop_signals(loop: asyncio.AbstractEventLoop, then: Callable[[], object]) -> Generator[None, None, None]:
-    """Call `then` in the loop at each SIGINT and SIGTERM for which the program has a handler, and that handler.
+    """Call `then` on the event loop at each SIGINT and SIGTERM during the block, before the program's own handler.
 
-    This is for a server inside another program, such as an ASGI server: that waits for its open connections before it
-    ends its applications, so streams that only listen have to end earlier. Handlers that were added with
-    `add_signal_handler` of a loop still run, since the interpreter wakes the loop. If the program has no handler, or
-    this is not the main thread, the block runs without changes.
+    An embedding program, such as an ASGI server, waits for open connections before it stops its applications, so
+    listening streams must end earlier. This has no effect if the program has no handler, or outside of
+    the main thread.
 
     Args:
-        loop: The loop that runs in this thread.
+        loop: The event loop of this thread.
         then: Called at each signal.
     """
     is_main = threading.current_thread() is threading.main_thread()
@@ -85,41 +72,41 @@ def observe_stop_signals(loop: asyncio.AbstractEventLoop, then: Callable[[], obj
         for number in numbers if is_main else ():
             handler = signal.getsignal(number)
             if callable(handler) and handler is not signal.default_int_handler:
-                stack.enter_context(_overheard(number, handler, partial(loop.call_soon_threadsafe, then)))
+                stack.enter_context(_observe(number, handler, partial(loop.call_soon_threadsafe, then)))
         yield
 
 
 @contextmanager
-def _overheard(
+def _observe(
     number: signal.Signals, handler: Callable[[int, FrameType | None], object], then: Callable[[], object]
 ) -> Generator[None, None, None]:
-    """Call `then` and the program's own handler at a signal, during the block."""
-    is_over = False
+    """Call `then` and the program's handler at a signal during the block."""
+    has_ended = False
 
-    def hear(number: int, frame: FrameType | None) -> None:
-        if not is_over:
+    def observe(number: int, frame: FrameType | None) -> None:
+        if not has_ended:
             then()
         handler(number, frame)
 
-    signal.signal(number, hear)
+    signal.signal(number, observe)
     try:
         yield
     finally:
-        # If the program has set another handler meanwhile, that one may call this one.
-        is_over = True
-        if signal.getsignal(number) is hear:
+        # A handler that the program has set meanwhile may call this one.
+        has_ended = True
+        if signal.getsignal(number) is observe:
             signal.signal(number, handler)
 
 
 def stop_at_end_of(descriptor: int) -> None:
-    """Send this process SIGTERM when a pipe is closed, which includes the end of the process at its other end.
+    """Send SIGTERM to this process when a pipe is closed, for example because the other process has ended.
 
     Args:
         descriptor: The file descriptor of the reading end.
     """
 
     def read() -> None:
-        while os.read(descriptor, 1024):  # not through a file object: its lock would outlast the interpreter
+        while os.read(descriptor, 1024):  # not with a file object, whose lock would block the exit
             pass
         signal.raise_signal(signal.SIGTERM)
 
@@ -127,9 +114,9 @@ def stop_at_end_of(descriptor: int) -> None:
 
 
 def end_without_threads() -> None:
-    """Give all threads a second to end; if one does not, end the process with status 0.
+    """Wait a second for all threads; if one is still running, exit with status 0.
 
-    Python itself would wait for it without limit, and so would the caller that asked for the stop.
+    Python itself would wait without a timeout, because threads cannot be stopped.
     """
     deadline = time.monotonic() + _GRACE
     threads = [

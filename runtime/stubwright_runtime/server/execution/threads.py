@@ -1,7 +1,6 @@
-"""The threads that plain `def` methods of the handlers run in, limited in all and for each method.
+"""The thread pool of plain `def` handlers, with limits in total and per method.
 
-A thread cannot be stopped, so it counts until it ends, even if its call was abandoned. The server's own work uses other
-threads.
+A thread cannot be stopped, so it counts until it ends, even if its call was cancelled.
 """
 
 from __future__ import annotations
@@ -24,30 +23,30 @@ THREADS: Final = 64
 _PATIENCE: Final = 5.0
 
 _IS_WITHIN: Final[ContextVar[bool]] = ContextVar("is_within", default=False)
-"""True if a function in a thread waits for this code, which then must not wait for a thread that only its end frees."""
+"""True if a thread of the pool waits for this code, which must not wait for a thread: a deadlock."""
 
 
 class NoFreeThreadError(Exception):
-    """No thread was free in time; the text is for the caller."""
+    """No thread became free in time; the message is for the caller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ThreadWaiter:
-    """A method that waits for a thread, and the event that wakes it."""
+    """A method that waits for a thread."""
 
     name: str
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Threads:
-    """The threads of one server. No method takes more than half of them, so that the others can go on.
+    """The threads of one server. Each method uses at most half of them, so that others can continue.
 
     Attributes:
         patience: Seconds that a call waits for a thread before it is refused.
     """
 
     def __init__(self, most: int = THREADS) -> None:
-        """Take the maximum number. Raises ValueError if it is not positive."""
+        """Create a pool with a maximum number of threads. Raises ValueError if it is not positive."""
         if most < 1:
             raise ValueError(f"threads is {most}; it must be positive")
         self.patience = _PATIENCE
@@ -55,7 +54,7 @@ class Threads:
         self._share = max(1, most // 2)
         self._taken: Counter[str] = Counter()
         self._waiting: deque[_ThreadWaiter] = deque()
-        self._limiter: CapacityLimiter | None = None  # anyio's own is shared with everything else in the process
+        self._limiter: CapacityLimiter | None = None  # anyio's default limiter is shared by the whole process
 
     async def run(
         self,
@@ -68,13 +67,13 @@ class Threads:
         """Run a function in a thread, and return its result. If the caller is cancelled, the thread continues.
 
         Args:
-            name: The method of the handlers that it belongs to.
+            name: The name of the handler method.
             function: The function.
-            patience: Seconds that it may wait for a thread; by default the pool's.
-            hold: Is called first; returns a function to call when the thread ends, in any thread.
+            patience: The maximum seconds to wait for a thread; by default the pool's.
+            hold: Called first; returns a function to call when the thread ends, from any thread.
 
         Raises:
-            NoFreeThreadError: There was no thread in time.
+            NoFreeThreadError: No thread became free in time.
         """
         if _IS_WITHIN.get():
             self._taken[name] += 1
@@ -85,32 +84,32 @@ class Threads:
 
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(math.inf)
-        let_go = None if hold is None else hold()
+        release = None if hold is None else hold()
         loop = asyncio.get_running_loop()
 
         def finish() -> None:
-            if let_go is not None:
-                let_go()
+            if release is not None:
+                release()
             try:
                 loop.call_soon_threadsafe(self._leave, name)
-            except RuntimeError:  # the loop is closed: no call waits any more
+            except RuntimeError:  # the loop is closed: no calls are waiting
                 self._taken[name] -= 1
 
-        # Whoever acquires the lock first decides: the thread runs the function, or the caller abandons it.
+        # The first to acquire the lock wins: the thread runs the function, or the caller cancels it.
         started = threading.Lock()
         try:
             value, error = await anyio.to_thread.run_sync(
                 _run_in_thread, function, finish, started, abandon_on_cancel=True, limiter=self._limiter
             )
         except BaseException:
-            if started.acquire(blocking=False):  # it has not begun, and must not run any more
+            if started.acquire(blocking=False):  # it has not started, and must not start now
                 finish()
             raise
         try:
             if error is not None:
                 raise error
         finally:
-            error = None  # its traceback holds this frame, and with it the arguments
+            error = None  # its traceback refers to this frame and the arguments
         return value
 
     async def _enter(self, name: str, patience: float) -> None:
@@ -127,7 +126,7 @@ class Threads:
             pass
         except BaseException:
             if waiting.woken.is_set():
-                self._leave(name)  # it was handed over meanwhile
+                self._leave(name)  # a slot was handed over meanwhile
             else:
                 self._waiting.remove(waiting)
             raise
@@ -141,7 +140,7 @@ class Threads:
         raise NoFreeThreadError(f"{number} of {whose} {are} busy. Nothing was done; try again in a few seconds.")
 
     def _leave(self, name: str) -> None:
-        """Free a place, and hand it over to the first waiting method that may have it."""
+        """Free a slot, and hand it over to the first eligible waiter."""
         self._taken[name] -= 1
         if not self._taken[name]:
             del self._taken[name]
@@ -159,7 +158,7 @@ class Threads:
 def _run_in_thread(
     function: Callable[[], Any], finish: Callable[[], None], started: threading.Lock
 ) -> tuple[Any, BaseException | None]:
-    """Return the result and the exception of a function: some exceptions cannot be thrown into a coroutine."""
+    """Return the result and the exception of a function, because some exceptions cannot be raised in a coroutine."""
     if not started.acquire(blocking=False):
         return None, None
     _IS_WITHIN.set(True)

@@ -173,7 +173,7 @@ class Handles(Generic[_State, _Id]):
         """Replace the state of a handle.
 
         Args:
-            handle: The handle as it was read. One of several simultaneous writes succeeds.
+            handle: The handle that was read. One of several simultaneous writes succeeds.
             state: The new state.
 
         Raises:
@@ -311,9 +311,9 @@ class HandleRegistry:
                 return bound
             request.handles = bound
             outcome = await call_next(request)
-            if request.begin is not None or not (faults := await self.find_invalid_ids(tool, outcome, bound)):
+            if request.begin is not None or not (errors := await self.find_invalid_ids(tool, outcome, bound)):
                 return outcome
-            return self._refuse_result(tool, faults)
+            return self._refuse_result(tool, errors)
 
         return call
 

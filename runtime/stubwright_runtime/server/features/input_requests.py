@@ -32,7 +32,7 @@ from ...values.json import is_group
 from ...values.modules import find_loaded
 from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import clean
-from ..core.call_state import note
+from ..core.call_state import record_status
 from ..core.outcomes import refuse
 from ..core.sanitizing import encode_json
 from ..execution.cancellation import is_cancelled
@@ -516,11 +516,11 @@ def _refuse_question(request: Request, error: UrlNotVisitedError | MissingCapabi
     """Return the result of a request that could not ask the client. Raises ProtocolError."""
     is_call, is_stateless = request.method == "tools/call", request.revision.has("stateless")
     if isinstance(error, UrlNotVisitedError):
-        note("denied", "not_visited")
+        record_status("denied", "not_visited")
         if is_call:
             return refuse(str(error), "denied", "not_visited").result
         raise ProtocolError(INVALID_REQUEST, str(error)) from None
-    note("failed", "client_capability")
+    record_status("failed", "client_capability")
     if is_call and not is_stateless:
         return refuse(f"{error}.", "failed", "client_capability").result
     code = MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else INVALID_REQUEST

@@ -1,7 +1,4 @@
-"""Blocks of content, as handlers write them.
-
-A value that cannot be a block raises a `ValueError` in the handler, and never makes a broken result on the wire.
-"""
+"""Content blocks, for handlers. Invalid values raise a `ValueError` in the handler."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ from ...values.sanitizing import check_base64, check_mime_type, check_uri
 Role: TypeAlias = Literal["user", "assistant"]
 
 Content: TypeAlias = str | ContentBlock | Sequence[str | ContentBlock]
-"""The result of a tool without an `outputSchema`: text, one block, or several of either."""
+"""The result of a tool without an `outputSchema`: text, a block, or a sequence of these."""
 
 ResourceContents: TypeAlias = (
     str
@@ -41,8 +38,8 @@ ResourceContents: TypeAlias = (
     | Sequence[str | bytes | EmbeddedResource | TextResourceContents | BlobResourceContents]
     | None
 )
-"""The contents of a resource: text, bytes, contents with a URI and their own type, or a list of these; `None` if
-there is no such resource."""
+"""The contents of a resource: text, bytes, contents with a URI and MIME type, or a sequence of these; `None` if the
+resource does not exist."""
 
 
 def text(
@@ -53,17 +50,17 @@ def text(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> TextContent:
-    """Return a block of text.
+    """Return a text block.
 
     Args:
         text: The text.
         audience: The audience: `"user"`, `"assistant"`, or both.
         priority: The importance, from 0 (optional) to 1 (required).
         last_modified: The time of the last change: a `datetime` with a time zone, or ISO 8601 text.
-        meta: The block's `_meta`.
+        meta: The `_meta` of the block.
 
     Raises:
-        ValueError: An annotation is out of its range.
+        ValueError: An annotation is invalid.
     """
     return TextContent(type="text", text=text, annotations=_annotations(audience, priority, last_modified), _meta=meta)
 
@@ -77,18 +74,18 @@ def image(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> ImageContent:
-    """Return an image.
+    """Return an image block.
 
     Args:
-        data: The file's bytes, the same in base64 (`str`), or its path (`Path`).
-        mime_type: Such as `image/png`; found from the name if `data` is a `Path`.
+        data: The bytes, base64 text (`str`), or a file (`Path`).
+        mime_type: The MIME type, such as `image/png`; by default guessed from the file's name.
         audience: As for `text`.
         priority: As for `text`.
         last_modified: As for `text`.
         meta: As for `text`.
 
     Raises:
-        ValueError: The base64 text, the MIME type or an annotation is not well-formed.
+        ValueError: The base64 text, the MIME type or an annotation is invalid.
         OSError: The file cannot be read.
     """
     return ImageContent(
@@ -109,18 +106,18 @@ def audio(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> AudioContent:
-    """Return a sound. Clients of 2024-11-05, which lacks sounds, receive an embedded resource.
+    """Return an audio block. Clients of 2024-11-05, which has no audio, receive an embedded resource.
 
     Args:
-        data: The file's bytes, the same in base64 (`str`), or its path (`Path`).
-        mime_type: Such as `audio/wav`; found from the name if `data` is a `Path`.
+        data: The bytes, base64 text (`str`), or a file (`Path`).
+        mime_type: The MIME type, such as `audio/wav`; by default guessed from the file's name.
         audience: As for `text`.
         priority: As for `text`.
         last_modified: As for `text`.
         meta: As for `text`.
 
     Raises:
-        ValueError: The base64 text, the MIME type or an annotation is not well-formed.
+        ValueError: The base64 text, the MIME type or an annotation is invalid.
         OSError: The file cannot be read.
     """
     return AudioContent(
@@ -146,23 +143,23 @@ def link(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> ResourceLink:
-    """Return a link to a resource. Clients before 2025-06-18, which does not know links, get its URI as text.
+    """Return a link to a resource. Clients before 2025-06-18, which has no links, receive the URI as text.
 
     Args:
         uri: An absolute URI.
-        name: The resource's name.
+        name: The name of the resource.
         title: The title for people.
         description: The description.
-        mime_type: The resource's MIME type.
-        size: The resource's size, in bytes.
-        icons: The resource's icons.
+        mime_type: The MIME type.
+        size: The size in bytes.
+        icons: The icons.
         audience: As for `text`.
         priority: As for `text`.
         last_modified: As for `text`.
         meta: As for `text`.
 
     Raises:
-        ValueError: The URI, the MIME type, the size or an annotation is not well-formed.
+        ValueError: The URI, the MIME type, the size or an annotation is invalid.
     """
     if size is not None and size < 0:
         raise ValueError(f"size is {size}; it must be a number of bytes, 0 or more")
@@ -191,21 +188,21 @@ def embedded(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> EmbeddedResource:
-    """Return a resource, contents and all: either `text` or `blob`.
+    """Return an embedded resource with either `text` or `blob`.
 
     Args:
         uri: An absolute URI.
-        text: The contents, if they are text.
-        blob: The contents, if they are bytes.
-        mime_type: The contents' MIME type.
+        text: The contents as text.
+        blob: The contents as bytes.
+        mime_type: The MIME type.
         audience: As for `text`.
         priority: As for `text`.
         last_modified: As for `text`.
         meta: As for `text`.
 
     Raises:
-        ValueError: Not exactly one of `text` and `blob` is given; the URI, the MIME type or an annotation is not
-            well-formed.
+        ValueError: Not exactly one of `text` and `blob` is given, or the URI, the MIME type or an annotation is
+            invalid.
     """
     if (text is None) == (blob is None):
         raise ValueError("an embedded resource needs either text or blob")
@@ -237,7 +234,7 @@ def _mime_type(data: object, mime_type: str | None, kind: str) -> str:
 
 
 _TYPES: Final = {".wav": "audio/wav"}
-"""MIME types as in the specification, since the names in `mimetypes` differ from one Python to the next."""
+"""MIME types in the specification; `mimetypes` differs between versions of Python."""
 
 _EXAMPLES: Final = {"image": "image/png", "audio": "audio/wav"}
 

@@ -1,4 +1,4 @@
-"""Arguments that are sent to an HTTP API although the `inputSchema` refuses them (`http: {input: lenient}`)."""
+"""Invalid arguments of HTTP tools, which are sent to the API anyway (`http: {input: lenient}`)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InvalidArguments:
-    """Arguments that do not fit the schema, in place of a model."""
+    """Arguments that do not match the schema, passed instead of a model."""
 
     values: Mapping[str, Any]
 
 
 class LenientHandlers:
-    """Handlers with HTTP calls, some of which may take misfits."""
+    """Handlers of HTTP tools, some of which accept invalid arguments."""
 
     def accepts_invalid(self, tool: Tool) -> bool:
-        """Return whether a call of a tool may have arguments that do not fit."""
+        """Return whether a tool accepts invalid arguments."""
         raise NotImplementedError
 
 
 def accepts_invalid(handlers: object, tool: Tool) -> bool:
-    """Return whether a tool is an HTTP call that is sent even if the schema refuses it."""
+    """Return whether a tool accepts arguments that do not match its schema."""
     if not tool.accepts_invalid:
         return False
-    if not tool.is_bound:  # of a mock, which makes no call and takes what the server takes
+    if not tool.is_bound:  # a mock accepts the same arguments as its server
         return True
     return isinstance(handlers, LenientHandlers) and handlers.accepts_invalid(tool)

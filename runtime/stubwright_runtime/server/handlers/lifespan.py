@@ -1,7 +1,4 @@
-"""The handlers' own life: entered when the server starts, left when it stops.
-
-All are entered once, before its first connection, and left once, after the last.
-"""
+"""The lifespan of handlers: entered before the first connection of a server, and exited after the last."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _SLOW: Final = 5.0
-"""Seconds after which the log reports that handlers are still ending, since the stop would look like a hang."""
+"""Seconds after which a slow exit of handlers is logged."""
 
 
 def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
@@ -30,9 +27,9 @@ def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]
 
 @dataclass(frozen=True)
 class Failure:
-    """A start or an end of handlers that failed: what they could not do, in words, and the exception."""
+    """A failed start or exit of handlers: its description and the exception."""
 
-    what: str
+    action: str
     error: Exception
 
 
@@ -46,30 +43,30 @@ class Lifespan:
         last: Callable[[], object] | None = None,
         within: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
-        """Take the handlers, which need not be an async context manager.
+        """Create the lifespan of a server.
 
         Args:
-            handlers: The handlers.
-            around: Makes the context manager that is entered before them and left after them.
-            last: Is called when all has ended.
-            within: Makes the context manager that is entered after them and left before them.
+            handlers: The handlers, optionally an async context manager.
+            around: Returns the context manager to enter before the handlers.
+            last: Called after the exit.
+            within: Returns the context manager to enter after the handlers.
         """
         self.failure: Failure | None = None
-        """The reason if the handlers could not start, or end."""
+        """The reason if the handlers failed to start or to exit."""
         self._manager = handlers if is_entered(handlers) else None
         self._around = around
-        self._life: _Life | None = None
+        self._life: _LifespanTask | None = None
         self._last = last
         self._within = within
 
     @property
     def is_entered(self) -> bool:
-        """True if it has begun and is not over."""
+        """True between start and exit."""
         return self._life is not None and self._life.users > 0
 
     @asynccontextmanager
     async def __call__(self, _server: object = None) -> AsyncGenerator[dict[str, Any], None]:
-        """Keep the handlers alive while the body runs."""
+        """Keep the handlers entered during the block."""
         try:
             async with self._alive():
                 yield {}
@@ -81,7 +78,7 @@ class Lifespan:
     @asynccontextmanager
     async def _alive(self) -> AsyncGenerator[None, None]:
         if self._life is None or not self._life.users:
-            self._life = _Life(self._both(), self._life)
+            self._life = _LifespanTask(self._both(), self._life)
         life = self._life
         life.users += 1
         try:
@@ -97,7 +94,7 @@ class Lifespan:
                 with shield():
                     await self._end(life)
 
-    async def _end(self, life: _Life) -> None:
+    async def _end(self, life: _LifespanTask) -> None:
         try:
             await life.end()
         except Exception as error:
@@ -110,28 +107,28 @@ class Lifespan:
             yield
 
 
-class _Life:
-    """One stay in the context manager, in its own task: it must be left in the task that entered it."""
+class _LifespanTask:
+    """Enters and exits a context manager in one task, because exits may require the task that entered."""
 
-    def __init__(self, manager: AbstractAsyncContextManager[Any], before: _Life | None) -> None:
+    def __init__(self, manager: AbstractAsyncContextManager[Any], before: _LifespanTask | None) -> None:
         self.users = 0
         self._ready = asyncio.Event()
-        self._over = asyncio.Event()
+        self._ended = asyncio.Event()
         self._task = asyncio.create_task(self._live(manager, before))
 
-    async def _live(self, manager: AbstractAsyncContextManager[Any], before: _Life | None) -> None:
-        # The handlers may still be leaving; they cannot be entered twice.
+    async def _live(self, manager: AbstractAsyncContextManager[Any], before: _LifespanTask | None) -> None:
+        # The previous exit may still be running; handlers cannot be entered twice.
         if before is not None and not before._task.done():
             await asyncio.wait([before._task])
         try:
             async with manager:
                 self._ready.set()
-                await self._over.wait()
-        except SystemExit as end:  # asyncio would leave its loop immediately, whatever else runs
+                await self._ended.wait()
+        except SystemExit as end:  # asyncio would stop the event loop immediately
             raise RuntimeError(f"they called sys.exit({end.code!r})").with_traceback(end.__traceback__) from None
 
     async def wait_until_started(self) -> None:
-        """Wait until the manager is entered; raises what that raises."""
+        """Wait until the manager is entered, and raise its exception, if any."""
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
@@ -141,18 +138,15 @@ class _Life:
             self._task.result()
 
     async def end(self) -> None:
-        """Leave the manager, and raise its exception, if any. If it is not entered yet, entering is cancelled."""
-        self._over.set()
+        """Exit the manager, or cancel entering it, and raise its exception, if any."""
+        self._ended.set()
         if not self._ready.is_set():
             self._task.cancel()
-        warning = asyncio.get_running_loop().call_later(_SLOW, _warn_of_slow_end)
+        text = "the handlers have not ended after %g seconds; still waiting for their __aexit__"
+        warning = asyncio.get_running_loop().call_later(_SLOW, log().warning, text, _SLOW)
         try:
             await asyncio.wait([self._task])
         finally:
             warning.cancel()
         if self._ready.is_set():
             self._task.result()
-
-
-def _warn_of_slow_end() -> None:
-    log().warning("the handlers have not ended after %g seconds; still waiting for their __aexit__", _SLOW)

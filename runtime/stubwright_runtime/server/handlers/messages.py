@@ -1,4 +1,4 @@
-"""Messages of prompts, as handlers write them."""
+"""Prompt messages, for handlers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import TypeAlias
 from mcp_types import ContentBlock, PromptMessage, TextContent
 
 Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
-"""The messages of a prompt: a text or a block of the user, or one message or several."""
+"""The messages of a prompt: text or a block as a user message, or one or more messages."""
 
 
 def user(content: str | ContentBlock) -> PromptMessage:
-    """Return a message of the user."""
+    """Return a user message."""
     return PromptMessage(role="user", content=_block(content))
 
 
 def assistant(content: str | ContentBlock) -> PromptMessage:
-    """Return a message of the assistant."""
+    """Return an assistant message."""
     return PromptMessage(role="assistant", content=_block(content))
 
 
 def as_message(part: object) -> PromptMessage:
-    """Return a message, or a block as one of the user. Raises TypeError."""
+    """Return a message unchanged, or a block as a user message. Raises TypeError."""
     if isinstance(part, PromptMessage):
         return part
     if isinstance(part, ContentBlock):

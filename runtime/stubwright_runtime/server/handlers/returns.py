@@ -1,4 +1,4 @@
-"""The results of handlers: content, and `Reply`, which carries more than a model."""
+"""The result types of handlers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T_co]):
-    """A result that carries more than its model.
+    """A result with more than its model.
 
     Args:
-        model: The output model; for a tool without an `outputSchema`, the content itself.
-        content: Blocks, or text, to send after the model's JSON text (or after the content itself).
-        meta: The result's `_meta`.
-        structured: The result's `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None`
-            for none. Before 2026-07-28 only an object is sent. With an `outputSchema`, it is made of the `model`.
+        model: The output model; for a tool without an `outputSchema`, the content.
+        content: Additional text or blocks, sent after the model's JSON or the content.
+        meta: The `_meta` of the result.
+        structured: The `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None` for none.
+            Before 2026-07-28, only objects are sent. With an `outputSchema`, the `model` is the structured content.
     """
 
     model: T_co
@@ -33,25 +33,25 @@ class Reply(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Unstructured(Reply[Any]):
-    """A result of content only, although its tool has an `outputSchema`: another service's answer that does not fit it.
+    """A result without structured content, although its tool has an `outputSchema`; the `model` is the content.
 
-    The `model` is the content.
+    HTTP tools return it for responses that do not match the schema.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamReply(Reply[Any]):
-    """The answer of another service, which may not fit the `outputSchema`.
+    """The response of another service, which may not match the `outputSchema`.
 
     Args:
-        otherwise: Makes the reply to send if it does not fit; takes the value as JSON text, and its violations.
+        otherwise: Returns the reply to send if it does not match, from the JSON text and its validation errors.
     """
 
     otherwise: Callable[[str, Sequence[str]], Unstructured] = field(kw_only=True)
 
 
 Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]
-"""The return type of a handler with a result of type `T`: the result, a `Reply` with it, or an awaitable of either."""
+"""The return type of a tool's handler with a result of type `T`."""
 
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
-"""The return type of a method for anything but a tool: a value of type `T`, or an awaitable of one."""
+"""The return type of other handlers with a result of type `T`."""

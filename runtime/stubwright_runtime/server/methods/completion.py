@@ -1,7 +1,4 @@
-"""Completion: values that clients may offer for an argument of a prompt or a variable of a URI template.
-
-Values are in the manifest, or come from the handlers.
-"""
+"""Completion of prompt arguments and URI template variables, with values from the manifest or from handlers."""
 
 from __future__ import annotations
 
@@ -23,17 +20,17 @@ if TYPE_CHECKING:
     from ...primitives import Prompt, Template
 
 _MOST: Final = 100
-"""The maximum number of values in one answer (MCP 2025-11-25, server/utilities/completion)."""
+"""The maximum number of values in a response (MCP 2025-11-25, server/utilities/completion)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completing:
-    """An argument that a user is typing.
+    """The argument to complete.
 
     Attributes:
-        argument: The argument's name.
-        value: Its text so far.
-        given: The other arguments that are filled in.
+        argument: The name of the argument.
+        value: The text typed so far.
+        given: The values of other arguments.
     """
 
     argument: str
@@ -45,11 +42,11 @@ class Completions:
     """The completions of a package."""
 
     def __init__(self, package: Package) -> None:
-        """Take the package."""
+        """Create the completions of a package."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must have."""
+        """Return the methods that the handlers must define."""
         rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
         return [
             HandlerMethod(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")
@@ -62,7 +59,7 @@ class Completions:
         return {}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return its methods."""
+        """Return the handlers of its methods."""
 
         async def complete(request: Request) -> dict[str, Any]:
             return await self._complete(request, server)
@@ -86,7 +83,7 @@ class Completions:
             row = self._package.prompts[key] if is_prompt else self._package.templates[key]
             completing, context = Completing(argument, value, given), compile_context(server, "", {})(request, key)
             values: list[str] = await answer_by_handler(
-                server, row.completes or "", "completion", _texts, request, completing, context
+                server, row.completes or "", "completion", _validate_texts, request, completing, context
             )
         else:
             values = [text for text in offered if text.casefold().startswith(value.casefold())]
@@ -94,8 +91,8 @@ class Completions:
         return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
 
 
-def _texts(value: object) -> list[str]:
-    """Return the texts that a handler gave. Raises TypeError if they are not a list of strings."""
+def _validate_texts(value: object) -> list[str]:
+    """Validate the values from a handler. Raises TypeError if they are not a list of strings."""
     if not is_list(value) or not all(isinstance(text, str) for text in value):
         raise TypeError(f"it returned a value of type {type(value).__name__}; it should return a list of strings")
     return [clean(text) for text in value]

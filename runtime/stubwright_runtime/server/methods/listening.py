@@ -1,6 +1,6 @@
-"""Streams of `subscriptions/listen`, which notify clients of changes from 2026-07-28 on (basic/utilities).
+"""`subscriptions/listen`: streams that notify clients of changes, from 2026-07-28 (basic/utilities).
 
-The stream ends with its answer, when the server ends or the token expires.
+A stream ends with its response when the server stops or the token expires.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ..core.principal import find_current, make_local
 from ..core.streams import LISTENERS, LISTENERS_EACH, Streams
-from ..middlewares.expiry import count_own_seconds_left
+from ..middlewares.expiry import token_lifetime
 from ..middlewares.pending_requests import LISTENING
 from ..protocol.changes import ChangeNotifier
 from ..protocol.client_subscriptions import check_subscriptions
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _USER: Final = make_local(())
 
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
-"""The key of `_meta` with the id of the stream that a notification is for."""
+"""The `_meta` key of a notification with the id of its stream."""
 
 _FLAGS: Final[Mapping[str, Kind]] = {
     "toolsListChanged": "tools",
@@ -37,11 +37,11 @@ _FLAGS: Final[Mapping[str, Kind]] = {
 
 
 class Feed(Protocol):
-    """A source of notifications on a stream next to changes."""
+    """A source of notifications on a stream, in addition to changes."""
 
     @property
     def honored(self) -> Mapping[str, Any]:
-        """Its fields in the acknowledgement."""
+        """The fields for the acknowledgement."""
         ...
 
     async def run(self, notifier: Notifier, meta: Mapping[str, Any]) -> None:
@@ -49,18 +49,18 @@ class Feed(Protocol):
 
 
 class Listeners:
-    """The streams of one server.
+    """The listening streams of one server.
 
     Attributes:
         streams: The limits on their number.
     """
 
     def __init__(self, hub: Hub) -> None:
-        """Take the server, whose changes are told."""
+        """Listen to the changes of a server."""
         self.streams = Streams(LISTENERS, LISTENERS_EACH)
         self._hub = hub
         self._open: set[ChangeNotifier] = set()
-        hub.publishers.append(self._hear)
+        hub.publishers.append(self._on_change)
         hub.streams.append(self._end)
 
     def wrap(self, method: str, call_next: Answer) -> Answer:
@@ -76,14 +76,14 @@ class Listeners:
         return call
 
     async def listen(self, request: Request, feed: Feed | None = None) -> dict[str, Any]:
-        """Send changes until the stream ends, and return its answer.
+        """Send changes until the stream ends, and return its result.
 
         Args:
-            request: The request, with the changes that its client subscribes to; an unknown kind is ignored.
-            feed: A further source of notifications that the client wants.
+            request: The request with the subscriptions; unknown kinds of changes are ignored.
+            feed: Another source of notifications.
 
         Raises:
-            ProtocolError: It names too many resources, or there are too many streams.
+            ProtocolError: There are too many resources or too many streams.
         """
         wanted: Mapping[str, Any] = request.params["notifications"]
         outgoing, over_http = cast("Notifier", request.channel), request.over_http
@@ -103,36 +103,36 @@ class Listeners:
         def is_wanted(change: Change) -> bool:
             return change.kind in kinds if change.uri is None else change.uri in uri_set
 
-        telling = ChangeNotifier(is_wanted, outgoing, meta)
+        notifier = ChangeNotifier(is_wanted, outgoing, meta)
         with self.streams.count(find_current(over_http=over_http, user=_USER)):
-            seconds = count_own_seconds_left() if over_http else None
-            expiry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, telling.end)
+            seconds = token_lifetime() if over_http else None
+            expiry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, notifier.end)
             if self._hub.is_stopping:
-                telling.end()
-            self._open.add(telling)  # before the acknowledgement: a change meanwhile waits
+                notifier.end()
+            self._open.add(notifier)  # before the acknowledgement, so that no change is missed
             try:
                 params = {"notifications": honored, "_meta": meta}
                 await outgoing.notify("notifications/subscriptions/acknowledged", params)
-                async with _running(feed, outgoing, meta):
-                    await telling.run()
+                async with _run_feed(feed, outgoing, meta):
+                    await notifier.run()
             finally:
-                self._open.discard(telling)
+                self._open.discard(notifier)
                 if expiry is not None:
                     expiry.cancel()
         return {"_meta": meta}
 
-    async def _hear(self, change: Change) -> None:
-        for telling in self._open:
-            telling.on_change(change)
+    async def _on_change(self, change: Change) -> None:
+        for notifier in self._open:
+            notifier.on_change(change)
 
     def _end(self) -> None:
-        for telling in self._open:
-            telling.end()
+        for notifier in self._open:
+            notifier.end()
 
 
 @asynccontextmanager
-async def _running(feed: Feed | None, notifier: Notifier, meta: Mapping[str, Any]) -> AsyncGenerator[None, None]:
-    """Run a feed during the block, if there is one."""
+async def _run_feed(feed: Feed | None, notifier: Notifier, meta: Mapping[str, Any]) -> AsyncGenerator[None, None]:
+    """Run a feed during the block, if any."""
     if feed is None:
         yield
         return

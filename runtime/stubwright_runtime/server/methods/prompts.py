@@ -1,7 +1,4 @@
-"""The prompts of one generated package.
-
-A prompt whose messages are in the manifest is filled in here; all others come from the handlers.
-"""
+"""Prompts, with messages from the manifest or from handlers."""
 
 from __future__ import annotations
 
@@ -29,11 +26,11 @@ class Prompts:
     """All prompts of a package, in the manifest's order."""
 
     def __init__(self, package: Package) -> None:
-        """Take the package."""
+        """Create the prompts of a package."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must have."""
+        """Return the methods that the handlers must define."""
         return [
             HandlerMethod(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
             for row in self._package.prompts.values()
@@ -41,11 +38,11 @@ class Prompts:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the list."""
+        """Return the list of prompts."""
         return {"prompts": {name: wire for name, (wire, _) in self._package.list_entries("prompts").items()}}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return its methods."""
+        """Return the handlers of its methods."""
         return {"prompts/get": _GetPrompt(self._package, server).get}
 
 
@@ -57,7 +54,7 @@ class _GetPrompt:
     server: ServerContext
 
     async def get(self, request: Request) -> dict[str, Any]:
-        """Return a prompt, filled in with the caller's arguments."""
+        """Return a prompt with the caller's arguments."""
         name: str = request.params["name"]
         if not self.server.offers(request, "prompts", name):
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
@@ -71,7 +68,7 @@ class _GetPrompt:
         arguments = {key: value for key, value in given.items() if key in declared}
         row = self.package.prompts[name]
         if row.method is None:
-            messages = [self._filled(message, arguments) for message in extension["messages"]]
+            messages = [self._fill_message(message, arguments) for message in extension["messages"]]
         else:
             context = compile_context(self.server, row.stem, extension)(request, name)
             model: type[Model] = self.package.load_model(f"prompts.{row.method}", row.args_name)
@@ -84,13 +81,13 @@ class _GetPrompt:
         described = wire.get("description")
         return {"messages": messages} if described is None else {"description": described, "messages": messages}
 
-    def _filled(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
-        """Return a message of the manifest, with the arguments in it."""
+    def _fill_message(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
+        """Return a message from the manifest with its placeholders filled."""
         annotations = message.get("annotations")
-        content = {**self._content(message, arguments), **({"annotations": annotations} if annotations else {})}
+        content = {**self._fill_content(message, arguments), **({"annotations": annotations} if annotations else {})}
         return {"role": message.get("role", "user"), "content": content}
 
-    def _content(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
+    def _fill_content(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
         if "text" in message:
             return {"type": "text", "text": self._fill(message["text"], arguments)}
         for kind in ("image", "audio"):
@@ -114,14 +111,14 @@ class _GetPrompt:
         return data
 
     def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
-        """Return `text` with each `{{name}}` replaced; placeholders inside an argument stay."""
+        """Replace each `{{name}}` in a text; placeholders inside an argument are not replaced."""
         return sanitize_text(
             PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.server.sanitize_mode
         )
 
 
 def _render_messages(value: object, sanitize_mode: SanitizeMode) -> list[dict[str, Any]]:
-    """Return a handler's messages as they go on the wire."""
+    """Encode the messages from a handler."""
     parts = value if is_list(value) else [value]
     return [_render(part, sanitize_mode) for part in parts]
 

@@ -1,7 +1,4 @@
-"""The resources of one generated package, and the templates of their URIs.
-
-Text in the manifest and files in the package are returned unchanged; all other contents come from the handlers.
-"""
+"""Resources and resource templates: text in the manifest, files in the package, and contents from handlers."""
 
 from __future__ import annotations
 
@@ -32,11 +29,11 @@ class Resources:
     """All resources and resource templates of a package, in the manifest's order."""
 
     def __init__(self, package: Package) -> None:
-        """Take the package."""
+        """Create the resources of a package."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must have."""
+        """Return the methods that the handlers must define."""
         own = [row.method for row in self._package.resources.values() if row.method is not None]
         return [HandlerMethod(method, ("ctx: Context",), "ResourceContents") for method in own] + [
             HandlerMethod(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
@@ -44,20 +41,20 @@ class Resources:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the two lists."""
+        """Return the lists of resources and of templates."""
         return {
             section: {key: wire for key, (wire, _) in self._package.list_entries(section).items()}
             for section in ("resources", "resourceTemplates")
         }
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return its methods."""
+        """Return the handlers of its methods."""
         reading = _ReadResource(self._package, server)
         return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
 
 
 _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
-"""The cache hints for handlers' contents: no caching, since they may differ with the caller and the time."""
+"""The cache hints for contents from handlers: no caching, because they may depend on the caller and the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ class _ReadResource:
         return {}
 
     def _read_large_result(self, uri: str) -> list[dict[str, Any]] | None:
-        """Return a result of a tool that was too large for its answer."""
+        """Return a tool's result that was too large for its response."""
         entry = STORE.read(uri)
         if entry is None:
             return None
@@ -112,7 +109,7 @@ class _ReadResource:
         method = self.package.resources[uri].method
         if method is not None:
             context = compile_context(self.server, "", {})(request, uri)
-            read = partial(_contents, uri=uri, mime_type=mime_type, sanitize_mode=self.server.sanitize_mode)
+            read = partial(_encode, uri=uri, mime_type=mime_type, sanitize_mode=self.server.sanitize_mode)
             contents = await answer_by_handler(self.server, method, "resource", read, request, context)
         elif "text" in extension:
             contents = [_build_contents(uri, mime_type, text=extension["text"])]
@@ -130,14 +127,14 @@ class _ReadResource:
         wire, extension = self.package.list_entries("resourceTemplates")[row.uri]
         model: type[Model] = self.package.load_model(f"resources.{row.method}", row.params_name)
         context = compile_context(self.server, row.stem, extension)(request, uri)
-        read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), sanitize_mode=self.server.sanitize_mode)
+        read = partial(_encode, uri=uri, mime_type=wire.get("mimeType"), sanitize_mode=self.server.sanitize_mode)
         contents = await answer_by_handler(
             self.server, row.method, "resource", read, request, model.model_validate(values), context
         )
         return _describe_page(contents, uri, wire)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
-        """Return the first template that exists for the caller and fits a URI, with the values of its variables."""
+        """Return the first visible template that matches a URI, with the values of its variables."""
         for row in self.package.templates.values():
             if self.server.offers(request, "resourceTemplates", row.uri):
                 values = UriTemplate.parse(row.uri).match(uri)
@@ -149,7 +146,7 @@ class _ReadResource:
 def _describe_page(
     contents: list[dict[str, Any]] | None, uri: str, wire: Mapping[str, Any]
 ) -> list[dict[str, Any]] | None:
-    """Return contents; a page has its `_meta`, which hosts read next to it (MCP Apps, SEP-1865)."""
+    """Return contents; add the resource's `_meta` to an app page, where hosts expect it (MCP Apps, SEP-1865)."""
     meta: Mapping[str, Any] = wire.get("_meta") or {}
     if not meta or not contents or not uri.startswith(PAGES):
         return contents
@@ -157,22 +154,20 @@ def _describe_page(
 
 
 def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
-    """Return the error for a URI that does not resolve: up to 2025-11-25 with its own code (server/resources)."""
+    """Return the error for an unknown URI; up to 2025-11-25 it has a separate code (server/resources)."""
     code = INVALID_PARAMS if revision.has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
-def _contents(
-    value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode
-) -> list[dict[str, Any]] | None:
-    """Return a handler's contents as they go on the wire; `None` if there is no such resource."""
+def _encode(value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode) -> list[dict[str, Any]] | None:
+    """Encode the contents from a handler; `None` if the resource does not exist."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]
-    return [_part(part, uri, mime_type, sanitize_mode) for part in parts]
+    return [_encode_part(part, uri, mime_type, sanitize_mode) for part in parts]
 
 
-def _part(value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode) -> dict[str, Any]:
+def _encode_part(value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode) -> dict[str, Any]:
     if isinstance(value, str):
         return _build_contents(uri, mime_type, text=sanitize_text(value, sanitize_mode))
     if isinstance(value, memoryview):

@@ -1,7 +1,4 @@
-"""The skills of one generated package, which hosts load (SEP-2640).
-
-Their files are resources like all others.
-"""
+"""Skills (SEP-2640); their files are resources."""
 
 from __future__ import annotations
 
@@ -26,19 +23,19 @@ class Skills:
     """All skills of a package, in the order of their folders."""
 
     def __init__(self, package: Package) -> None:
-        """Take the package."""
+        """Create the skills of a package."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must have: none, since all is in the package."""
+        """Return no methods: skills need no handlers."""
         return []
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return no list: skills change with the package alone, and no client is notified of changes."""
+        """Return no lists: skills do not change while the server runs."""
         return {}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return its methods."""
+        """Return the handlers of its methods."""
         reading = _SkillMethods(self._package, server)
         return {
             "skills/list": reading.list_all,
@@ -49,21 +46,21 @@ class Skills:
 
 @dataclass(frozen=True)
 class _SkillMethods:
-    """The handlers of requests about skills. A skill whose `SKILL.md` a caller may not read is not there for it."""
+    """The handlers of skill methods. A skill is hidden from callers who may not read its `SKILL.md`."""
 
     package: Package
     server: ServerContext
 
     async def list_all(self, request: Request) -> dict[str, Any]:
         """Return a page of the skills (SEP-2640, "Listing Skills")."""
-        return self._hinted(self._page(PrimitiveList("skills", "resources", self._skills), request), request)
+        return self._add_hints(self._page(PrimitiveList("skills", "resources", self._skills), request), request)
 
     async def get(self, request: Request) -> dict[str, Any]:
         """Return the entry of one skill (SEP-2640, "Getting a Skill")."""
         uri: str = request.params["uri"]
         if uri not in self._skills or not self.server.offers(request, "resources", uri):
             raise ProtocolError(INVALID_PARAMS, f"No skill is served at {clean(uri)}", {"uri": uri})
-        return self._hinted({"skill": self._skills[uri]}, request)
+        return self._add_hints({"skill": self._skills[uri]}, request)
 
     async def read_folder(self, request: Request) -> dict[str, Any]:
         """Return a page of the entries of a folder (SEP-2640, "Reading Directories")."""
@@ -82,12 +79,12 @@ class _SkillMethods:
         except StaleCursorError:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
 
-    def _hinted(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Add the cache hints of a result, from 2026-07-28 on."""
+    def _add_hints(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
+        """Add cache hints to a result, from 2026-07-28."""
         return {**result, **self.server.lists.hints} if request.revision.has("cache_hints") else result
 
     def _shows(self, uri: str, request: Request) -> bool:
-        """Return whether a file exists for the caller, or a folder with such a file."""
+        """Return whether a file, or any file in a folder, is visible to the caller."""
         if uri in self._folders:
             return any(self._shows(child, request) for child in self._folders[uri])
         return self.server.offers(request, "resources", uri)
@@ -98,7 +95,7 @@ class _SkillMethods:
 
     @cached_property
     def _folders(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """The entries of each folder of each skill, by the URIs of both."""
+        """The entries of all folders, by the URIs of folder and entry."""
         folders: dict[str, dict[str, dict[str, Any]]] = {}
         resources = self.package.list_entries("resources")
         for uri, skill in self._skills.items():

@@ -1,7 +1,4 @@
-"""The tools as a part of the server.
-
-`core.pipeline` puts the calls of each tool together.
-"""
+"""The `tools/call` method; `calls.pipeline` compiles the function of each tool."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from ...values.sanitizing import clean
 from ..calls.old_names import OldNames
 from ..calls.pipeline import Steps, compile_tool
 from ..calls.results import Results
-from ..core.call_state import note
+from ..core.call_state import record_status
 from ..core.feature import HandlerMethod, ServerContext
 from ..core.request import Answer, Handle, Request
 from ..core.sanitizing import repair_unicode
@@ -28,12 +25,17 @@ class Calls:
     """All tools of a package."""
 
     def __init__(self, package: Package, declare: Callable[[Package, ServerContext, Results], Steps]) -> None:
-        """Take the package, and what returns the steps that its manifest declares."""
+        """Create the tools of a package.
+
+        Args:
+            package: The package.
+            declare: Returns the steps that its manifest declares.
+        """
         self._package = package
         self._declare = declare
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods of the handlers."""
+        """Return the methods that the handlers must define."""
         return [
             HandlerMethod(
                 tool.method,
@@ -45,11 +47,11 @@ class Calls:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the list."""
+        """Return the list of tools."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return its methods."""
+        """Return the handlers of its methods."""
         return {"tools/call": _CallTool(self._package, server, self._declare).call}
 
 
@@ -74,7 +76,7 @@ class _CallTool:
         alias = self._package.aliases.get(called)
         name = called if alias is None else alias.tool
         if not self._server.offers(request, "tools", name):
-            note("denied", self._explain_absence(name, request))
+            record_status("denied", self._explain_absence(name, request))
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(called)}")
         entry = self._entries.get(name) or self._prepare(name)
         if request.secrets is None:
@@ -84,7 +86,7 @@ class _CallTool:
         if (record := request.record) is not None:
             record.tool, record.arguments, record.size = entry.tool, request.arguments, request.size
         if alias is not None:
-            request.faults, request.arguments = alias.find_clashes(request.arguments), alias.rename(request.arguments)
+            request.errors, request.arguments = alias.find_clashes(request.arguments), alias.rename(request.arguments)
             if record is not None:
                 record.arguments = request.arguments
         if self._server.tasks is not None:
@@ -92,7 +94,7 @@ class _CallTool:
         request.is_answer = request.rounds is not None and request.params.get("requestState") is not None
         outcome = await entry.handle(request)
         if alias is not None:
-            outcome = self._old_names.note(alias, outcome)
+            outcome = self._old_names.report(alias, outcome)
         if record is not None:
             record.record_outcome(outcome)
         if "any_output" in request.revision.features:
@@ -100,15 +102,15 @@ class _CallTool:
         return downgrade_result(outcome.result, entry.definition, request.revision)
 
     def compile_run(self, name: str) -> Handle:
-        """Return the runs of the tasks of a tool, which was let in when its task was made."""
+        """Return the function for task runs of a tool; the call was admitted when the task was created."""
         return compile_tool(self._results, self._server, self._package.tools[name], self._steps, is_run=True)
 
     def _prepare(self, name: str) -> _Entry:
-        """Put the calls of a tool together, at the first of them."""
+        """Compile the function of a tool at its first call."""
         tool = self._package.tools[name]
         try:
             handle = compile_tool(self._results, self._server, tool, self._steps)
-        except Exception as error:  # noqa: BLE001 - a model that cannot be loaded, for example, is a failed call
+        except Exception as error:  # noqa: BLE001 - for example, a model that cannot be imported
             failure = error
 
             async def fail(_request: Request) -> Outcome:
@@ -119,7 +121,7 @@ class _CallTool:
         return self._entries[name]
 
     def _explain_absence(self, name: str, request: Request) -> str:
-        """Return the reason that a tool is not there for a caller, which goes into the record only."""
+        """Return the reason that a tool is not visible to a caller, for the audit record only."""
         if name not in self._package.tools:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:
@@ -128,7 +130,7 @@ class _CallTool:
 
 
 class _Entry(NamedTuple):
-    """A tool, ready to be called."""
+    """A compiled tool."""
 
     tool: Tool
     handle: Handle

@@ -1,7 +1,4 @@
-"""The expiry of a caller's access token, and the end of the streams that depend on it.
-
-Streams end as if their server had closed them, so that their client comes back, with another token.
-"""
+"""Ends streams when the caller's access token expires, so that the client reconnects with another token."""
 
 from __future__ import annotations
 
@@ -19,19 +16,19 @@ if TYPE_CHECKING:
 clock = time.time
 
 
-def count_seconds_left(token: VerifiedToken | None) -> float | None:
+def lifetime(token: VerifiedToken | None) -> float | None:
     """Return the seconds until a token expires; `None` if it does not expire."""
     return None if token is None or token.expires_at is None else max(0.0, token.expires_at - clock())
 
 
-def count_own_seconds_left() -> float | None:
-    """Return the same for the token of the request that is being answered."""
-    return count_seconds_left(find_access_token())
+def token_lifetime() -> float | None:
+    """Return the seconds until the token of the current request expires; `None` if it does not expire."""
+    return lifetime(find_access_token())
 
 
 async def pass_while_valid(token: VerifiedToken, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Pass on a request whose answer is an endless stream, which ends with the token."""
-    left = count_seconds_left(token)
+    """Answer a request for a stream, and end the stream when the token expires."""
+    left = lifetime(token)
     if left is None:
         await app(scope, receive, send)
         return

@@ -1,4 +1,4 @@
-"""The error for callers while the store cannot be reached: one text for all methods."""
+"""Maps outages of the store to one error for every method."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...mcp.errors import INTERNAL_ERROR, ProtocolError
 from ...state.outages import WaitBudget
 from ...state.store import describe_lost_state, find_state_lost
-from ..core.call_state import note
+from ..core.call_state import record_status
 from ..core.outcomes import refuse
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def explain_lost_store(hub: Hub, call_next: Answer) -> Answer:
-    """Answer what needs the store while it is lost; all waits of a message for the store have one deadline.
+    """Answer requests that fail because the store is unavailable; all waits of a request share one deadline.
 
-    A call that fails for loss of the store has an error result, as with other refusals.
+    A failed call has an error result, like other refusals.
     """
     has_deadline = hub.store.is_shared
 
@@ -31,7 +31,7 @@ def explain_lost_store(hub: Hub, call_next: Answer) -> Answer:
             if (loss := find_state_lost(error)) is None:
                 raise
             text = describe_lost_state(is_unknown=loss.is_unknown)
-        note("limited", "state_lost")
+        record_status("limited", "state_lost")
         if request.method == "tools/call":
             return hub.stamp(refuse(text, "limited", "state_lost").result, request.revision)
         raise ProtocolError(INTERNAL_ERROR, text)

@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INTERNAL_ERROR, ProtocolError
-from ..core.call_state import note
+from ..core.call_state import record_status
 
 if TYPE_CHECKING:
     from ..core.request import Answer, Request, Result
 
 LISTENING: Final = "subscriptions/listen"
-"""The method whose requests are answered only when they end (MCP 2026-07-28)."""
+"""The method whose response ends a stream (MCP 2026-07-28)."""
 
 _STOPPED: Final = (
     "The server stopped before it could answer. The request may have taken effect; check before you send it again."
@@ -20,21 +20,21 @@ _STOPPED: Final = (
 
 
 class PendingRequests:
-    """The requests under way."""
+    """The pending requests."""
 
     def __init__(self) -> None:
-        """Begin with no request under way."""
+        """Start without requests."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended: set[asyncio.Task[Any]] = set()
 
     def end(self) -> None:
-        """Answer each request under way with an error; listening streams end by themselves."""
+        """Answer each pending request with an error; listening streams end separately."""
         for task in self._tasks - self._ended:
             self._ended.add(task)
             task.cancel()
 
     def wrap(self, call_next: Answer) -> Answer:
-        """Note the requests of a method while they are answered."""
+        """Register each request of a method while it is pending."""
 
         async def call(request: Request) -> Result:
             task = asyncio.current_task()
@@ -44,13 +44,13 @@ class PendingRequests:
             try:
                 return await call_next(request)
             except asyncio.CancelledError:
-                # A count that is left is a cancellation by something else, which goes on.
+                # A remaining count is another cancellation, which must propagate.
                 if task not in self._ended or task.uncancel():
                     raise
             finally:
                 self._tasks.discard(task)
                 self._ended.discard(task)
-            note("cancelled", "cancelled")
+            record_status("cancelled", "cancelled")
             raise ProtocolError(INTERNAL_ERROR, _STOPPED)
 
         return call

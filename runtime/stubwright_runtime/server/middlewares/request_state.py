@@ -1,6 +1,6 @@
-"""The encryption of the state that clients hold between the rounds of a call (MCP 2026-07-28, `requestState`).
+"""Encryption of `requestState`, which clients hold between the rounds of a call (MCP 2026-07-28).
 
-The cipher is loaded when there is a state to encrypt.
+The cipher is imported on first use.
 """
 
 from __future__ import annotations
@@ -24,19 +24,26 @@ if TYPE_CHECKING:
     from ..core.request import Answer, Request, Result
 
 _METHODS: Final = frozenset({"prompts/get", "resources/read", "tools/call"})
-"""The methods that may answer with a question (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+"""The methods that may ask questions (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
 
 class EncryptedRequestState:
     """A middleware that encrypts and decrypts `requestState`."""
 
     def __init__(self, store: Store, server: str, seconds: float, user: Principal) -> None:
-        """Take the store of the keys, the server's name, the lifetime of a state in seconds, and the local user."""
+        """Create the middleware.
+
+        Args:
+            store: The store of the keys.
+            server: The name of the server.
+            seconds: The lifetime of a state.
+            user: The local user.
+        """
         self._sealing = StoreSealing(store, server, seconds, "request-state")
         self._user = user
 
     def wrap(self, method: str, call_next: Answer) -> Answer:
-        """Pass the decrypted state of a method's requests to the server."""
+        """Decrypt the state of each request, and encrypt the state in its result."""
         if method not in _METHODS:
             return call_next
 
@@ -54,11 +61,11 @@ class EncryptedRequestState:
         return call
 
     async def _open(self, token: object, request: Request, sent: Mapping[str, Any]) -> str:
-        """Return the state that came with a request.
+        """Decrypt the state of a request.
 
         Raises:
-            ProtocolError: It was not issued to this caller for this call, or has expired.
-            StateLost: The keys are unknown.
+            ProtocolError: The state was not issued to this caller for this call, or has expired.
+            StateLost: The keys are unavailable.
         """
         sealing = await self._sealing.renew()
         if sealing is None:
@@ -72,7 +79,7 @@ class EncryptedRequestState:
             raise refuse_state() from None
 
     async def _seal(self, state: str, request: Request, sent: Mapping[str, Any]) -> str:
-        """Return the token for a state. Raises StateLost if the keys are not known."""
+        """Encrypt a state. Raises StateLost if the keys are unavailable."""
         sealing = self._sealing.known or await self._sealing.renew()
         if sealing is None:
             raise StateLost("the requestState cannot be encrypted", is_unknown=True)  # the handler has run
@@ -82,5 +89,5 @@ class EncryptedRequestState:
         from ...state.sealing import Call
 
         caller = find_current(over_http=request.over_http, user=self._user)
-        # A user's other client is not meant to go on with a call, although it is the same principal.
+        # Another client of the same user must not continue the call.
         return Call(request.method, sent, json.dumps([caller.key, caller.client]))

@@ -1,7 +1,4 @@
-"""The record of calls: the caller, the tool, the outcome and the cost of each.
-
-Records come in the order in which calls end. Those that find no place in the queue are counted.
-"""
+"""Audit records of calls, in the order in which calls end. If the queue is full, lost records are counted."""
 
 from __future__ import annotations
 
@@ -30,22 +27,22 @@ if TYPE_CHECKING:
 
 
 _WAITING: Final = 10_000
-"""Records that may wait to be written."""
+"""The maximum number of queued records."""
 
 _AT_ONCE: Final = 500
 """The maximum number of records in a batch."""
 
 _AGAIN: Final = 1.0
-"""Seconds after which a failed write is tried again."""
+"""Seconds after which a failed write is retried."""
 
 _GATHERING: Final = 0.05
-"""Seconds in which records gather, so that the thread that writes them does not interrupt each call."""
+"""Seconds in which records are batched, so that the writing thread does not interrupt each call."""
 
 _LAST: Final = 2.0
-"""Seconds that a stop waits for records that are not written yet."""
+"""Seconds that a stop waits for unwritten records."""
 
 _ARGUMENTS: Final = 64 * 1024
-"""Bytes of arguments that a record has, at most; larger ones are omitted."""
+"""The maximum size of recorded arguments in bytes; larger arguments are omitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,34 +50,33 @@ class CallRecord:
     """One call of a tool, or a request that was refused before its tool was known.
 
     Attributes:
-        time: The time of its arrival, in UTC.
-        id: Its unique id in the log and for the caller.
-        trace: The trace that it belongs to (W3C Trace Context), in hexadecimal; `None` if there is none.
-        server: The server's name.
-        server_version: The server's version.
-        manifest: The SHA-256 of the package's `manifest.json`, its first 16 hexadecimal digits.
-        transport: `http`, `stdio`, or `memory` in one process.
-        revision: The MCP revision that the caller speaks.
-        principal: The kind of the principal: `token`, `local` or `anonymous`; `None` if it is unknown.
-        issuer: The issuer of the principal's token.
+        time: The start time in UTC.
+        id: The unique id of the call for the log and the caller.
+        trace: The trace id (W3C Trace Context) in hexadecimal; `None` without a trace.
+        server: The name of the server.
+        server_version: The version of the server.
+        manifest: The first 16 hexadecimal digits of the SHA-256 of the package's `manifest.json`.
+        transport: `http`, `stdio`, or `memory` for in-process clients.
+        revision: The MCP revision of the request.
+        principal: The kind of the principal: `token`, `local` or `anonymous`; `None` if unknown.
+        issuer: The issuer of the token.
         subject: The subject of the token.
-        oauth_client: The OAuth client that the token was issued to.
-        client: The name that the client program reports, unchecked.
-        client_version: The version that it reports.
-        tool: The tool, as the caller wrote it; `None` if it is unknown.
-        alias_of: The tool that this is an old name of; `None` if it is not an old name.
-        keys: The names of the arguments, the first 50.
+        oauth_client: The OAuth client of the token.
+        client: The name that the client reports, unverified.
+        client_version: The version that the client reports.
+        tool: The name of the tool in the request; `None` if unknown.
+        alias_of: The current name of the tool, if it was called by an old name.
+        keys: The names of the first 50 arguments.
         key_count: The number of arguments.
-        arguments: Their values, with redactions of the manifest; only if it has `audit: {arguments: true}`,
-            they were found valid, and they have no more than 64 KiB.
+        arguments: The redacted values of valid arguments up to 64 KiB, if the manifest has `audit: {arguments: true}`.
         outcome: The status of the call.
-        reason: The reason in one word; `None` if it completed.
-        reference: The id, if the log says more under it.
-        duration_ms: Milliseconds from its arrival to its result.
-        argument_bytes: The size of the arguments as JSON; `None` if it was not measured.
-        result_bytes: The size of the result as JSON; `None` if there is none.
-        cleaned: The number of texts in the result that were sanitized.
-        replayed: True if an earlier call had this result (`policy.once`).
+        reason: The reason in one word; `None` if the call completed.
+        reference: The reference of a log entry with details, if any.
+        duration_ms: The duration in milliseconds.
+        argument_bytes: The size of the arguments as JSON; `None` if unknown.
+        result_bytes: The size of the result as JSON; `None` without a result.
+        cleaned: The number of sanitized strings in the result.
+        replayed: True for the stored result of an earlier call (`policy.once`).
     """
 
     time: datetime
@@ -113,29 +109,29 @@ class CallRecord:
 
 
 Audit: TypeAlias = Callable[[CallRecord], object] | str | PathLike[str]
-"""The destination of records: a function, which is called in its own thread, or a file; `-` is standard error."""
+"""The destination of records: a function, called in a separate thread, or a file; `-` is standard error."""
 
 
 class Sink(Protocol):
     """A consumer of records, in one thread."""
 
-    def take(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Take records, and the number lost before them; return whether all records so far are done.
+    def write(self, records: Sequence[CallRecord], lost: int) -> bool:
+        """Write records, and the number of records lost before them; return whether all records are written.
 
-        If they are not, it is called again later, without records.
+        Otherwise, the method is called again later, without records.
         """
         ...
 
     def close(self) -> None:
-        """Note that no more records will come for now."""
+        """Process the end of a series of records."""
         ...
 
 
 class Recorder:
-    """The recorder of calls, which gives their records to a sink."""
+    """Records calls in a sink, with a thread that starts at the first call."""
 
     def __init__(self, package: Package, sink: Sink, waiting: int = _WAITING) -> None:
-        """Take the package whose calls they are; the thread starts with the first call."""
+        """Create the recorder of a package's server; `waiting` is the size of its queue."""
         info: Mapping[str, Any] = package.manifest["server"]
         self._package = package
         self._server: str = info["name"]
@@ -146,14 +142,14 @@ class Recorder:
         self._queue: Queue[CallState | threading.Event] = Queue(waiting)
         self._lock = threading.Lock()
         self._lost = 0
-        self._giving = 0
+        self._delivering = 0
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
     def record(self, call_state: CallState) -> None:
-        """Queue the record of a call that has ended; never waits."""
+        """Queue the record of a completed call, without waiting."""
         if call_state.result is not None:
-            with suppress(ValueError):  # half a character, which no transport takes either
+            with suppress(ValueError):  # a lone surrogate, which no transport can encode either
                 call_state.result_bytes = len(to_json(call_state.result))
             call_state.result = None  # so that waiting records are small
         if not self._shows or not call_state.is_valid or call_state.size is None or call_state.size > _ARGUMENTS:
@@ -167,7 +163,7 @@ class Recorder:
                 self._lost += 1
 
     def flush(self, seconds: float = _LAST) -> None:
-        """Wait until all calls so far are recorded, or the time has ended."""
+        """Wait until all calls are recorded, or the timeout has passed."""
         if self._thread is None:
             return
         done = threading.Event()
@@ -179,20 +175,20 @@ class Recorder:
                 log().error(
                     "audit records that were not written before the server stopped: %d", self._count_unwritten()
                 )
-                atexit.unregister(self.flush)  # it would wait for the same records once more
+                atexit.unregister(self.flush)  # otherwise it would wait again
 
     def _count_unwritten(self) -> int:
-        return self._giving + sum(isinstance(each, CallState) for each in [*self._queue.queue])
+        return self._delivering + sum(isinstance(each, CallState) for each in [*self._queue.queue])
 
     def _start(self) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="audit", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
                 self._thread.start()
-                # Python does not wait for a daemon thread when it ends.
+                # Python does not wait for daemon threads at exit.
                 atexit.register(self.flush)
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         name_after(self._package.name)
         while True:
             taken = [self._queue.get()]
@@ -202,21 +198,21 @@ class Recorder:
                 while len(taken) < _AT_ONCE:
                     taken.append(self._queue.get_nowait())
             records = [record for each in taken if isinstance(each, CallState) for record in self._build_records(each)]
-            self._giving = len(records)
-            self._give(records)
-            self._giving = 0
+            self._delivering = len(records)
+            self._deliver(records)
+            self._delivering = 0
             for each in taken:
                 if isinstance(each, threading.Event):
                     self._hurry.clear()
                     self._sink.close()
                     each.set()
 
-    def _give(self, records: Sequence[CallRecord]) -> None:
-        """Give records to the sink without a time limit: meanwhile others wait in the queue, or are lost."""
+    def _deliver(self, records: Sequence[CallRecord]) -> None:
+        """Write records to the sink without a timeout; meanwhile, other records are queued or lost."""
         while True:
             with self._lock:
                 lost, self._lost = self._lost, 0
-            if self._sink.take(records, lost):
+            if self._sink.write(records, lost):
                 return
             records = ()
             self._hurry.wait(_AGAIN)
@@ -274,12 +270,12 @@ class AuditHook:
     """A sink that calls a function."""
 
     def __init__(self, function: Callable[[CallRecord], object]) -> None:
-        """Take the function; its exceptions are logged, the first one with its traceback."""
+        """Create the sink of a function, whose exceptions are logged, the first one with its traceback."""
         self._function = function
         self._failed = 0
 
-    def take(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Call it for each record."""
+    def write(self, records: Sequence[CallRecord], lost: int) -> bool:
+        """Call the function for each record."""
         if lost:
             log().error("%d audit records were lost because the audit hook is too slow", lost)
         for record in records:
@@ -292,14 +288,14 @@ class AuditHook:
         return True
 
     def close(self) -> None:
-        """Log the number of failures since the first, which was logged."""
+        """Log the number of failures after the first."""
         if self._failed > 1:
             log().error("the audit hook failed %d more times", self._failed - 1)
             self._failed = 1
 
 
 def shows_arguments(package: Package) -> bool:
-    """Return whether the manifest lets records have the values of arguments."""
+    """Return whether the manifest allows records to contain arguments."""
     settings: Mapping[str, Any] = package.manifest.get("audit") or {}
     return bool(settings.get("arguments"))
 

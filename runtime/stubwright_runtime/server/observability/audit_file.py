@@ -1,7 +1,7 @@
-"""Records of calls in a file: one line of JSON each.
+"""Writes audit records to a file, one line of JSON each.
 
-A record that cannot be written is retained and tried again; the log says once that writing fails, and once that it
-works again. Lines are ASCII, so that no text of a caller can break one.
+Records that cannot be written are retained and retried; the log reports the first failure, and the recovery. Lines are
+ASCII, so that text from callers cannot break them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 class AuditFile:
-    """The file."""
+    """An audit file."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Open it; a new one may be read and written by its owner alone.
+        """Open the file; a new file is readable and writable by its owner only.
 
         Raises:
-            OSError: It cannot be opened.
+            OSError: The file cannot be opened.
         """
         self._path = None if path == "-" else Path(path).absolute()
         self._waiting = b""
@@ -42,7 +42,7 @@ class AuditFile:
         self._is_failing = False
         self._descriptor = _STANDARD_ERROR if self._path is None else _open(self._path)
 
-    def take(self, records: Sequence[CallRecord], lost: int) -> bool:
+    def write(self, records: Sequence[CallRecord], lost: int) -> bool:
         """Append records; return whether all were written."""
         self._waiting += b"".join(map(format_line, records))
         if lost:
@@ -61,7 +61,7 @@ class AuditFile:
         return True
 
     def close(self) -> None:
-        """Do nothing: each line is written immediately."""
+        """Do nothing, because lines are written immediately."""
 
     def _write(self, data: bytes) -> None:
         self._follow(data)
@@ -69,7 +69,7 @@ class AuditFile:
             self._written += os.write(self._descriptor, data[self._written :])
 
     def _follow(self, data: bytes) -> None:
-        """Go on in a new file if the old one was moved away, with the start of a line that was cut."""
+        """Reopen the path if the file was rotated, and repeat a partly written line."""
         if self._path is None:
             return
         try:
@@ -92,7 +92,7 @@ class AuditFile:
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
             where = self._path or "standard error"
             log().error(
-                "audit records cannot be written to %s: %s; they stay in memory until they can be written",
+                "audit records cannot be written to %s: %s; they are retained in memory and retried",
                 where,
                 reason,
             )
@@ -112,7 +112,7 @@ def _encode(fields: dict[str, Any]) -> bytes:
 
 
 def _format_time(when: datetime) -> str:
-    """Return a time as RFC 3339 has it."""
+    """Return a time in the format of RFC 3339."""
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

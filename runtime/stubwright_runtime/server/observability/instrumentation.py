@@ -1,6 +1,6 @@
-"""Observation of requests: spans and metrics if telemetry is set up, and records if calls are recorded.
+"""Telemetry and audit records of requests.
 
-It changes only unexpected exceptions: their text stays in the log, and the caller gets a reference.
+Unexpected exceptions are logged, and the caller gets a reference.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class Instrumentation:
-    """The observation of one server's messages."""
+    """Observes the messages of one server."""
 
     def __init__(self, package: Package, recorder: Recorder | None, user: Principal) -> None:
-        """Take the package, the recorder of its calls, if any, and the local user."""
+        """Create the instrumentation of a package's server; `user` is the local user."""
         self._package = package
         self._recorder = recorder
         self._user = user
@@ -49,7 +49,7 @@ class Instrumentation:
         return self._recorder is not None and request.method == "tools/call"
 
     def traces(self, request: Request) -> bool:
-        """Return whether telemetry observes a message. Over HTTP, it has its sender only then."""
+        """Return whether telemetry observes a message; over HTTP, only traced messages have a peer."""
         return (request.peer is not None or request.transport != "http") and is_observed()
 
     async def observe(self, answer: Answer, request: Request, *, is_traced: bool) -> Result:
@@ -69,7 +69,7 @@ class Instrumentation:
         except ProtocolError as raised:
             error = raised
             raise
-        except Exception as raised:  # noqa: BLE001 - any of them goes into the log only
+        except Exception as raised:  # noqa: BLE001 - logged, and not shown to the caller
             error = explain_internal_error(request, raised)
             raise error from None
         except BaseException as raised:
@@ -79,15 +79,15 @@ class Instrumentation:
             seconds = time.perf_counter() - start
             if observation is not None:
                 observation.end(seconds, result, error, record)
-            if recorder is not None and record is not None and _is_over(result, error):
+            if recorder is not None and record is not None and _has_completed(result, error):
                 trace = None if observation is None else observation.find_trace_id()
                 record.seconds, record.trace = seconds, trace or read_trace_id(record.traceparent)
                 self._record(recorder, request, record, error)
-            error = None  # its traceback holds this frame
+            error = None  # its traceback refers to this frame: a cycle
         return result
 
     def begin_session(self, request: Request) -> Callable[[], None] | None:
-        """Note the start of a session; return a function that notes its end, or `None` without telemetry."""
+        """Start to measure a session; return a function that records its duration, or `None` without telemetry."""
         if not is_observed():
             return None
         begun = time.monotonic()
@@ -102,7 +102,7 @@ class Instrumentation:
 
     def _record(self, recorder: Recorder, request: Request, record: CallState, error: BaseException | None) -> None:
         if record.status is None:
-            record.status, record.reason = ("failed", "protocol_error") if error is None else _why(error)
+            record.status, record.reason = ("failed", "protocol_error") if error is None else _explain(error)
         if record.principal is None:
             record.principal = find_current(over_http=request.over_http, user=self._user)
         record.client = request.channel.client
@@ -132,15 +132,15 @@ def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
     return ProtocolError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
 
 
-def _is_over(result: Result, error: BaseException | None) -> bool:
-    """Return whether a call has ended; otherwise the server waits for an answer, which comes with another request."""
+def _has_completed(result: Result, error: BaseException | None) -> bool:
+    """Return whether a call has completed, and does not wait for an answer in another request."""
     if isinstance(error, ProtocolError):
         return error.code != URL_ELICITATION_REQUIRED
     return result is None or result.get("resultType") != "input_required"
 
 
-def _why(error: BaseException) -> tuple[OutcomeStatus, str]:
-    """Return the status and the reason of a call that gave no result."""
+def _explain(error: BaseException) -> tuple[OutcomeStatus, str]:
+    """Return the status and the reason of a call without a result."""
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):

@@ -1,6 +1,6 @@
-"""OpenTelemetry for the server: a span for each message, and two metrics.
+"""OpenTelemetry for servers: a span for each message, and two metrics.
 
-Names that a caller invented never become names of spans or attributes of metrics.
+Unknown names from callers never become span names or metric attributes.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _SESSIONS: Final = common.create_histogram(
     "mcp.server.session.duration", "The duration of the MCP session as observed on the MCP server."
 )
 _INITIALIZED: Final = "notifications/initialized"
-"""Its stream lasts until its session ends, and notifies it of changes."""
+"""The notification whose stream lasts until the session ends."""
 
 _URI: Final = "mcp.resource.uri"
 
 _NAMING: Final = ("tools/call", "prompts/get")
-"""The methods whose messages name an entry."""
+"""The methods with an entry's name."""
 
 _DESCRIPTIONS: Final = 4096
 """The maximum number of cached descriptions."""
@@ -51,16 +51,16 @@ _DESCRIPTIONS: Final = 4096
 _TO_SPANS_ALONE: Final = frozenset({"gen_ai.tool.name", "gen_ai.prompt.name"})
 
 _RESERVED: Final = ("io.modelcontextprotocol/", "progressToken")
-"""The keys of MCP itself in `_meta`, which no propagator reads (MCP 2026-07-28, basic, "`_meta`")."""
+"""The `_meta` keys of MCP itself, which propagators do not read (MCP 2026-07-28, basic, "`_meta`")."""
 
 
 class _Description(NamedTuple):
-    """The name and the attributes that all messages of a kind share.
+    """The shared name and attributes of all messages of a kind.
 
     Attributes:
-        name: The name of their spans.
-        span: The attributes of their spans.
-        metric: The attributes of their durations; never changed, since OpenTelemetry keeps it.
+        name: The span name.
+        span: The span attributes.
+        metric: The metric attributes; never modified, because OpenTelemetry retains them.
     """
 
     name: str
@@ -69,7 +69,7 @@ class _Description(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One message that is being answered. Its span is current until the end."""
+    """The current message, whose span is current until `end`."""
 
     telemetry: Telemetry
     method: str
@@ -89,7 +89,7 @@ class Observation(NamedTuple):
             context.detach(self.token)
 
     def find_trace_id(self) -> str | None:
-        """Return the id of the span's trace in hexadecimal; `None` if the span belongs to no valid trace."""
+        """Return the trace id in hexadecimal; `None` without a valid trace."""
         of_trace = self.span.get_span_context()
         return f"{of_trace.trace_id:032x}" if of_trace.is_valid else None
 
@@ -98,18 +98,18 @@ class Telemetry:
     """The spans and metrics of one server's requests.
 
     Attributes:
-        shows: True if spans have the arguments and the results of calls.
+        shows: True if spans contain the arguments and results of calls.
     """
 
     def __init__(self, package: Package) -> None:
-        """Take the package."""
+        """Create the telemetry of a package's server."""
         self.shows = shows_arguments(package)
         self._package = package
         self._tracer = trace.get_tracer("stubwright")
         self._descriptions: dict[tuple[str | None, ...], _Description] = {}
 
     def begin(self, request: Request) -> Observation:
-        """Start the span of a message; its parent is the span in the sender's `_meta`."""
+        """Start the span of a message, a child of the span in the sender's `_meta`."""
         description = self._describe(request)
         attributes = {**description.span, **_describe_own(request)}
         span = self._tracer.start_span(description.name, _find_parent(request), SpanKind.SERVER, attributes)
@@ -117,12 +117,12 @@ class Telemetry:
         return Observation(self, request.method, span, token, description.metric)
 
     def begin_session(self, request: Request) -> Callable[[float], None]:
-        """Return a function that records the duration in seconds of the session that a handshake begins."""
+        """Return a function that records the duration of the session of a handshake in seconds."""
         metric = self._describe(request).metric
         return lambda seconds: self.end_session(metric, seconds)
 
     def _describe(self, request: Request) -> _Description:
-        """Return the description of a message, from the cache if its method and its entry exist."""
+        """Return the description of a message, cached if its method and entry are known."""
         method, peer = request.method, request.peer
         name = request.params.get("name") if method in _NAMING else None
         key = (
@@ -140,7 +140,7 @@ class Telemetry:
         return description
 
     def _make_description(self, request: Request) -> tuple[_Description, bool]:
-        """Return the description of a message, and whether its method and the entry that it names exist."""
+        """Return the description of a message, and whether its method and entry are known."""
         attributes = common.describe_request(request.method, request.params)
         attributes.pop(_URI, None)
         attributes["mcp.protocol.version"] = request.revision.date
@@ -148,8 +148,11 @@ class Telemetry:
             attributes |= common.PIPE if request.transport == "stdio" else common.HTTP
         if request.peer is not None:
             attributes["network.protocol.version"] = request.peer.http_version
-        is_known = self._knows(attributes)
-        name, metric = _name(request, attributes, is_known=is_known), _of_metric(attributes, is_known=is_known)
+        is_known = self._is_known_entry(attributes)
+        name, metric = (
+            _span_name(request, attributes, is_known=is_known),
+            _metric_attributes(attributes, is_known=is_known),
+        )
         return _Description(name, attributes, metric), is_known
 
     def end(
@@ -160,7 +163,7 @@ class Telemetry:
         error: BaseException | None,
         call_state: CallState | None,
     ) -> None:
-        """Tell the span and the metric how it ended."""
+        """Record the outcome in the span and the metric."""
         span, method = observation.span, observation.method
         ending: dict[str, AttributeValue] = {}
         if method == "initialize" and is_mapping(result) and isinstance(result.get("protocolVersion"), str):
@@ -181,15 +184,15 @@ class Telemetry:
             and call_state.is_valid
             and span.is_recording()
         ):
-            _show(span, call_state.tool, call_state)
+            _add_arguments(span, call_state.tool, call_state)
         _OPERATIONS.record(seconds, {**observation.metric, **ending} if ending else observation.metric)
 
     def end_session(self, metric: Mapping[str, AttributeValue], seconds: float) -> None:
-        """Tell the metric how long a session existed."""
+        """Record the duration of a session in the metric."""
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
-    def _knows(self, attributes: Mapping[str, AttributeValue]) -> bool:
-        """Return whether a request names an existing entry, so that its name is one of few."""
+    def _is_known_entry(self, attributes: Mapping[str, AttributeValue]) -> bool:
+        """Return whether the method and the entry of a request are known, which limits their number."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (
             tool is not None and self._package.resolve_alias(str(tool)) not in self._package.tools
@@ -198,7 +201,7 @@ class Telemetry:
         return prompt is None or prompt in self._package.prompts
 
 
-def _name(request: Request, attributes: Mapping[str, AttributeValue], *, is_known: bool) -> str:
+def _span_name(request: Request, attributes: Mapping[str, AttributeValue], *, is_known: bool) -> str:
     if not common.is_method(request.method):
         return common.OTHER
     target = attributes.get("gen_ai.tool.name", attributes.get("gen_ai.prompt.name"))
@@ -206,7 +209,7 @@ def _name(request: Request, attributes: Mapping[str, AttributeValue], *, is_know
 
 
 def _find_parent(request: Request) -> context.Context | None:
-    """Return the context that `_meta` carries (W3C Trace Context), or the header `traceparent` without a current span.
+    """Return the context in `_meta` (W3C Trace Context), or in the `traceparent` header if there is no current span.
 
     It is `None` if neither is valid.
     """
@@ -227,7 +230,7 @@ def _extract(carrier: Mapping[str, Any]) -> context.Context | None:
     return carried if trace.get_current_span(carried).get_span_context().is_valid else None
 
 
-def _of_metric(attributes: Mapping[str, AttributeValue], *, is_known: bool) -> dict[str, AttributeValue]:
+def _metric_attributes(attributes: Mapping[str, AttributeValue], *, is_known: bool) -> dict[str, AttributeValue]:
     metric = {key: value for key, value in attributes.items() if is_known or key not in _TO_SPANS_ALONE}
     if not common.is_method(str(metric["mcp.method.name"])):
         metric["mcp.method.name"] = common.OTHER
@@ -235,7 +238,7 @@ def _of_metric(attributes: Mapping[str, AttributeValue], *, is_known: bool) -> d
 
 
 def _describe_own(request: Request) -> dict[str, AttributeValue]:
-    """Return the attributes that no other message has."""
+    """Return the attributes of this message only."""
     attributes: dict[str, AttributeValue] = {}
     if request.method.startswith("resources/") and isinstance(uri := request.params.get("uri"), str):
         attributes[_URI] = shorten(uri)
@@ -257,8 +260,8 @@ def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], st
     return {"error.type": "cancelled"}, "cancelled"
 
 
-def _show(span: Span, tool: Tool, call_state: CallState) -> None:
-    """Add the arguments and the result to a span if the manifest enables it: without secrets, and if they are small."""
+def _add_arguments(span: Span, tool: Tool, call_state: CallState) -> None:
+    """Add redacted arguments and the result to a span, unless they are too large."""
     arguments = call_state.arguments or {}
     values = {"gen_ai.tool.call.arguments": tool.redact(arguments)}
     if call_state.result is not None and call_state.status == "completed":

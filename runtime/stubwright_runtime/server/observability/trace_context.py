@@ -1,4 +1,4 @@
-"""The trace of a caller, as `traceparent` names it (W3C Trace Context, 3.2), without OpenTelemetry."""
+"""Parses `traceparent` (W3C Trace Context, 3.2) without OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TRACEPARENT: Final = re.compile(
 
 
 def read_trace_id(traceparent: object) -> str | None:
-    """Return the id of the trace in hexadecimal; `None` if the value is invalid."""
+    """Return the trace id in hexadecimal; `None` if the value is invalid."""
     match = _TRACEPARENT.fullmatch(traceparent) if isinstance(traceparent, str) else None
     return None if match is None else match[1]
 
 
 def find_traceparent(params: Mapping[str, Any] | None, header: str | None) -> str | None:
-    """Return the valid `traceparent` of a request: in `_meta` (SEP-414), otherwise in the header of that name."""
+    """Return the valid `traceparent` of a request, from `_meta` (SEP-414) or the HTTP header."""
     meta = (params or {}).get("_meta")
     in_meta = meta.get("traceparent") if is_mapping(meta) else None
     return next((text for text in (in_meta, header) if read_trace_id(text) is not None), None)

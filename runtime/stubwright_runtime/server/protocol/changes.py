@@ -1,5 +1,4 @@
-"""Pending changes for one client, and their notifications. Several pending changes of one kind cause one notification,
-since the client reads the whole list again (MCP 2025-11-25,
+"""Notifications of changes to one client; several pending changes of one list cause one notification (MCP 2025-11-25,
 server/tools, "List Changed Notification").
 """
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ChangeNotifier:
-    """The notifications of changes for one client, on its connection or on one stream."""
+    """Notifies one client of changes, on its connection or on one stream."""
 
     def __init__(
         self, is_wanted: Callable[[Change], bool], outgoing: Notifier, meta: Mapping[str, Any] | None = None
@@ -27,15 +26,15 @@ class ChangeNotifier:
 
         Args:
             is_wanted: Returns whether the client subscribes to a change.
-            outgoing: The messages to the client.
-            meta: The `_meta` of each notification, if it has one.
+            outgoing: Sends notifications to the client.
+            meta: The `_meta` of each notification, if any.
         """
         self._is_wanted = is_wanted
         self._outgoing = outgoing
         self._about: Mapping[str, Any] = {} if meta is None else {"_meta": meta}
         self._waiting: dict[Change, None] = {}
         self._woken = asyncio.Event()
-        self._is_over = False
+        self._has_ended = False
 
     def on_change(self, change: Change) -> None:
         """Queue a change, if the client subscribes to it."""
@@ -44,28 +43,30 @@ class ChangeNotifier:
             self._woken.set()
 
     def end(self) -> None:
-        """Send the changes that wait, and none after them."""
-        self._is_over = True
+        """Send the pending changes, and then stop."""
+        self._has_ended = True
         self._woken.set()
 
     @classmethod
-    def join_handshake(cls, wants: ClientSubscriptions, changes: ChangeLog, outgoing: Notifier) -> ChangeNotifier:
-        """Return the notifications for a connection up to 2025-11-25, from its handshake on.
+    def join_handshake(
+        cls, subscriptions: ClientSubscriptions, changes: ChangeLog, outgoing: Notifier
+    ) -> ChangeNotifier:
+        """Return the notifier of a connection up to 2025-11-25, with the changes since its handshake.
 
         Args:
-            wants: The wants of its client.
+            subscriptions: The subscriptions of the connection.
             changes: The log of changes.
-            outgoing: The messages to the client.
+            outgoing: Sends notifications to the client.
         """
-        telling = cls(lambda change: change.uri is None or change.uri in wants.uris, outgoing)
-        since = changes.count if wants.since is None else wants.since
+        notifier = cls(lambda change: change.uri is None or change.uri in subscriptions.uris, outgoing)
+        since = changes.count if subscriptions.since is None else subscriptions.since
         for kind, number in changes.last.items():
             if number > since:
-                telling.on_change(Change(kind))
-        return telling
+                notifier.on_change(Change(kind))
+        return notifier
 
     async def run(self) -> None:
-        """Tell the client of changes until the end. If this is cancelled, the rest waits for the next run."""
+        """Send notifications until `end` is called; after a cancellation, pending changes remain for the next run."""
         while True:
             while self._waiting:
                 change = next(iter(self._waiting))
@@ -75,7 +76,7 @@ class ChangeNotifier:
                 except asyncio.CancelledError:
                     self._waiting[change] = None
                     raise
-            if self._is_over:
+            if self._has_ended:
                 return
             self._woken.clear()
             await self._woken.wait()

@@ -1,7 +1,4 @@
-"""The wants of connections with a handshake, up to 2025-11-25, and the log of changes since it.
-
-Pure data, shared by all transports. From 2026-07-28 there are no connections: each request describes what it wants.
-"""
+"""Subscriptions of connections, up to 2025-11-25, and the log of changes."""
 
 from __future__ import annotations
 
@@ -24,12 +21,12 @@ CHARACTERS: Final = 256 * 1024
 
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
-"""A kind of entries that change together: resource templates count as resources."""
+"""A kind of entry in notifications of changes; resource templates count as resources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change to tell clients: of a list, or, with `uri`, of one resource."""
+    """A change of a list, or with `uri`, of one resource."""
 
     kind: Kind
     uri: str | None = None
@@ -40,32 +37,30 @@ Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
 @dataclass(slots=True)
 class ClientSubscriptions:
-    """The log messages and changes that one connection subscribes to.
+    """The subscriptions of one connection.
 
     Attributes:
-        level: The least level of log messages.
-        uris: The resources with notifications of changes.
-        is_told: True if changes are sent.
-        since: The number of changes before its handshake.
+        level: The minimum level of log messages.
+        uris: The subscribed resources.
+        since: The number of changes before the handshake.
     """
 
     level: LogLevel = "info"
     uris: set[str] = field(default_factory=set[str])
-    is_told: bool = False
     since: int | None = None
 
     def subscribe(self, uri: str) -> None:
         """Subscribe to a resource (MCP 2025-11-25, server/resources, "Subscriptions").
 
         Raises:
-            ProtocolError: It has too many subscriptions, or their URIs are too long.
+            ProtocolError: There are too many subscriptions, or their URIs are too long.
         """
         check_subscriptions([*self.uris, uri])
         self.uris.add(uri)
 
 
 def check_subscriptions(uris: Sequence[str]) -> None:
-    """Refuse more subscriptions than one client may have.
+    """Check the limits on subscriptions.
 
     Raises:
         ProtocolError: There are too many, or their URIs are too long.
@@ -85,6 +80,6 @@ class ChangeLog:
     last: dict[Kind, int] = field(default_factory=dict["Kind", int])
 
     def add(self, kind: Kind) -> None:
-        """Note a change."""
+        """Add a change."""
         self.count += 1
         self.last[kind] = self.count

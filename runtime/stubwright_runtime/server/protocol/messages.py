@@ -1,7 +1,4 @@
-"""Parsing of bytes as JSON-RPC 2.0 messages, and the errors that answer malformed ones.
-
-It reads and writes nothing itself.
-"""
+"""Parses JSON-RPC 2.0 messages, and encodes responses with errors."""
 
 from __future__ import annotations
 
@@ -29,19 +26,19 @@ if TYPE_CHECKING:
     from ...values.json import Json
 
 _BATCH: Final = 1000
-"""Messages of the largest batch that is read."""
+"""The maximum number of messages in a batch."""
 
 _PARTS: Final = 100_000
-"""The number of parts of a line that is not JSON in which its id is looked for."""
+"""The maximum number of tokens of invalid JSON to search for an id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The error that answers a malformed message.
+    """The error response to a malformed message.
 
     Attributes:
-        id: The id of the request, if it has a readable one.
-        error: The reason of the refusal.
+        id: The id of the request, if readable.
+        error: The error.
     """
 
     id: str | int | None
@@ -50,13 +47,13 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ParsedMessage:
-    """The outcome of reading one message of a line.
+    """A parsed message.
 
     Attributes:
-        message: The message for the server, if any: a request, a notification, or an answer to a question.
-        answer: The immediate answer to the client, if any.
-        problem: The fault of the message; `None` if there is none.
-        is_part: True if the message is one of a batch.
+        message: The message for the server, if any: a request, a notification or a response.
+        answer: The immediate response to the client, if any.
+        problem: The description of a malformed message; `None` if it is valid.
+        is_part: True if the message is part of a batch.
     """
 
     message: Mapping[str, Any] | None = None
@@ -76,8 +73,8 @@ _DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=refuse_co
 
 
 def parse(data: bytes) -> dict[str, Any] | None:
-    """Parse a plain message as an object; `None` if `read` must do so, which repairs it or finds its fault."""
-    # It may be half of a character; only `read` looks for the other half.
+    """Parse a JSON object on the fast path; `None` for anything that `read` has to repair or reject."""
+    # An escaped surrogate, which `read` repairs.
     if b"\\ud" in data or b"\\uD" in data:
         return None
     try:
@@ -90,20 +87,18 @@ def parse(data: bytes) -> dict[str, Any] | None:
 
 
 def read(line: bytes) -> Iterator[ParsedMessage]:
-    """Yield the messages of a line: one, several of a batch (MCP 2025-03-26, basic, "Batching"), or none of a blank
-    line.
+    """Yield the messages of a line: several for a batch (MCP 2025-03-26, basic, "Batching"), none for a blank line.
 
-    Bytes that are not UTF-8, and half characters, become U+FFFD. A byte order mark before the text is ignored (RFC
-    8259, 8.1).
+    Invalid UTF-8 and lone surrogates become U+FFFD. A byte order mark is ignored (RFC 8259, 8.1).
     """
     line = line.removeprefix(BOM_UTF8)
     if (message := parse(line)) is not None:
-        yield judge(message)
+        yield validate(message)
         return
-    text = _whole(line.decode("utf-8", "replace"))
+    text = _repair_surrogates(line.decode("utf-8", "replace"))
     if not text.strip():
         return
-    from pydantic_core import from_json  # its errors name the place at which the text is not JSON
+    from pydantic_core import from_json  # its errors contain the position
 
     try:
         value: Json = from_json(text, allow_inf_nan=False)
@@ -111,26 +106,26 @@ def read(line: bytes) -> Iterator[ParsedMessage]:
         yield _malformed(_outline(text), PARSE_ERROR, f"is not valid JSON: {error}")
         return
     if not isinstance(value, list):
-        yield judge(value)
+        yield validate(value)
     elif 0 < len(value) <= _BATCH:
-        yield from (replace(judge(part), is_part=True) for part in value)
+        yield from (replace(validate(part), is_part=True) for part in value)
     else:
         yield _malformed({}, INVALID_REQUEST, f"is a batch of {len(value)} messages; a batch may have 1 to {_BATCH}")
 
 
 def is_batch(data: bytes) -> bool:
-    """Return whether the bytes of a line, or of a body, begin an array, as a batch does."""
+    """Return whether a line or a body starts with an array."""
     return data.removeprefix(BOM_UTF8).lstrip()[:1] == b"["
 
 
 def refuse_long(start: bytes, most: int) -> ParsedMessage:
-    """Refuse a line of more than `most` bytes, with only its start."""
+    """Refuse a line of more than `most` bytes; `start` is its start."""
     outline = _outline(start.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
     return _malformed(outline, INVALID_REQUEST, f"is longer than {most} bytes")
 
 
-def judge(value: Json) -> ParsedMessage:
-    """Parse a JSON value as a message (JSON-RPC 2.0, 4 and 5)."""
+def validate(value: Json) -> ParsedMessage:
+    """Validate a JSON value as a message (JSON-RPC 2.0, 4 and 5)."""
     if not isinstance(value, dict):
         return _malformed({}, INVALID_REQUEST, "is not an object")
     if "method" in value and "id" in value and not _is_id(value["id"]):
@@ -147,9 +142,9 @@ def judge(value: Json) -> ParsedMessage:
 
 
 def _malformed(value: Mapping[str, Any], code: int, problem: str) -> ParsedMessage:
-    """Return the error for a malformed message: to the client for a request, to the one who waits for an answer.
+    """Return the error of a malformed message: for the client, or for the waiting question if it is a response.
 
-    A notification is never answered (JSON-RPC 2.0, 4.1), unless it is not JSON and so may be any message.
+    A notification is never answered (JSON-RPC 2.0, 4.1), unless it is invalid JSON and could be any message.
     """
     identity = value.get("id")
     message = f"The message {problem}"
@@ -163,7 +158,7 @@ def _malformed(value: Mapping[str, Any], code: int, problem: str) -> ParsedMessa
 
 
 def _is_answer(value: Mapping[str, Any]) -> bool:
-    """Return whether an object without a method is an answer to a question (JSON-RPC 2.0, 5)."""
+    """Return whether an object without a method is a response (JSON-RPC 2.0, 5)."""
     if "result" in value:
         return type(value["result"]) is dict and _is_id(value.get("id"))
     error = value.get("error")
@@ -176,17 +171,17 @@ def _is_answer(value: Mapping[str, Any]) -> bool:
 
 
 def _is_id(value: object) -> TypeIs[str | int]:
-    # Not `isinstance`: `true` would be an integer.
+    # Not `isinstance`: `true` would count as an integer.
     return type(value) is str or type(value) is int
 
 
-# Possessive, so that text that is not JSON takes linear time.
+# Possessive quantifiers, for linear time on invalid JSON.
 _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}:,]|[^\s"\[\]{}:,]++', re.DOTALL)
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 
 
 def _outline(text: str) -> dict[str, Any]:
-    """Return the keys of the outermost object with their values; only strings and integers are read."""
+    """Return the string and integer members of the outermost object of invalid JSON."""
     members: dict[str, Any] = {}
     if not text.lstrip().startswith("{"):
         return members
@@ -205,7 +200,7 @@ def _outline(text: str) -> dict[str, Any]:
 
 
 def _read(part: str) -> str | int | None:
-    """Return the string or the integer that a part is, if it is one."""
+    """Return the string or integer of a token, if it is one."""
     if _INTEGER.fullmatch(part):
         return int(part)
     try:
@@ -215,25 +210,25 @@ def _read(part: str) -> str | int | None:
 
 
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
-# Whole pairs and other escapes match as well, so that an escaped backslash before `ud800` begins no half.
+# Also matches pairs and other escapes, so that an escaped backslash before `ud800` is not a surrogate.
 _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
 
 
-def _whole(text: str) -> str:
-    """Write U+FFFD in place of escaped halves of characters, which no text can hold."""
+def _repair_surrogates(text: str) -> str:
+    """Replace escaped lone surrogates by U+FFFD."""
     if _HALF.search(text) is None:
         return text
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
 
 
 def encode_error(request_id: str | int | None, error: ProtocolError, revision: Revision | None = None) -> bytes:
-    """Return the response to a request that is refused, as JSON.
+    """Return an error response as JSON.
 
     Args:
-        request_id: Its id; `None` if that is unknown. Then there is no `id` (MCP 2025-11-25, schema,
-            `JSONRPCErrorResponse`), and `null` in older revisions (JSON-RPC 2.0, 5).
-        error: The reason.
-        revision: The revision of the sender; `None` if it is unknown, which counts as the newest.
+        request_id: The id of the request; `None` if unknown. The response then has no `id` (MCP 2025-11-25, schema,
+            `JSONRPCErrorResponse`), or `null` in older revisions (JSON-RPC 2.0, 5).
+        error: The error.
+        revision: The client's revision; `None` if unknown, which counts as the newest.
     """
     error_object = {
         "code": error.code,
@@ -248,11 +243,11 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 
 _FASTER: Final[list[Callable[[Any], bytes]]] = []
-"""The serializer of pydantic, once it is loaded."""
+"""The serializer of pydantic, once it is imported."""
 
 
 def to_json(value: Any) -> bytes:
-    """Return a value as JSON: by pydantic's serializer, which is faster, if it is loaded already."""
+    """Return a value as JSON, with pydantic's faster serializer if it is imported."""
     if not _FASTER and (pydantic := find_loaded("pydantic_core")) is not None:
         _FASTER.append(pydantic.to_json)
     return _FASTER[0](value) if _FASTER else _encode(value).encode()

@@ -1,6 +1,6 @@
-"""Messages from a server to one client next to its answers: notifications, and questions with the answers to them.
+"""Notifications and requests from a server to one client.
 
-From 2026-07-28 on servers send no requests of their own (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+From 2026-07-28, servers send no requests (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
 from __future__ import annotations
@@ -24,54 +24,49 @@ PATIENCE: Final = 3600.0
 
 
 READINESS: Final = 5.0
-"""Seconds that a question waits for `notifications/initialized`."""
+"""Seconds that a request to the client waits for `notifications/initialized`."""
 
 
 class Notifier(Protocol):
-    """A sender of notifications to one client."""
+    """Sends notifications to one client."""
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Send a notification with its parameters, if it has any."""
+        """Send a notification with optional parameters."""
 
 
 class UnreachableError(ProtocolError):
-    """A client that cannot be asked."""
+    """The client cannot receive requests."""
 
 
 class DisconnectedError(UnreachableError):
-    """The client has disconnected, and gets no more messages."""
+    """The client has disconnected."""
 
     def __init__(self) -> None:
-        """Make the error that a question to it fails with."""
+        """Create the error of a pending or new request."""
         super().__init__(CONNECTION_CLOSED, "the client has disconnected")
 
 
 class Questions:
-    """The requests to one client that it has not answered."""
+    """The pending requests to one client."""
 
     def __init__(self, first: int = 1) -> None:
-        """Take the id of the first question."""
+        """Start without requests; `first` is the id of the first one."""
         self._next = first
         self._open: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
-        self._is_closed = False
+        self.is_closed = False
         self._may_ask = asyncio.Event()
 
-    @property
-    def is_closed(self) -> bool:
-        """True if no answer can come any more."""
-        return self._is_closed
-
     def begin(self) -> None:
-        """Let questions be asked: the client is ready."""
+        """Allow requests, because the client is ready."""
         self._may_ask.set()
 
     async def wait_until_ready(self) -> None:
-        """Wait until the client is ready for questions (MCP 2025-11-25, basic/lifecycle, "Initialization").
+        """Wait until the client is ready for requests (MCP 2025-11-25, basic/lifecycle, "Initialization").
 
-        After a timeout the client is asked without it: some clients never send the notification.
+        The wait has a timeout, because some clients never send the notification.
 
         Raises:
-            DisconnectedError: It has disconnected.
+            DisconnectedError: The client has disconnected.
         """
         if not self._may_ask.is_set():
             try:
@@ -80,13 +75,13 @@ class Questions:
             except TimeoutError:
                 log().warning("a client is asked before it has sent notifications/initialized")
                 self._may_ask.set()
-        if self._is_closed:
+        if self.is_closed:
             raise DisconnectedError
 
     @contextmanager
     def open_question(self) -> Generator[tuple[int, asyncio.Future[Mapping[str, Any]]], None, None]:
-        """Yield the id of one more question, and the future of its answer. Raises DisconnectedError."""
-        if self._is_closed:
+        """Yield the id of a new request, and the future of its result. Raises DisconnectedError."""
+        if self.is_closed:
             raise DisconnectedError
         name, self._next = self._next, self._next + 1
         answer = self._open[name] = asyncio.get_running_loop().create_future()
@@ -96,7 +91,7 @@ class Questions:
             del self._open[name]
 
     def resolve(self, message: Mapping[str, Any]) -> bool:
-        """Take an answer of the client, and return whether it is one to a question that was asked here."""
+        """Resolve the request that a response belongs to; return whether there was one."""
         answer = self._open.get(message["id"]) if isinstance(message["id"], int) else None
         if answer is None:
             return False
@@ -109,8 +104,8 @@ class Questions:
         return True
 
     def close(self) -> None:
-        """Fail the questions that wait for an answer, or for a client to be ready, since none can come any more."""
-        self._is_closed = True
+        """Fail all pending requests, because the client has disconnected."""
+        self.is_closed = True
         self._may_ask.set()
         for answer in self._open.values():
             if not answer.done():
@@ -118,32 +113,36 @@ class Questions:
 
 
 class MessageSender:
-    """The messages to one client, on its connection or on the stream of one request.
+    """Sends messages to one client, on its connection or on the stream of one request.
 
     Attributes:
-        questions: The requests to it that it has not answered.
+        questions: The pending requests to the client.
     """
 
     def __init__(self, send: Callable[[bytes], Awaitable[None]], questions: Questions | None = None) -> None:
-        """Take the function that sends a message, and the questions of the connection; by default new ones."""
+        """Create a sender.
+
+        Args:
+            send: Sends an encoded message.
+            questions: The pending requests of the connection; by default none.
+        """
         self._send = send
         self.questions = questions or Questions()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Send a notification with its parameters, if it has any."""
+        """Send a notification with optional parameters."""
         fields = {} if params is None else {"params": params}
         await self._send(to_json({"jsonrpc": "2.0", "method": method, **fields}))
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Send a request with its parameters, if it has any, and return the client's answer.
+        """Send a request with optional parameters once the client is ready, and return its result.
 
-        The question waits until the client is ready. If the caller is cancelled, or the client takes too long, it is
-        notified that its answer is no longer needed (MCP 2025-11-25, basic/utilities/cancellation; basic/lifecycle,
-        "Timeouts").
+        The client is notified of a cancellation or a timeout (MCP 2025-11-25, basic/utilities/cancellation;
+        basic/lifecycle, "Timeouts").
 
         Raises:
             ProtocolError: The client answers with an error, or takes too long.
-            DisconnectedError: It has disconnected.
+            DisconnectedError: The client has disconnected.
         """
         with self.questions.open_question() as (name, answer):
             fields = {} if params is None else {"params": params}
@@ -163,15 +162,15 @@ class MessageSender:
                     await self._withdraw(name, "no answer in time")
                 raise ProtocolError(REQUEST_TIMEOUT, "the client did not answer in time") from None
             finally:
-                del answer  # it holds the client's error, whose traceback holds this frame
+                del answer  # it refers to the client's error, whose traceback refers to this frame: a cycle
 
     async def _withdraw(self, question: int, reason: str) -> None:
-        """Tell the client that its answer to a question is not wanted any more, unless it has disconnected."""
+        """Cancel a request, unless the client has disconnected."""
         if not self.questions.is_closed:
             await self.notify("notifications/cancelled", {"requestId": question, "reason": reason})
 
     async def send_elicit_complete(self, elicitation_id: str, _related_request_id: str | int | None) -> None:
-        """Tell the client that all is done at a URL that it was asked to open. Raises DisconnectedError."""
+        """Notify the client that a URL elicitation is complete. Raises DisconnectedError."""
         if self.questions.is_closed:
             raise DisconnectedError
         await self.notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})

@@ -1,7 +1,6 @@
-"""The parameters that each request of a client may have, in one table for each era of the protocol.
+"""The parameters of client requests, in one table for each era of the protocol.
 
-Members that the table does not name are allowed, and `null` represents a member that is not there: clients send both,
-and no server gains by refusing them.
+Unknown members are allowed, and `null` means an absent member, because clients send both.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Shape:
 
     Attributes:
         fits: Returns whether a value has the shape.
-        explain: Returns the fault of a value that does not fit, given the path of the value for people.
+        explain: Returns the error of a value without the shape, given the value's path.
     """
 
     fits: Callable[[Any], bool]
@@ -38,18 +37,18 @@ def _kind(expected: str, fits: Callable[[Any], bool]) -> Shape:
 
 
 def _describe(value: Any) -> str:
-    """Return a value in a few words."""
+    """Return a short description of a value."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
         is_short = 0 < len(value) <= _LONGEST_QUOTED and value.isprintable() and "`" not in value
-        is_json = value[:1] in ("{", "[")  # in backticks, it would read like the object that is expected
+        is_json = value[:1] in ("{", "[")  # in backticks, it would look like an object
         return f"`{value}`" if is_short and not is_json else "a string"
     return "an object" if isinstance(value, dict) else "an array" if isinstance(value, list) else "a number"
 
 
 _LONGEST_QUOTED: Final = 40
-"""Characters of a string that is quoted in an error."""
+"""The maximum number of characters of a string quoted in an error."""
 
 _TEXT: Final = _kind("a string", lambda value: type(value) is str)
 _FLAG: Final = _kind("true or false", lambda value: type(value) is bool)
@@ -152,7 +151,7 @@ _CAPABILITIES: Final = _object(
 """The shape of a client's capabilities, up to 2025-11-25."""
 
 _DECLARED: Final = _object(**_QUESTIONS, roots=_OBJECT)
-"""The shape of a client's capabilities, from 2026-07-28 on (schema, `ClientCapabilities`)."""
+"""The shape of a client's capabilities, from 2026-07-28 (schema, `ClientCapabilities`)."""
 
 _REFERENCES: Final[Mapping[str, Shape]] = {
     "ref/prompt": _object({"name": _TEXT}, title=_TEXT),
@@ -194,7 +193,7 @@ _ANSWERS: Final = (
 
 
 def _is_answer(value: Any) -> bool:
-    """Return whether a value answers a form, roots or sampling; the content of a message is checked later."""
+    """Return whether a value is the result of elicitation, roots or sampling; the content is validated later."""
     return any(shape.fits(value) for shape in _ANSWERS)
 
 
@@ -204,7 +203,7 @@ _ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_ANSWER), "reque
 
 
 class _Parameters:
-    """The required and the optional parameters of a method, without `_meta`."""
+    """The required and optional parameters of a method, without `_meta`."""
 
     def __init__(self, required: Mapping[str, Shape] | None = None, /, **optional: Shape) -> None:
         self.required = required or {}
@@ -262,27 +261,27 @@ STATELESS: Final[Mapping[str, Shape]] = {
         ),
     }.items()
 }
-"""The parameters of each method, from 2026-07-28 on."""
+"""The parameters of each method, from 2026-07-28."""
 
 
 HANDSHAKE_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
     ("tasks/cancel", "tasks/get", "tasks/list", "tasks/result"), _members({}, {"_meta": _HANDSHAKE_META})
 )
-"""The `_meta` of each method of tasks, up to 2025-11-25; their step looks at the other parameters."""
+"""The `_meta` of task methods, up to 2025-11-25; `tasks/methods.py` validates the other parameters."""
 
 STATELESS_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
     ("tasks/cancel", "tasks/get", "tasks/update"), _members({"_meta": _ENVELOPE}, {})
 )
-"""The same from 2026-07-28 on."""
+"""The `_meta` of task methods, from 2026-07-28."""
 
 
 def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shape | None:
-    """Return the shape of the parameters of a method; `None` if the era has no such method.
+    """Return the shape of a method's parameters; `None` if the era lacks the method.
 
     Args:
-        method: The method of a request of a client.
-        stateless: True for the era of 2026-07-28, whose requests name their revision.
-        has_tasks: True to include the methods of tasks.
+        method: The method.
+        stateless: True from 2026-07-28.
+        has_tasks: True to include task methods.
     """
     if has_tasks and method.startswith("tasks/"):
         return (STATELESS_TASKS if stateless else HANDSHAKE_TASKS).get(method)

@@ -1,8 +1,5 @@
-"""Faults of requests that are well-formed JSON-RPC: of their era, method or parameters.
-
-The caller decides whether the server serves a method, and which clients are initialized (MCP 2025-11-25,
-basic/lifecycle;
-MCP 2026-07-28, basic, "Per-request fields").
+"""Validates the era, method and parameters of well-formed requests (MCP 2025-11-25, basic/lifecycle; MCP 2026-07-28,
+basic, "Per-request fields").
 """
 
 from __future__ import annotations
@@ -25,14 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STATELESS: Final = tuple(date for date in REVISIONS if Revision.from_date(date).has("stateless"))
-"""The revisions in which each request says its own."""
+"""The revisions without a handshake, which each request names."""
 
-_GREETING: Final = 64 * 1024
-"""The maximum size in bytes of a handshake's parameters as JSON: the connection retains them."""
+_MAX_HANDSHAKE: Final = 64 * 1024
+"""The maximum size of handshake parameters as JSON, in bytes; the connection retains them."""
 
-_SHORT_GREETING: Final = 16 * 1024
-_GREETING_PARTS: Final = 250
-"""The maximum number of objects and arrays in a long handshake: each costs some hundred bytes when it is parsed."""
+_SHORT_HANDSHAKE: Final = 16 * 1024
+_MAX_HANDSHAKE_PARTS: Final = 250
+"""The maximum number of objects and arrays in a long handshake; each costs some hundred bytes when parsed."""
 
 
 def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -41,26 +38,24 @@ def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return meta if isinstance(meta, dict) else {}
 
 
-def opens_stateless(message: Mapping[str, Any]) -> bool:
-    """Return whether a request says its revision, as from 2026-07-28 each does; `initialize` belongs to the
-    handshake.
-    """
+def is_stateless_request(message: Mapping[str, Any]) -> bool:
+    """Return whether a request names its revision in `_meta`, from 2026-07-28; `initialize` never does."""
     return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in get_meta(message)
 
 
 def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
-    """Return the fault of a request from 2026-07-28 on; `None` if it is valid, even if the server lacks its method.
+    """Return the error of a request from 2026-07-28; `None` if it is valid, even if the server lacks its method.
 
     Args:
         message: The request.
         has_tasks: True if the server has tasks.
     """
     params = message.get("params") or {}
-    return _find_envelope_fault(params.get("_meta")) or _find_error(message, stateless=True, has_tasks=has_tasks)
+    return _find_envelope_error(params.get("_meta")) or _find_error(message, stateless=True, has_tasks=has_tasks)
 
 
 def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
-    """Return the error that answers a handshake on a connection of the era of 2026-07-28; over HTTP there is none."""
+    """Return the error of a handshake on a connection from 2026-07-28, which exists on stdio only."""
     requested = (message.get("params") or {}).get("protocolVersion")
     data = {"requested": requested} if type(requested) is str else {}
     return ProtocolError(
@@ -73,24 +68,24 @@ def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
 def find_handshake_error(
     message: Mapping[str, Any], *, is_initialized: bool, has_tasks: bool = False
 ) -> ProtocolError | None:
-    """Return the fault of a request up to 2025-11-25; `None` if it is valid, even if the server lacks its method.
+    """Return the error of a request up to 2025-11-25; `None` if it is valid, even if the server lacks its method.
 
     Args:
         message: The request.
-        is_initialized: True if its sender has shaken hands.
+        is_initialized: True after the handshake.
         has_tasks: True if the server has tasks.
     """
     if message["method"] == "initialize":
-        if (fault := find_size_fault(message.get("params"))) is not None:
-            return fault
-        return ProtocolError(INVALID_REQUEST, _SHAKEN) if is_initialized else _find_error(message)
-    if opens_stateless(message):
+        if (error := find_size_error(message.get("params"))) is not None:
+            return error
+        return ProtocolError(INVALID_REQUEST, _ALREADY_INITIALIZED) if is_initialized else _find_error(message)
+    if is_stateless_request(message):
         return ProtocolError(INVALID_REQUEST, _OTHER_ERA)
     return _find_error(message, has_tasks=has_tasks)
 
 
 def find_unknown_revision(revision: str) -> ProtocolError | None:
-    """Return the error that answers a revision that is not served without a handshake; `None` if it is served."""
+    """Return the error for a revision that is not supported without a handshake; `None` if it is supported."""
     if revision in STATELESS:
         return None
     data = {"supported": [*STATELESS], "requested": revision}
@@ -98,13 +93,13 @@ def find_unknown_revision(revision: str) -> ProtocolError | None:
 
 
 def refuse_unknown_method(method: str) -> ProtocolError:
-    """Return the error that answers a request of a method that is not served (JSON-RPC 2.0, 5.1)."""
+    """Return the error for an unknown method (JSON-RPC 2.0, 5.1)."""
     return ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
 
 
-def refuse_parameters(fault: str) -> ProtocolError:
-    """Return the error for parameters that do not fit their method, with the fault of one member."""
-    return ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {fault}")
+def refuse_parameters(error: str) -> ProtocolError:
+    """Return the error for invalid parameters, with the description of one error."""
+    return ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {error}")
 
 
 def refuse_before_handshake() -> ProtocolError:
@@ -113,11 +108,11 @@ def refuse_before_handshake() -> ProtocolError:
 
 
 def refuse_id_in_use() -> ProtocolError:
-    """Return the error for a request with the id of another one under way (JSON-RPC 2.0, 4)."""
+    """Return the error for a request with the id of a pending request (JSON-RPC 2.0, 4)."""
     return ProtocolError(INVALID_REQUEST, "A request with this id is in progress; give each request its own id")
 
 
-_SHAKEN: Final = "The connection is initialized already; send initialize once, as its first request"
+_ALREADY_INITIALIZED: Final = "The connection is initialized already; send initialize once, as its first request"
 _OTHER_ERA: Final = (
     "this connection serves the handshake protocol era; "
     "requests carrying the 2026-07-28 envelope are not accepted on it"
@@ -134,18 +129,18 @@ def _find_error(
     return None if shape.fits(params) else refuse_parameters(shape.explain(params, ""))
 
 
-def find_size_fault(params: object) -> ProtocolError | None:
-    """Return the error for parameters of a handshake that are too large; `None` if they are not."""
+def find_size_error(params: object) -> ProtocolError | None:
+    """Return the error for handshake parameters that are too large; `None` if they are not."""
     text = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
     parts = text.count("{") + text.count("[")
-    if len(text) <= _SHORT_GREETING or (len(text) <= _GREETING and parts <= _GREETING_PARTS):
+    if len(text) <= _SHORT_HANDSHAKE or (len(text) <= _MAX_HANDSHAKE and parts <= _MAX_HANDSHAKE_PARTS):
         return None
-    most = f"{_GREETING:,} bytes of JSON with {_GREETING_PARTS:,} objects and arrays"
+    most = f"{_MAX_HANDSHAKE:,} bytes of JSON with {_MAX_HANDSHAKE_PARTS:,} objects and arrays"
     return ProtocolError(INVALID_PARAMS, f"The parameters of initialize are too large. Send at most {most}.")
 
 
-def _find_envelope_fault(meta: object) -> ProtocolError | None:
-    """Return the fault of a request's `_meta`: a missing key or an unknown revision; `None` if there is none."""
+def _find_envelope_error(meta: object) -> ProtocolError | None:
+    """Return the error of a request's `_meta`: a missing key or an unknown revision; `None` if it is valid."""
     keys = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY)
     if not isinstance(meta, dict):
         text = f"params._meta must be an object carrying the required {keys[0]!r} and {keys[1]!r} envelope keys"

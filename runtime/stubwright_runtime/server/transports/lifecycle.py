@@ -34,7 +34,7 @@ class ClientRequest(Request):
     Attributes:
         client: The client.
         error: The error to answer with, if the request is invalid; unknown methods are detected later.
-        is_initialized: True after the handshake, and from 2026-07-28, which has none.
+        is_initialized: True after the handshake, and always from 2026-07-28.
     """
 
     client: Client

@@ -15,7 +15,7 @@ from ....observability.scope import Scope as LogScope
 from ....state.store import MEMORY
 from ....values.sanitizing import clean
 from ...app.building import build_core
-from ...app.toolsets import ASKED, HEADER, list_named
+from ...app.toolsets import HEADER, REQUESTED
 from ...core.principal import ANONYMOUS, find_current
 from ...core.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
@@ -88,7 +88,7 @@ def package_app(
             state=state,
             audit=audit,
             threads=threads,
-            toolsets=list_named(toolset),
+            toolsets=() if toolset is None else (toolset,),
             tasks=tasks,
         ),
         **options,
@@ -222,14 +222,14 @@ class _NamedEndpoint:
             words = f"There is no toolset {clean(unknown[0])!r}: {self._core.toolsets.describe()}"
             await JSONResponse({"error": words}, status_code=400)(scope, receive, send)
             return
-        token = ASKED.set(asked) if asked else None
+        token = REQUESTED.set(asked) if asked else None
         named = SCOPE.set(self._scope)
         try:
             await self.app(scope, receive, send)
         finally:
             SCOPE.reset(named)
             if token is not None:
-                ASKED.reset(token)
+                REQUESTED.reset(token)
 
 
 def _endpoints(path: str, inner: ASGIApp, core: Core) -> dict[str, ASGIApp]:

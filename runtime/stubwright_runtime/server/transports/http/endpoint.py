@@ -19,7 +19,7 @@ from ...protocol.messages import encode_error, is_batch, read
 from .authentication import find_caller
 from .events import EventStream, EventWriter, Response
 from .headers import NO_SESSION, Rejection, validate_headers
-from .heads import Heads, find_version, resolve_revision
+from .heads import Heads, find_version, parse_revision
 from .keys import POST, WIRE
 from .post_handler import PostHandler, with_retry_after
 from .posts.detached_requests import DetachedRequests
@@ -176,8 +176,10 @@ class HttpEndpoint:
             task = _serve(post, receive, send)
             serving.append(asyncio.create_task(task, context=context))
 
-        peer = _peer(head, scope) if is_observed() else None
         client = scope.get("client")
+        peer = None
+        if is_observed():
+            peer = Peer((client[0], client[1]) if client else None, head.session, scope.get("http_version", "1.1"))
         address = client[0] if client else ""
         response = await self.handle(head, body, connect, owner, peer, scope["headers"], address)
         if response is not None:
@@ -197,7 +199,7 @@ class HttpEndpoint:
             with self._resumed.count(find_current(over_http=True, user=ANONYMOUS)):
                 await self._listen_on(last, head, owner, receive, send)
         except TooManyStreamsError as refusal:
-            body = encode_error(None, refusal, resolve_revision(head.revision))
+            body = encode_error(None, refusal, parse_revision(head.revision))
             await with_retry_after(Response.from_answer(refusal.status, body)).send(send)
 
     async def _listen_on(self, last: str | None, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
@@ -261,8 +263,3 @@ def _find_stream(session: Session, position: Position | None) -> EventStream:
     """Return the stream of a message; if it has ended, a stream that only replays messages."""
     name = "" if position is None else position.stream
     return session.streams.get(name) or EventStream(session.log, name, has_ended=True)
-
-
-def _peer(head: Head, scope: Scope) -> Peer:
-    client = scope.get("client")
-    return Peer(None if client is None else (client[0], client[1]), head.session, scope.get("http_version", "1.1"))

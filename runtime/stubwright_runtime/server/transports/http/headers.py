@@ -13,7 +13,7 @@ from ....values.sanitizing import clean
 from ...protocol.messages import encode_error
 from ...protocol.requests import STATELESS, find_unknown_revision, get_meta
 from .events import Response
-from .heads import NAMED, VERSION, Head, find_forbidden, is_json, names_stateless, resolve_revision
+from .heads import NAMED, VERSION, Head, find_forbidden, is_json, names_stateless, parse_revision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class Rejection(NamedTuple):
     def answer(self, named: str | None = None) -> Response:
         """Return the response; `named` is the revision in the request's header, if any."""
         error = None if self.code is None else ProtocolError(self.code, self.text)
-        body = self.text.encode() if error is None else encode_error(None, error, resolve_revision(named))
+        body = self.text.encode() if error is None else encode_error(None, error, parse_revision(named))
         kind = b"text/plain; charset=utf-8" if error is None else b"application/json"
         instead = ((b"allow", self.allow), (b"accept-encoding", self.accepted_encoding))
         allowed = ((name, value.encode()) for name, value in instead if value is not None)

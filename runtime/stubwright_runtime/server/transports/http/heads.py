@@ -57,7 +57,7 @@ class Head(NamedTuple):
         name: The value of `Mcp-Name`.
         last_event: The value of `Last-Event-ID`, in a GET only.
         has_parameters: True if headers mirror arguments (`Mcp-Param-…`).
-        duplicate: The first repeated header among the ones that mirror the body.
+        duplicate: The first repeated header that mirrors the body.
         traceparent: The trace of the caller (W3C Trace Context).
         is_stateless: True if the revision has no handshake, or is unknown.
     """
@@ -113,7 +113,7 @@ def is_json(value: bytes) -> bool:
     return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
 
 
-def resolve_revision(named: str | None) -> Revision:
+def parse_revision(named: str | None) -> Revision:
     """Return the revision in a header; without a header, `UNNAMED`."""
     return Revision.from_date(named or UNNAMED)
 

@@ -25,8 +25,8 @@ from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
 from ....observability.logs import LogThrottle, log
 from ...calls.old_names import find_mirrored_schema
-from ...core.streams import AGAIN, TooManyStreamsError
-from ...middlewares.expiry import count_own_seconds_left
+from ...core.streams import RETRY_SECONDS, TooManyStreamsError
+from ...middlewares.expiry import token_lifetime
 from ...protocol.messages import Refusal, encode_error, is_batch, read
 from ...protocol.outgoing import MessageSender
 from ...protocol.requests import STATELESS, find_handshake_error, find_stateless_error, get_meta, refuse_id_in_use
@@ -35,7 +35,7 @@ from ..clients import Client
 from ..lifecycle import Lifecycle
 from .events import Response
 from .headers import NO_SESSION, UNNAMED_SESSION, Rejection, find_header_error
-from .heads import resolve_revision
+from .heads import parse_revision
 from .posts.post import CANCELLED, Post
 from .posts.stream_timer import StreamTimer
 
@@ -204,13 +204,13 @@ class PostHandler:
         session = self._sessions.find(head.session, owner)
         if session is None and (head.session is None) != self._stateless:
             return False
-        revisions = [resolve_revision(head.revision), *([] if session is None else [session.client.revision])]
+        revisions = [parse_revision(head.revision), *([] if session is None else [session.client.revision])]
         return all(revision.has("batches") for revision in revisions)
 
     def _refuse(self, refusal: Refusal, head: Head) -> Awaitable[Response]:
         self.refused.count(refusal.error.message)
         return _completed(
-            Response.from_answer(400, encode_error(refusal.id, refusal.error, resolve_revision(head.revision)))
+            Response.from_answer(400, encode_error(refusal.id, refusal.error, parse_revision(head.revision)))
         )
 
     async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:
@@ -283,7 +283,7 @@ class PostHandler:
             session.record_end = self._core.instrumentation.begin_session(post)
         elif post.error is None:
             self._stream_timer.begin(post)
-        left = count_own_seconds_left() if session is not None and session.is_resumable else None
+        left = token_lifetime() if session is not None and session.is_resumable else None
         # The stream ends when the token expires; the call continues, and its response is stored for the client.
         expiry = None if left is None else asyncio.get_running_loop().call_later(left, post.expire)
         try:
@@ -352,7 +352,7 @@ class PostHandler:
 
 def with_retry_after(response: Response) -> Response:
     """Return a refusal with a `Retry-After` header."""
-    return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % AGAIN)))
+    return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % RETRY_SECONDS)))
 
 
 async def _completed(response: Response) -> Response:

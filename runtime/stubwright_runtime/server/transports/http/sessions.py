@@ -170,7 +170,7 @@ class Sessions:
         return True
 
     def _end_unused(self, key: str | None) -> bool:
-        """End the oldest unused session, with a key that of one caller; return whether one ended."""
+        """End the oldest unused session of any caller, or of the caller with a key; return whether one ended."""
         for session in self._open.values():
             if not session.is_used and key in (None, make_key(session.account)):
                 self.end(session)

@@ -11,13 +11,13 @@ from ....mcp.revisions import HANDSHAKES
 from ....observability.logs import log
 from ....values.modules import is_observed
 from ...protocol.changes import ChangeNotifier
-from ...protocol.messages import encode_error, judge, parse, read, refuse_long
+from ...protocol.messages import encode_error, parse, read, refuse_long, validate
 from ...protocol.outgoing import MessageSender
 from ...protocol.requests import (
     STATELESS,
     find_handshake_error,
     find_stateless_error,
-    opens_stateless,
+    is_stateless_request,
     refuse_id_in_use,
     refuse_late_handshake,
 )
@@ -98,7 +98,7 @@ class Connection:
     def try_handle(self, line: Line) -> bool:
         """Start to answer a line if it is one well-formed request and the output has room; return whether it did."""
         message = parse(line.data) if line.is_whole and not self._output.is_full else None
-        if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
+        if message is None or "id" not in message or validate(message).problem is not None or "method" not in message:
             return False
         if message["id"] in self._requests:
             return False
@@ -148,7 +148,7 @@ class Connection:
     def _answer(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None]:
         """Start to answer a request, and return the task."""
         if self._is_stateless is None:
-            self._is_stateless = opens_stateless(message)
+            self._is_stateless = is_stateless_request(message)
         error = self._find_error(message)
         params: Mapping[str, Any] = message.get("params") or {}
         shakes_hands = error is None and message["method"] == "initialize"
@@ -300,7 +300,7 @@ class _Batch:
         self._responses.append(response)
 
     async def send(self) -> None:
-        """Wait for all requests, and send their responses, if any: cancelled requests have none."""
+        """Wait for all requests, and send their responses, if any: cancelled requests are not answered."""
         if self.tasks:
             await asyncio.wait(self.tasks)
         if self._responses:

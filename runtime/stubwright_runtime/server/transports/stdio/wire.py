@@ -68,6 +68,6 @@ def _print_in_background() -> Generator[None, None, None]:
 
 
 def is_pipe(descriptor: int) -> bool:
-    """Return whether a file descriptor is a pipe or a socket, for which the event loop can wait."""
+    """Return whether a file descriptor is a pipe or a socket that the event loop supports."""
     mode = os.fstat(descriptor).st_mode
     return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))

@@ -1,6 +1,6 @@
 """Connections of the HTTP listener, with limits on their number and timeouts.
 
-At the limit, a new connection replaces one that waits for a request, so that idle connections cannot exhaust the limit.
+At the limit, a new connection replaces a waiting one, so that idle connections cannot exhaust the limit.
 """
 
 from __future__ import annotations

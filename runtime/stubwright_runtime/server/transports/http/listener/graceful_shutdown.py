@@ -210,7 +210,7 @@ class GracefulServer(uvicorn.Server):
     async def _close(self, listeners: list[socket.socket]) -> None:
         """Accept the queued connections, close the listeners, and wait for requests on open connections.
 
-        A connected client must get a response, because otherwise it cannot know whether its request took effect.
+        A connected client must get a response, because otherwise the effect of its request is unknown.
         Responses ask clients to send the next request on another connection; new connections are refused.
         """
         self._connections.is_closing = True

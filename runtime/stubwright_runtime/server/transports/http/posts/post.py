@@ -24,8 +24,8 @@ CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
 
 Receivers SHOULD NOT answer it (basic/utilities/cancellation). But a POST must be answered by one JSON object, or by a
 stream that SHOULD NOT end without the response (basic/transports); otherwise a client whose stream broke off would
-reconnect again and again. The official SDK sends the same response. Stdio has none; from 2026-07-28, a client cancels
-by closing its stream.
+reconnect again and again. The official SDK sends the same response. Over stdio, the request is not answered;
+from 2026-07-28, a client cancels by closing its stream.
 """
 
 

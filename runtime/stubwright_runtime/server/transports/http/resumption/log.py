@@ -32,7 +32,7 @@ class EventLog(Protocol):
 
         Args:
             stream: The name of the stream.
-            message: The message; `None` is the start of the stream, from which clients can also resume.
+            message: The message; `None` is the start of the stream, where clients can also resume.
             is_answer: True for the last message of a stream.
 
         Returns:
