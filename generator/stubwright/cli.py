@@ -1,8 +1,7 @@
-"""The command line and its exit codes; what each verb does is in `commands`.
+"""The command line and its exit statuses; the verbs are in `commands`.
 
-Exit status: 0 fine, also with warnings (`--strict` makes them count); 1 the input is wrong or the tree is stale; 2 the
-command line is wrong, or needs a package that is not installed. Heavy modules are imported by the verb that needs
-them, so that `--help` costs little.
+Exit status: 0 success, also with warnings unless `--strict` is set; 1 invalid input or a stale tree; 2 an invalid
+command line, or a missing package. Verbs import heavy modules only when they need them, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its status."""
     if argv is None:
         _start_in_utf8()
-    gc.disable()  # a command is short, and makes many objects that live until it ends
-    # Exit without destroying all objects one by one, which takes time.
+    gc.disable()  # a command is short, and most of its objects live until the end
+    # Skip the slow destruction of all objects.
     os._exit(execute(sys.argv[1:] if argv is None else argv))
 
 
 def _start_in_utf8() -> None:
-    """Start this process again in Python's UTF-8 mode if the locale gives file names another encoding (PEP 540).
+    """Restart this process in Python's UTF-8 mode if the locale has another encoding for file names (PEP 540).
 
-    Manifests name files in UTF-8, and a name from the command line has to mean the same file. An option of the
-    interpreter, unlike a variable, is not inherited by servers that a command starts.
+    Manifests name files in UTF-8, and a name on the command line must refer to the same file. Unlike a variable, an
+    option of the interpreter is not inherited by servers that a command starts.
     """
     if sys.getfilesystemencoding() != "utf-8" and sys.executable:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - without a shell
 
 
 def execute(argv: Sequence[str]) -> int:
-    """Run one command, with `sys.stdout` and `sys.stderr` replaced, and return its exit status."""
+    """Run one command with wrapped `sys.stdout` and `sys.stderr`, and return its exit status."""
     sys.stdout, sys.stderr = Output.wrap(sys.stdout), Output.wrap(sys.stderr)
     try:
         try:
@@ -57,7 +56,7 @@ def execute(argv: Sequence[str]) -> int:
         sys.stderr.flush()
     except OutputError as error:
         status = 1
-        if not isinstance(error.why, BrokenPipeError):  # a reader may go when it has enough
+        if not isinstance(error.why, BrokenPipeError):  # a reader such as `head` may exit early
             with suppress(OutputError):
                 write_err(f"stubwright: the output cannot be written: {error}")
                 sys.stderr.flush()
@@ -66,7 +65,7 @@ def execute(argv: Sequence[str]) -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit status."""
-    # Loading all commands takes longer than running most of them; only `completion` needs them all.
+    # Loading all commands takes longer than running most commands; only `completion` needs all.
     named = argv[:1] if argv and argv[0] in VERBS.keys() - {"completion"} else VERBS
     command_line = _parser(named)
     arguments = command_line.parse_args(argv)
@@ -94,7 +93,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _parser(named: Iterable[str] = VERBS) -> argparse.ArgumentParser:
-    """Return the parser of the command line with the verbs that are named."""
+    """Return the parser of the command line with the named verbs."""
     parser = _Parser(
         prog="stubwright",
         usage="stubwright [-h] [--version] COMMAND ...",
@@ -117,7 +116,7 @@ class _Parser(CommandParser):
         self._lines: dict[str, str] = {}
 
     def add_parser(self, name: str, verb: Callable[[argparse.Namespace], int] | None = None, **options: Any) -> Any:
-        """Add the parser of a command, which `verb` executes."""
+        """Add the parser of a command that `verb` runs."""
         self._lines[name] = options.get("help") or ""
         if name in EXAMPLES:
             options["epilog"] = format_epilog(options.get("epilog") or "", *EXAMPLES[name])
@@ -145,4 +144,4 @@ options:
   -q, --quiet, --verbose, --color auto|always|never
               options of every command, for its output
 """
-_MORE = "`stubwright COMMAND --help` has the options, examples and exit statuses of a command.\n"
+_MORE = "`stubwright COMMAND --help` shows the options, examples and exit statuses of a command.\n"

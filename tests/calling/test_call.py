@@ -254,7 +254,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
             (["fail"], 1, "Out of paper; add some.\n"),
             (["add"], 1, "Invalid arguments for add:\n- numbers: required, but missing\n"),
             (["ad", "numbers=1"], 2, "stubwright: there is no tool `ad`; did you mean `add`?\n"),
-            (["add", "numbers=x"], 2, "stubwright: `numbers` is a number, and `x` is none\n"),
+            (["add", "numbers=x"], 2, "stubwright: `numbers` must be a number, not `x`\n"),
             (["add", "number=1"], 2, "stubwright: there is no argument `number`; did you mean `numbers`?\n"),
             (["add", "numbers=@none"], 2, "stubwright: `numbers` is read from `none`: No such file or directory\n"),
             ([], 2, "stubwright: name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n"),
@@ -383,7 +383,7 @@ def test_at_a_terminal_progress_is_shown_and_questions_are_asked(desk: Path) -> 
     terminal.until("the server asks: How large?")
     terminal.until("Width (in metres): ")
     terminal.type("wide\n")
-    terminal.until("`width` is a whole number, and `wide` is none")
+    terminal.until("`width` must be a whole number, not `wide`")
     terminal.type("3\n")
     terminal.until('colour [red, blue] (Enter: "blue"): ')
     terminal.type("\n")
@@ -493,7 +493,7 @@ def test_answers_of_the_command_line_need_no_terminal(desk: Path) -> None:
     amounts.sample(
         [
             (["width=3"], "answer it with --answer loud=VALUE"),
-            (["width=wide", "loud=no"], "`width` is a whole number, and `wide` is none"),
+            (["width=wide", "loud=no"], "`width` must be a whole number, not `wide`"),
         ],
         1,
     ),

@@ -236,7 +236,7 @@ def test_handlers_that_end_the_process_at_import_are_told(project: Path) -> None
         ):
             write(project / "src" / "diary.py", HANDLERS + ending)
             goes_on = "stubwright: the server of the last good save continues"
-            it.says(f"stubwright: the server cannot be made:\n{said}\n{goes_on}")
+            it.says(f"stubwright: the server cannot be created:\n{said}\n{goes_on}")
             assert it.answers("helped one") == first
 
 

@@ -255,7 +255,7 @@ def test_a_saved_list_is_locked(folder: Path) -> None:
 
 
 async def _answer(request: Request) -> Response:
-    """A server without sessions, which wants a token, and says it where its client asks for that."""
+    """A server without sessions, which wants a token, and says it where its client prompts for that."""
     if TOKEN not in (request.headers.get("authorization", "").removeprefix("Bearer "), request.headers.get("x-token")):
         return PlainTextResponse("no", 401)
     message = await request.json()
@@ -305,7 +305,7 @@ def test_a_plain_url_is_in_its_contract(url: str, folder: Path) -> None:
 def test_a_server_that_lists_its_secret_is_not_locked(url: str, folder: Path) -> None:
     done = stubwright("lock", f"{url}/leak", "--token", TOKEN, cwd=folder)
     assert done.returncode == 1
-    assert "what it lists holds the value of Authorization, which no contract may hold" in done.stderr
+    assert "its lists contain the value of Authorization, which a contract must not contain" in done.stderr
     assert TOKEN not in done.stderr
     assert not (folder / "contracts").exists()
 

@@ -278,7 +278,7 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
                 lambda text: text.replace('"version":1', '"version":9', 1),
                 "r.jsonl:1: the version of its format is 9, and not 1",
             ),
-            (lambda text: text.splitlines()[0], "r.jsonl cannot be replayed: it has no answer of a server"),
+            (lambda text: text.splitlines()[0], "r.jsonl cannot be replayed: it contains no answer of a server"),
             (
                 lambda text: text.replace('"id":1,"method"', '"id":1"method"'),
                 "r.jsonl:3: this line is not JSON: Expecting ',' delimiter",
@@ -288,7 +288,7 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
                 "r.jsonl:4: `from` is neither `client` nor `server`",
             ),
             (lambda text: text.replace('"message"', '"mesage"', 1), "r.jsonl:2: the line has no `message`"),
-            (lambda text: text.splitlines()[0] + "\n", "r.jsonl cannot be replayed: it has no answer of a server"),
+            (lambda text: text.splitlines()[0] + "\n", "r.jsonl cannot be replayed: it contains no answer of a server"),
         ],
         2,
     ),
@@ -700,7 +700,7 @@ def test_why_an_answer_is_not_recorded(encoding: str, body: bytes, why: str, kin
     assert (line["unreadable"], line["why"], line["status"]) == (len(body), why, 200)
     assert f"stubwright: a message of the endpoint is not recorded: {why}\n" in said
     done = run(tmp_path, "replay", "r.jsonl")
-    assert done.stderr == "stubwright: r.jsonl cannot be replayed: it has no answer of a server\n"
+    assert done.stderr == "stubwright: r.jsonl cannot be replayed: it contains no answer of a server\n"
 
 
 def test_an_event_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

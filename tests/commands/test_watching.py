@@ -96,7 +96,7 @@ def watched(project: Path) -> Iterator[Watching]:
     watching = Watching(project)
     command = [*forked.interpreter(), "-m", "stubwright", "generate", "--watch"]
     with watching.log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
-        watching.runs_again("watching diary.yaml and all that is read for them; interrupt to stop")
+        watching.runs_again("watching diary.yaml and the files that they use; interrupt to stop")
         yield watching
         assert process.poll() is None
 

@@ -19,7 +19,7 @@ import amounts
 import forked
 from command_line import stubwright
 from stubwright.contract_tests import protocol
-from stubwright.contract_tests.answer_checks import judge
+from stubwright.contract_tests.answer_checks import check_answer
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.shrinking import shrink, weigh
@@ -83,7 +83,7 @@ def run(folder: Path, *words: str, tools: tuple[str, ...] = ()) -> tuple[int, di
 )
 def test_an_error_that_asks_the_client_for_something_is_no_fault(code: int, checks: list[str]) -> None:
     answer = ProtocolError(code, "Visit this page first", None, 0.1)
-    found = judge(Case({}, True, "an example"), answer, None, "2026-07-28")
+    found = check_answer(Case({}, True, "an example"), answer, None, "2026-07-28")
     assert [finding.check.name for finding in found] == checks
 
 
@@ -141,7 +141,7 @@ def test_hints_are_compared_with_what_calls_change(tmp_path: Path) -> None:
     status, report = run(tmp_path, "--probe", "shown {}", "--allow-writes", "--cases", "30", tools=tools)
     assert status == 1
     faults = {fault["check"]: (fault["tool"], fault["arguments"], fault["message"]) for fault in report["faults"]}
-    words = "`shown` shows something else"
+    words = "`shown` has another result"
     assert faults["read-only-changes-nothing"] == ("sneaky", {"number": 21}, f"after this call, {words}")
     again = ("again", {"number": 0}, f"after the same call once more, {words}")
     assert faults["idempotent-changes-nothing-more"] == again
@@ -272,7 +272,7 @@ def test_a_pattern_that_no_tool_fits_is_wrong(pattern: str, fix: str, tmp_path: 
 
 def test_only_tools_that_say_that_they_only_read_are_called(tmp_path: Path) -> None:
     _, report = run(tmp_path, tools=("erase", "good"))
-    assert report["tools"][0]["skipped"] == "it does not say `readOnlyHint: true`; add --allow-writes to call it"
+    assert report["tools"][0]["skipped"] == "it does not declare `readOnlyHint: true`; add --allow-writes to call it"
     assert not (tmp_path / "erased").exists()
     status, report = run(tmp_path, "--allow-writes", "--tool", "er*", "--cases", "5", tools=("erase", "good"))
     assert [tool["skipped"] for tool in report["tools"]] == [None, "not named by --tool"]
@@ -345,7 +345,7 @@ def test_a_schema_that_is_none_is_a_fault_and_one_that_leads_elsewhere_is_not(tm
         ("misspelt", "schemas-are-valid"),
         ("without", "schemas-are-valid"),
     ]
-    assert all(tool["skipped"].startswith("a schema of it cannot be used: ") for tool in report["tools"])
+    assert all(tool["skipped"].startswith("one of its schemas is unusable: ") for tool in report["tools"])
 
 
 # --- servers that are away --------------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ def test_a_configuration_is_tested_and_its_secrets_are_variables_in_lines_of_cal
     done = stubwright("test", "--config", ".mcp.json", "--format", "json", cwd=tmp_path)
     unasked, desk, gone = json.loads(done.stdout)["servers"]
     assert done.returncode == 1
-    assert unasked == {"server": "unset", "problem": "it needs the variable `UNSET_KEY`, which is not set here"}
+    assert unasked == {"server": "unset", "problem": "it needs the variable `UNSET_KEY`, which is not set"}
     assert [tool["name"] for tool in desk["tools"]] == ["stack", "good"]
     assert gone["server"] == "away"
     assert "ended with exit status 1" in gone["problem"]

@@ -65,7 +65,7 @@ class Servers:
         sent = [SentCall(TOOLS[call[0]], {"q": call[2:]}, float(number)) for number, call in enumerate(calls)]
         self.loss = Loss(sent, "ended with exit status 1", float(len(sent)))
 
-    def take_loss(self) -> Loss | None:
+    def pop_loss(self) -> Loss | None:
         loss, self.loss = self.loss, None
         return loss
 

@@ -92,10 +92,10 @@ def test_calls_behind_a_limit_are_not_judged(tmp_path: Path) -> None:
     report = test(tmp_path, ALWAYS, cases=20, budget=60)
     [tool] = report.tools
     assert (tool.calls, tool.limited) == (4, 1)
-    assert tool.ended == f"{tool.planned - 4} not made, because of a limit of calls"
+    assert tool.ended == f"{tool.planned - 4} not made, because of a rate limit"
     shown = show(report, CallLine())
-    assert "1 call hit a limit and was not judged" in shown
-    assert "fewer than half of the planned calls were judged" in shown
+    assert "1 call hit a rate limit and was not checked" in shown
+    assert "fewer than half of the planned calls were checked" in shown
     assert [fault.check for fault in report.faults if fault.is_error] == []
 
 

@@ -394,7 +394,7 @@ def test_the_new_server_answers_as_the_old_one_did(folder: Path) -> None:
     done = move(folder, python=python)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
-        f"running `{folder}/old/books.py` with `{python}`, to ask its server what it offers",
+        f"running `{folder}/old/books.py` with `{python}`, to read the lists of its server",
         "books 1.2 (MCP 2026-07-28): 7 tools, 1 resource, 1 resource template, 1 prompt",
     ]
     assert "in the process of the new server" in done.stdout
@@ -617,7 +617,7 @@ def test_what_cannot_move_says_why_and_leaves_nothing(
     ("words", "said"),
     [
         (["--from", "python"], "--from python takes a file and the server's name in it, such as app.py:mcp"),
-        (["--from", "python", "old/books.py:mcp"], "add --yes if that is what you want"),
+        (["--from", "python", "old/books.py:mcp"], "add --yes to allow it"),
         (["--from", "python", "old/books.py:mcp", "--yes", "--"], "the command after `--` is empty"),
         (["--from", "python", "old/books.py:mcp", "--header", "A: b"], "--header and --token are for --from mcp URL"),
         (["--from", "python", "old/books.py:mcp", "--include", "a"], "operations are selected with --from openapi"),

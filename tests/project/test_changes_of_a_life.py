@@ -198,7 +198,7 @@ CHANGES: Final = {
     "rename": Change(
         ((TRACK, TRACK.replace("track_parcel", "find_parcel")),),
         check=(
-            "parcels.py:14:15: warning[SW427]: `track_parcel` is called `find_parcel` now",
+            "parcels.py:14:15: warning[SW427]: `track_parcel` was renamed to `find_parcel`",
             "help: rename it: `async def find_parcel(self, args: FindParcelInput, ctx: Context) -> FindParcelOutput:`",
         ),
         diff=(
@@ -251,7 +251,7 @@ CHANGES: Final = {
     "rename-with-an-alias": Change(
         ((TRACK, f"{FOUND}    stubwright: {{{ALIAS}}}\n"),),
         check=(
-            "parcels.py:14:15: warning[SW427]: `track_parcel` is called `find_parcel` now",
+            "parcels.py:14:15: warning[SW427]: `track_parcel` was renamed to `find_parcel`",
             "help: rename it: `async def find_parcel(self, args: FindParcelInput, ctx: Context) -> FindParcelOutput:`",
         ),
         diff=(

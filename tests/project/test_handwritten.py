@@ -80,12 +80,12 @@ STRAY = ["4:7 SW420 `X` has no method `get`", "5:15 SW421 `grab` is no longer ne
         (WHOLE.replace("args: GetInput", "args: x_mcp.GetInput"), []),
         (
             WHOLE.replace("args: GetInput", "args: OldInput"),
-            ["5:15 SW422 `get` gets `GetInput`, and not `OldInput`, as `args`"],
+            ["5:15 SW422 `get` receives `GetInput`, not `OldInput`, as `args`"],
         ),
-        (WHOLE.replace("-> GetOutput", "-> SayOutput"), ["5:15 SW422 `get` gives `GetOutput`, and not `SayOutput`"]),
+        (WHOLE.replace("-> GetOutput", "-> SayOutput"), ["5:15 SW422 `get` must return `GetOutput`, not `SayOutput`"]),
         (
             WHOLE.replace("(self, args, ctx)", "(self, args, ctx) -> SayOutput"),
-            ["6:9 SW422 `say` gives `Content`, and not `SayOutput`"],
+            ["6:9 SW422 `say` must return `Content`, not `SayOutput`"],
         ),
         (WHOLE.replace("-> GetOutput", "-> OwnOutput"), []),
         (WHOLE.replace("-> GetOutput", "-> Reply[GetOutput]"), []),
@@ -122,7 +122,7 @@ def test_a_class_that_is_not_there() -> None:
     [absent] = findings.diagnostics
     assert (absent.code, absent.message, absent.at) == ("SW426", "`x.py` has no `X`", at)
     assert absent.help == "did you mean `Xx`?"
-    assert not findings.is_there
+    assert not findings.is_found
 
 
 def test_methods_that_are_called_otherwise_are_no_stubs() -> None:
@@ -130,7 +130,7 @@ def test_methods_that_are_called_otherwise_are_no_stubs() -> None:
     written = HandwrittenClass("x.py", text, "X", "XHandlers")
     findings = handlers.compare(written, NEEDED, {"old_get": "OldGetOutput"}, {"old_get": "get"})
     [told] = findings.diagnostics
-    assert (told.code, told.message) == ("SW427", "`old_get` is called `get` now")
+    assert (told.code, told.message) == ("SW427", "`old_get` was renamed to `get`")
     assert told.help == "rename it: `async def get(self, args: GetInput, ctx: Context) -> GetOutput:`"
     assert findings.missing == ()
     both = HandwrittenClass("x.py", WHOLE + "    def old_get(self, args, ctx): ...\n", "X", "XHandlers")
@@ -281,7 +281,7 @@ def test_what_is_no_longer_asked_for() -> None:
 def test_a_result_that_a_tool_no_longer_has() -> None:
     text = WHOLE.replace("-> GetOutput", "-> OldOutput")
     findings = handlers.compare(HandwrittenClass("x.py", text, "X", "XHandlers"), NEEDED, {"old": "OldOutput"})
-    assert [each.message for each in findings.diagnostics] == ["`get` gives `GetOutput`, and not `OldOutput`"]
+    assert [each.message for each in findings.diagnostics] == ["`get` must return `GetOutput`, not `OldOutput`"]
 
 
 def test_the_methods_that_a_package_asked_for() -> None:
@@ -442,7 +442,7 @@ def test_stubs_are_not_appended_beside_a_package_that_is_not_written(manifest: s
 def test_a_renamed_tool_is_a_renamed_method(project: Path) -> None:
     stubwright("generate", cwd=project)
     (project / "diary.yaml").write_text(MANIFEST.replace("name: write", "name: jot"))
-    told = "src/diary.py:5:9: warning[SW427]: `write` is called `jot` now"
+    told = "src/diary.py:5:9: warning[SW427]: `write` was renamed to `jot`"
     for verb in (["check"], ["generate", "--stubs"]):
         done = stubwright(*verb, cwd=project)
         assert (done.returncode, done.stderr.splitlines()[0]) == (0, told)
@@ -534,7 +534,7 @@ def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path
     log = project / "log"
     with log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
         try:
-            _until(log, "watching diary.yaml and all that is read for them; interrupt to stop")
+            _until(log, "watching diary.yaml and the files that they use; interrupt to stop")
             manifest = project / "diary.yaml"
             manifest.write_text(MANIFEST + MORE)
             _until(log, "warning[SW420]: `Diary` has no method `read`")

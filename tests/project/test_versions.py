@@ -35,7 +35,7 @@ class Checked:
 
 
 def test_versions_that_differ(checked: Checked) -> None:
-    told = "weather.yaml:2:34: warning[SW413]: the server's version is `1.0.0`, and `pyproject.toml` says `1.1.0`\n"
+    told = "weather.yaml:2:34: warning[SW413]: the server's version is `1.0.0`, but `pyproject.toml` has `1.1.0`\n"
     assert checked(weather=SERVER).startswith(told)
     assert checked(PROJECT, "./weather.yaml", weather=SERVER).startswith(told)
 

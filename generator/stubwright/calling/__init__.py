@@ -1,1 +1,1 @@
-"""Calling and listing a server from the command line: words to arguments, results and questions to a terminal."""
+"""Calls and lists servers from the command line: parses arguments, and shows results and questions."""

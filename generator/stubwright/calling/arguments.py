@@ -1,6 +1,6 @@
-"""The words of a command line as the arguments of a tool, typed by its `inputSchema`.
+"""Parses the words of a command line as the arguments of a tool, typed by its `inputSchema`.
 
-It converts what can be read in one way only, and leaves all other judgement to the server.
+It converts only unambiguous values; the server validates the rest.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _WORDS: Final = {
     "string": "a text",
 }
 _DEPTH: Final = 20
-"""The most references to follow for one value; circular references are ignored."""
+"""The maximum number of references to follow for one value; circular references are ignored."""
 
 
 class ArgumentError(Exception):
-    """A word is not an argument of the tool; the message explains why."""
+    """A word is not a valid argument of the tool; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A value in the arguments: its name for people, and the schemas that all hold for it."""
+    """A value in the arguments: its name in messages, and the schemas that apply to it."""
 
     name: str
     schemas: tuple[Mapping[str, Any], ...]
@@ -51,16 +51,16 @@ def parse(
 
     Args:
         words: Each is one of: `NAME=VALUE`, typed by the schema, where a VALUE that begins with `@` is the content of a
-            file (`@@` for a text that begins with `@`) and a NAME that comes again makes a list; `NAME:=JSON`; an
-            object in JSON; or `-`, for an object in JSON on standard input. What comes later counts.
+            file (`@@` for a text that begins with `@`) and a repeated NAME makes a list; `NAME:=JSON`; an object in
+            JSON; or `-`, for an object in JSON on standard input. Later words override earlier ones.
         schema: The tool's `inputSchema`.
         read: Reads a file. Raises OSError.
         read_input: Reads standard input.
-        note: Shows a doubt about a word.
+        note: Prints a warning about a word.
 
     Raises:
-        ArgumentError: A word is none of these, names no argument, or its value is not of the argument's type; an object
-            has a key twice; or a file cannot be read.
+        ArgumentError: A word has none of these forms, names no argument, or its value does not have the argument's
+            type; an object has a duplicate key; or a file cannot be read.
     """
     reader = _Reader(schema, read, note)
     arguments: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def parse(
 
 
 def _check_text(name: str, value: Any) -> None:
-    """Raise ArgumentError if a value has text that no message can have: it would be sent as `\ufffd`."""
+    """Raise ArgumentError if a value contains text that cannot be encoded: it would be sent as `\ufffd`."""
     try:
         json.dumps({name: value}, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -109,7 +109,7 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again:
 
 
 class _Reader:
-    """Reads values by the schemas of one tool."""
+    """Reads values according to the schemas of one tool."""
 
     def __init__(self, root: Mapping[str, Any], read: Callable[[str], bytes], note: Callable[[str], object]) -> None:
         self._root = root
@@ -117,7 +117,7 @@ class _Reader:
         self._note = note
 
     def find(self, name: str) -> tuple[tuple[str, ...], _Place]:
-        """Find the place of a named argument, and its schemas: a property of that name, otherwise one below another."""
+        """Find a named argument and its schemas: a property of that name, otherwise a nested one (`place.city`)."""
         schemas: tuple[Mapping[str, Any], ...] = (self._root,)
         path: tuple[str, ...] = ()
         rest = name
@@ -132,14 +132,14 @@ class _Reader:
             schemas, path, rest = inner, (*path, first), below
 
     def find_types(self, place: _Place) -> frozenset[str]:
-        """Return the types that a value may have: all types if the schema does not restrict them."""
+        """Return the types that the schemas allow, or all types if they contradict each other."""
         types = frozenset(_TYPES)
         for schema in place.schemas:
             types &= self._types(schema, _DEPTH)
         return types & frozenset(_TYPES) or frozenset(_TYPES)
 
     def convert(self, text: str, place: _Place) -> Any:
-        """Return the value that a text means."""
+        """Return the value that a text represents."""
         if text.startswith("@@"):
             text = text[1:]
         elif text.startswith("@"):
@@ -154,7 +154,7 @@ class _Reader:
             for schema in place.schemas:
                 types &= self._types(schema, _DEPTH, beside_choices=True)
             if not types:
-                raise ArgumentError(f"`{place.name}` is {quote(choices)}, not `{shorten(text)}`")
+                raise ArgumentError(f"`{place.name}` must be {quote(choices)}, not `{shorten(text)}`")
         return self._convert(text, place, types)
 
     def _convert(self, text: str, place: _Place, types: frozenset[str]) -> Any:
@@ -162,7 +162,7 @@ class _Reader:
             value = _try_json(text)
         except strictjson.DuplicateKeyError as error:
             if types & {"object", "array"}:
-                raise _describe_twice(f"`{place.name}`", error) from None
+                raise _report_duplicate(f"`{place.name}`", error) from None
             value = _NOTHING  # a text
         kind = _type_of(value)
         if kind in ("object", "array") and kind in types:
@@ -179,7 +179,7 @@ class _Reader:
         if kind == "number" and "integer" in types and value == int(value):
             return value
         wanted = " or ".join(_WORDS[name] for name in sorted(types) if name != "integer" or "number" not in types)
-        raise ArgumentError(f"`{place.name}` is {wanted}, and `{shorten(text)}` is none")
+        raise ArgumentError(f"`{place.name}` must be {wanted}, not `{shorten(text)}`")
 
     def _from_file(self, path: str, place: _Place) -> Any:
         try:
@@ -211,7 +211,7 @@ class _Reader:
     def _additional(
         self, schemas: tuple[Mapping[str, Any], ...], name: str, path: tuple[str, ...]
     ) -> tuple[Mapping[str, Any], ...]:
-        """Return the schemas of a property without a name in them. Raises ArgumentError if there may be none."""
+        """Return the schemas of an undeclared property. Raises ArgumentError if it is forbidden."""
         subschemas: list[Mapping[str, Any]] = []
         names: dict[str, None] = {}
         is_closed = False
@@ -235,7 +235,7 @@ class _Reader:
                 yield schema["items"]
 
     def _flat(self, schemas: Sequence[Mapping[str, Any]], depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
-        """Yield the schemas, and the schemas that apply in the same place."""
+        """Yield the schemas, and the subschemas that apply to the same value."""
         for schema in schemas if depth else ():
             yield schema
             below = [each for key in ("allOf", "anyOf", "oneOf") for each in _list(schema.get(key))]
@@ -254,7 +254,7 @@ class _Reader:
         return value if isinstance(value, dict) else None
 
     def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
-        """Return the types that a schema allows; with `beside_choices`, of values next to its choices."""
+        """Return the types that a schema allows; with `beside_choices`, not counting its choices."""
         types = frozenset(_TYPES)
         if not depth:
             return types
@@ -310,12 +310,12 @@ def _type_of(value: Any) -> str | None:
 _NOTHING: Final = object()
 
 
-def _describe_twice(what: str, error: strictjson.DuplicateKeyError) -> ArgumentError:
-    return ArgumentError(f"{what} has the key `{shorten(str(error))}` twice in one object")
+def _report_duplicate(source: str, error: strictjson.DuplicateKeyError) -> ArgumentError:
+    return ArgumentError(f"{source} has the key `{shorten(str(error))}` twice in one object")
 
 
 def _try_json(text: str) -> Any:
-    """Return the value of a text in JSON; _NOTHING if it is none. Raises DuplicateKeyError."""
+    """Return the value of a JSON text; _NOTHING if the text is not JSON. Raises DuplicateKeyError."""
     try:
         return strictjson.load(text)
     except (ValueError, RecursionError):
@@ -326,19 +326,19 @@ def _parse_json(text: str, place: _Place) -> Any:
     try:
         value = _try_json(text)
     except strictjson.DuplicateKeyError as error:
-        raise _describe_twice(f"`{place.name}`", error) from None
+        raise _report_duplicate(f"`{place.name}`", error) from None
     if value is _NOTHING:
-        raise ArgumentError(f"`{place.name}` is given as JSON with `:=`, and `{shorten(text)}` is none")
+        raise ArgumentError(f"`{place.name}` with `:=` must be JSON, and `{shorten(text)}` is not")
     return value
 
 
-def _parse_object(text: str, what: str) -> dict[str, Any]:
+def _parse_object(text: str, source: str) -> dict[str, Any]:
     try:
         value = strictjson.load(text)
     except strictjson.DuplicateKeyError as error:
-        raise _describe_twice(what, error) from None
+        raise _report_duplicate(source, error) from None
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"{what} is not JSON: {error}") from None
+        raise ArgumentError(f"{source} is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise ArgumentError(f'{what} is not an object in JSON, such as {{"location": "Paris"}}')
+        raise ArgumentError(f'{source} is not an object in JSON, such as {{"location": "Paris"}}')
     return value

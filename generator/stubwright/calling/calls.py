@@ -1,6 +1,6 @@
-"""One call of a server that nothing was generated for: connect, read what it lists, send, judge the answer.
+"""Calls a tool of a server that has no generated client: connects, lists the tools, calls one and checks its result.
 
-It goes through the client of the runtime, with its bounds, its errors and its tasks.
+The runtime's client makes the call, with its limits, errors and tasks.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _LIMITS: Final = {TooManyPagesError: "--max-pages", TooLargeError: "--max-bytes"
 
 
 class LimitError(Exception):
-    """The server needs more time, pages or bytes than it may have; the message names the option that allows more."""
+    """The server exceeded a limit of time, pages or bytes; the message names the option that raises the limit."""
 
 
 class UnknownToolError(Exception):
-    """The server lists no such tool, and answers to no such old name; the message names the nearest, or all."""
+    """The server has no tool with a name or old name; the message suggests names."""
 
     def __init__(self, message: str, listed: Collection[str]) -> None:
         super().__init__(message)
@@ -68,9 +68,9 @@ class Outcome:
 
     Attributes:
         result: The result as JSON, with the keys of the wire.
-        failed: Whether the tool reports that it failed.
-        wrong: What is wrong with the result: how it breaks the `outputSchema`, or the rules of content.
-        unlisted: What there is in place of a tool that failed and may not exist: it is neither listed, nor an old name.
+        failed: True if the tool reports a failure.
+        wrong: How the result violates the `outputSchema` or the rules of content; None if it is valid.
+        unlisted: Suggestions in place of a tool that failed and is not listed; None for other tools.
     """
 
     result: Mapping[str, Any]
@@ -80,7 +80,7 @@ class Outcome:
 
     @property
     def renamed(self) -> Mapping[str, Any] | None:
-        """The tool's name, and the last version that answers to the old one, if it was called by an old name."""
+        """The tool's new name, and the last version with the old name; None if it was not called by an old name."""
         renaming = (self.result.get("_meta") or {}).get(ALIAS_META_KEY)
         return renaming if is_object(renaming) else None
 
@@ -110,25 +110,24 @@ async def call(
     """Call a tool.
 
     Args:
-        server: Where.
+        server: The server.
         name: The tool's name. Unlisted names are sent too, since no list has the old names of tools.
         make_arguments: Makes the arguments from the tool's definition as listed.
-        limits: The limits on connecting and on the list of tools. A result may have `size` bytes, too.
-        seconds: For everything, the answer included, but not the time in which a person is asked; `None` bounds only
-            connecting and listing, by `limits`.
-        on_progress: Told of progress.
-        on_log: Told of the lines that the server writes to its log.
-        on_question: Answers questions of the server; with `None`, the server learns that no person can answer.
-        on_listed: Told of the tool's definition.
+        limits: The limits on connecting and on the list of tools; `size` also limits the result.
+        seconds: The time limit for the whole call except prompts; with None, only `limits` apply.
+        on_progress: Called with progress.
+        on_log: Called with log messages of the server.
+        on_question: Answers questions of the server; with None, the client does not declare that it can answer.
+        on_listed: Called with the tool's definition.
         aliases: The known old names, to find the types of arguments.
 
     Raises:
-        LimitError: The server needs more time, pages or bytes.
-        UnknownToolError: There is no such tool, as the server says.
+        LimitError: The server exceeded a limit.
+        UnknownToolError: The server has no tool of this name.
         LoginError: There is no access token for the server.
-        MCPError: The server cannot be reached, refuses, or answers with an error of the protocol.
+        MCPError: The server cannot be reached, rejects the call, or answers with a protocol error.
         OSError: The command cannot be started.
-        Exception: What `make_arguments` raises.
+        Exception: An exception of `make_arguments`.
     """
     if server.auth is not None:
         await server.auth.prepare()
@@ -196,7 +195,7 @@ async def _call_listed(
         if error.code in (mcp_types.INVALID_PARAMS, mcp_types.METHOD_NOT_FOUND):
             raise unknown from error
         raise
-    # Older SDKs answer so to a name that they do not know, and a tool that fails does, too.
+    # With older SDKs, an unknown name looks like a tool that fails.
     return replace(outcome, unlisted=nearest) if outcome.failed and outcome.renamed is None else outcome
 
 
@@ -218,7 +217,7 @@ async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Ou
 
 
 def _find_impossible(result: CallToolResult) -> str | None:
-    """Return the problem with numbers that Python reads and JSON does not have (RFC 8259, section 6), if any."""
+    """Report numbers that Python's parser accepts and JSON does not allow (RFC 8259, section 6)."""
     for name, value in (("structuredContent", result.structured_content), ("_meta", result.meta)):
         try:
             json.dumps(value, allow_nan=False)
@@ -232,7 +231,7 @@ def _make_unlisted(name: str) -> Mapping[str, Any]:
 
 
 def _rename(definition: Mapping[str, Any], alias: Alias) -> Mapping[str, Any]:
-    """Return the definition that a tool had under an old name, with the new names of arguments too, as servers do."""
+    """Return a tool's definition under an old name, with the old and new names of arguments, as servers accept them."""
     schema = definition["inputSchema"]
     known = schema.get("properties") or {}
     old = {was: known[new] for was, new in alias.arguments.items() if new in known}
@@ -250,7 +249,7 @@ def _make_tool(definition: Mapping[str, Any]) -> Tool:
 
 
 def describe(error: MCPError) -> str:
-    """Describe an error of the protocol to people, who have seen what a command wrote to standard error."""
+    """Describe a protocol error, without the command's log, which was shown on standard error."""
     from stubwright_runtime.client.core.connect_errors import ConnectError
 
     if isinstance(error, ConnectError):

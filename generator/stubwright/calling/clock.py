@@ -1,4 +1,4 @@
-"""The deadline of a whole call: connecting, listing and the answer, without the time in which a person is asked."""
+"""The deadline of a call, from connecting to the answer, which stops during prompts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Clock:
     """A deadline that moves with the phases of a call.
 
     Attributes:
-        starting: Seconds until the connection is open.
+        starting: The time limit for connecting, in seconds.
         progress: The pages of the list of tools that were read.
     """
 
@@ -31,7 +31,7 @@ class Clock:
 
         Args:
             limits: The limits on connecting and listing, if `seconds` is None.
-            seconds: Seconds for everything.
+            seconds: The time limit for the whole call.
         """
         self.starting = seconds or limits.starting or limits.seconds
         self.progress = Progress()
@@ -47,18 +47,18 @@ class Clock:
             yield
 
     def start_listing(self) -> None:
-        """Give a command that has started the time for listing, unless there is one deadline for everything."""
+        """Restart the deadline for listing after a command has started, unless the whole call has one deadline."""
         if self._seconds is None and self._limits.starting is not None:
             self._limit = self._limits.seconds
             self._scope.deadline = anyio.current_time() + self._limit
 
     def start_calling(self) -> None:
-        """Remove the deadline for the answer, unless there is one deadline for everything."""
+        """Remove the deadline for the answer, unless the whole call has one deadline."""
         if self._seconds is None:
             self._scope.deadline = math.inf
 
     def exclude(self, on_question: OnQuestion) -> Callable[[Question], Awaitable[Any]]:
-        """Return the callback with the clock stopped while it asks a person."""
+        """Return the callback with the clock stopped while it prompts."""
 
         async def ask(question: Question) -> Any:
             if not self._questions:
@@ -76,5 +76,5 @@ class Clock:
         return ask
 
     def describe_overrun(self) -> str:
-        """Return the missed deadline as a sentence that continues the name of the server."""
+        """Describe the missed deadline, in words that follow the name of the server."""
         return f"did not answer within {self._limit:g} s{self.progress.describe()}; allow more time with --timeout"

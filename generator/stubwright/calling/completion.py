@@ -1,6 +1,6 @@
-"""Completion of the command line of `call` and `inspect`: tools, their arguments, and the values of these.
+"""Completes tools, arguments and values on the command line of `call` and `inspect`.
 
-It reads manifests and calls no server: pressing a key must not start a process.
+It reads manifests and calls no server, because pressing a key must not start a process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
 def complete(line: str, breaks: str = "") -> list[str]:
-    """Return the words that may end a line, each from where the shell begins its last word.
+    """Return the completions of a line's last word, without the part that the shell treats as an earlier word.
 
     Args:
         line: The command line up to the cursor.
@@ -66,7 +66,7 @@ def _positional(words: list[str]) -> Iterator[str]:
 
 
 def _read(path: str | None) -> ir.Manifest | None:
-    """Return the manifest at a path, or the project's only one."""
+    """Return the manifest at a path, or the project's only manifest."""
     from stubwright.compile import pipeline
     from stubwright.project import config
     from stubwright.project.files import disk

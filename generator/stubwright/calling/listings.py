@@ -1,6 +1,6 @@
-"""A server's lists, for people and for programs: entries, their cost, and the differences between revisions.
+"""Formats a server's lists as text and JSON: entries, their cost, and the differences between revisions.
 
-Prices are estimates of tokens, from the bytes that are sent.
+Costs are estimates of tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", 
 
 
 def list_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
-    """Return the lists of a manifest's server for a caller who may call everything."""
+    """Return the lists of a manifest's server for a caller with all scopes."""
     from stubwright.importers.listing import ServerListing
 
     sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.listed for tool in manifest.tools]}
@@ -39,11 +39,11 @@ def list_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
 
 
 def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = None, color: bool = False) -> str:
-    """Format a listing for people: a line or two for each entry, and the cost of the lists.
+    """Format a listing as text: one or two lines for each entry, and the cost of the lists.
 
     Args:
-        listing: What the server lists.
-        needs: The scopes that callers of a tool need, by its name.
+        listing: The lists.
+        needs: The scopes that callers of a tool need, by tool name.
         color: True to emphasize headings and names.
     """
     info = listing.info
@@ -62,7 +62,7 @@ def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = 
 
 
 def to_json(listing: ServerListing) -> dict[str, Any]:
-    """Format a listing for programs, with the estimate for each entry under `cost`."""
+    """Format a listing as JSON, with the estimate for each entry under `cost`."""
     sections = {name: list(entries) for name, entries in listing.sections.items()}
     cost = {
         section.name: {str(entry.get(section.key)): tokens.count(entry) for entry in sections[section.name]}
@@ -75,7 +75,7 @@ def to_json(listing: ServerListing) -> dict[str, Any]:
 
 
 def find(listing: ServerListing, key: str) -> Mapping[str, Any] | None:
-    """Return the entry that is asked for by a name or a URI; None if there is none."""
+    """Return the entry with a name or a URI, or None."""
     for section in SECTIONS:
         for entry in listing.sections.get(section.name, ()):
             if isinstance(entry, dict) and entry.get(section.key) == key:
@@ -98,8 +98,8 @@ def describe_differences(newer: ServerListing, older: ServerListing, key: str | 
 
     Args:
         newer: The listing to compare with.
-        older: The listing in question.
-        key: The only entry to compare; `None` for all entries and the description of the server.
+        older: The listing whose differences are returned.
+        key: The only entry to compare; None for all entries and the description of the server.
     """
     lines: list[str] = []
     if key is None:
@@ -121,7 +121,7 @@ def describe_differences(newer: ServerListing, older: ServerListing, key: str | 
 
 
 def describe_unknown(listing: ServerListing, date: str) -> str:
-    """Return a line with the fields of entries that clients of a revision do not know; empty if there are none."""
+    """Describe the fields of entries that clients of a revision do not support; empty if there are none."""
     unknown = [
         f"`{field}` of {section.noun}s"
         for section in SECTIONS
@@ -153,7 +153,7 @@ def _describe(section: Section, entry: Mapping[str, Any], needs: Sequence[str]) 
     summary = first if len(first) <= _SUMMARY else f"{first[: _SUMMARY - 1]}…"
     hints = entry.get("annotations") if section is TOOLS else None
     words = [word for hint, word in _HINTS.items() if isinstance(hints, dict) and hints.get(hint) is True]
-    words = ["read-only"] if "read-only" in words else words  # the other hints mean nothing then
+    words = ["read-only"] if "read-only" in words else words  # the other hints have no meaning for read-only tools
     words += [f"needs {', '.join(f'`{scope}`' for scope in needs)}"] if needs else []
     words.append(f"{tokens.count(entry):,} tokens")
     yield f"      {summary}{' ' if summary else ''}({', '.join(words)})"

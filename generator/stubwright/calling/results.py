@@ -1,4 +1,4 @@
-"""The result of a tool, for people, for programs, and as files."""
+"""Formats the result of a tool as text and JSON, and writes its files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _KEY: Final = re.compile(r'^( *)("(?:[^"\\]|\\.)*")(?=:)', re.MULTILINE)
 
 
 def show(result: Mapping[str, Any], *, color: bool = False) -> str:
-    """Format a result for people: its structured content as JSON, its texts, and a line for anything that is not text.
+    """Format a result as text: structured content as JSON, its texts, and one line for each other block.
 
     Args:
-        result: As JSON, with the keys of the wire.
+        result: The result as JSON, with the keys of the wire.
         color: True to colour the keys of structured content.
     """
     lines: list[str] = []
@@ -42,12 +42,12 @@ def show(result: Mapping[str, Any], *, color: bool = False) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Format a result as JSON for people and programs."""
+    """Format a value as indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def iterate_files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures, sounds and files of a result, each with a unique name and its content."""
+    """Yield the images, audio and files of a result, each with a unique name and its content."""
     for number, block in enumerate(result.get("content") or (), 1):
         source = block.get("resource") if block["type"] == "resource" else block
         if not isinstance(source, dict) or block["type"] not in ("image", "audio", "resource"):
@@ -60,10 +60,10 @@ def iterate_files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, b
 
 
 def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
-    """Write the files of a result into a folder, created if missing, without replacing files.
+    """Write the files of a result to a folder, which is created if missing, without replacing files.
 
     Raises:
-        OSError: One cannot be written, or exists.
+        OSError: A file exists, or cannot be written.
     """
     written = []
     for name, content in iterate_files(result, tool):
@@ -78,8 +78,8 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
 def _is_mirror(text: str, structured: Any) -> bool:
     """Return whether a text repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content").
 
-    FastMCP and the Python SDK put what is not an object into `result`; their text has the value alone, and each item of
-    a list is its own text.
+    FastMCP and the Python SDK wrap values that are not objects in `result`; their text has only the value, and each
+    item of a list is a text block.
     """
     parts = [structured]
     if isinstance(structured, dict) and structured.keys() == {"result"}:

@@ -1,4 +1,4 @@
-"""A tool as the signature of a function, in few words: `get_weather(location: string, units?: "metric" | "imperial")`.
+"""Formats a tool as the signature of a function: `get_weather(location: string, units?: "metric" | "imperial")`.
 
 It omits details of the schema, but is never wrong.
 """

@@ -1,6 +1,6 @@
-"""The terminal while a call runs: progress, the log, and questions of the server.
+"""Shows progress, log messages and questions of the server on the terminal during a call.
 
-All of it is written to standard error, since standard output is for the answer.
+It writes to standard error, since standard output is for the answer.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ _NO: Final = ("n", "no")
 
 
 class Progress:
-    """The progress of one call on one line, which is taken away at the end."""
+    """Shows the progress of one call on a line, which is cleared at the end."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Take the terminal."""
         self._stream = stream
         self._is_shown = False
 
     def __call__(self, done: float, total: float | None, message: str | None) -> None:
-        """Show how far the call is."""
+        """Show the progress."""
         if total:
             part = min(max(done / total, 0), 1)
             filled = round(part * _WIDTH)
@@ -48,7 +47,7 @@ class Progress:
         self._is_shown = True
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._is_shown:
             self._stream.write(_CLEARED)
             self._stream.flush()
@@ -56,32 +55,32 @@ class Progress:
 
 
 class Log:
-    """The log of a server, a line for each message."""
+    """Writes the log messages of a server, one on each line."""
 
     def __init__(self, stream: TextIO, progress: Progress) -> None:
-        """Take the terminal, and what shows progress, which makes way."""
+        """Write to a stream, after clearing the line of `progress`."""
         self._stream = stream
         self._progress = progress
 
     def __call__(self, level: str, logger: str | None, data: Any) -> None:
-        """Write a message: a text unchanged, and anything else as JSON."""
+        """Write a message: a text unchanged, and other data as JSON."""
         self._progress.clear()
-        said = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-        self._stream.write(to_one_line(f"{level}{f' {logger}' if logger else ''}: {said}") + "\n")
+        message = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+        self._stream.write(to_one_line(f"{level}{f' {logger}' if logger else ''}: {message}") + "\n")
         self._stream.flush()
 
 
 class TerminalPrompter:
-    """Asks a person at the terminal what a server wants to know."""
+    """Asks the questions of a server at the terminal."""
 
     def __init__(self, stream: TextIO, progress: Progress, read: Callable[[], str]) -> None:
-        """Take the terminal, what shows progress, which makes way, and what reads a line; an empty one ends all."""
+        """Prompt on a stream, after clearing the line of `progress`; `read` returns a line, empty at the end."""
         self._stream = stream
         self._progress = progress
         self._read = read
 
     def __call__(self, question: Question) -> Answer:
-        """Ask, until the answer fits, or the person declines (`n` to a question of yes and no) or nothing (Ctrl-D)."""
+        """Ask until the answer is valid, or the user declines (`n` to a yes-or-no question) or cancels (Ctrl-D)."""
         self._progress.clear()
         self._say(f"\nthe server asks: {question}")
         try:
@@ -111,9 +110,9 @@ class TerminalPrompter:
                     self._say(f"  {error}")
         return values
 
-    def _agrees(self, what: str) -> bool:
+    def _agrees(self, question: str) -> bool:
         while True:
-            text = self._line(f"{what} [y/n] ").casefold()
+            text = self._line(f"{question} [y/n] ").casefold()
             if text in (*_YES, *_NO):
                 return text in _YES
 
@@ -138,15 +137,15 @@ class Answers:
     """
 
     def __init__(self, given: Sequence[str], stream: TextIO, otherwise: OnQuestion | None) -> None:
-        """Take the answers as words.
+        """Parse the answers.
 
         Args:
             given: `NAME=VALUE` for a field of a form; `yes` and `no` answer a form with one boolean or no field.
-            stream: Where what the server asked, and why it is not answered, is told.
-            otherwise: What is asked if an answer is missing or does not fit; `None` if no one can be.
+            stream: Receives questions without an answer, with the reason.
+            otherwise: Answers if an answer is missing or invalid; None to cancel.
 
         Raises:
-            ArgumentError: A word is neither.
+            ArgumentError: A word has neither form.
         """
         for word in given:
             if "=" not in word and word not in ("yes", "no"):
@@ -158,7 +157,7 @@ class Answers:
         self.unused = dict.fromkeys([*self._words, *self._fields])
 
     def __call__(self, question: Question) -> Any:
-        """Answer a question, or have it asked."""
+        """Answer a question, or pass it on."""
         properties: Mapping[str, Any] = (question.schema or {}).get("properties") or {}
         match [*properties.items()]:
             case [(name, {"type": "boolean"})] if self._words and name not in self._fields:

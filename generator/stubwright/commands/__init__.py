@@ -1,7 +1,7 @@
 """The verbs of the command line, one module each.
 
-Each has `add`, which declares the verb's arguments, and imports heavy modules only when it runs. A verb takes the
-parsed command line and gives the exit status.
+Each module has `add`, which declares the arguments of its verb, and imports heavy modules only when the verb runs. A
+verb takes the parsed command line and returns the exit status.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VERBS: Final[Mapping[str, str]] = MappingProxyType(
         "completion": "completion",
     }
 )
-"""The modules below this one by their verbs."""
+"""The module of each verb, relative to this package."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""`stubwright check`: diagnostics; with `--fix`, corrections."""
+"""`stubwright check`: report diagnostics; with `--fix`, apply corrections."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
---all  list each warning about a server that only a client is made for
---fix  correct what a `help:` says exactly, and check again; shows the changes, and asks first on a terminal
+--all  list each warning about the server of a manifest that only makes a client
+--fix  apply the exact corrections of `help:` lines, and check again; shows the changes, and asks first on a terminal
 --yes  with --fix: write without asking
 """
 
@@ -56,7 +56,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: bool) -> None:
-    """Show the corrections of a manifest's files, and write them if a person agrees."""
+    """Show the corrections to a manifest's files, and write them if the user agrees."""
     from stubwright.compile import corrections
     from stubwright.diagnostics import Diagnostic, printers
     from stubwright.project.files import disk, inside
@@ -84,7 +84,7 @@ def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: 
 
 
 def _report_clash(path: str, package: str, first: str) -> Diagnostic:
-    """Return the diagnostic for a manifest whose package is also that of another one."""
+    """Return the diagnostic for two manifests with the same package."""
     from stubwright.compile import pipeline
     from stubwright.diagnostics import Diagnostic
     from stubwright.project import build

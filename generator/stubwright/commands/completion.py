@@ -1,4 +1,4 @@
-"""`stubwright completion`: a shell's script to complete the command line, and the words that only manifests know."""
+"""`stubwright completion`: print a shell's completion script, and complete the words that come from manifests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PREAMBLE: Final = {
     "zsh": f"""
 {_FUNCTION}() {{
   local -a found
-  # Of the line of a subcommand, `words` has only what begins with the subcommand.
+  # In a subcommand, `words` begins with the subcommand.
   found=("${{(@f)$(stubwright {_WORDS} "stubwright ${{words[1,CURRENT]}}" 2>/dev/null)}}")
   if [[ -n "$found" ]]; then compadd -Q -S '' -a found; else _files; fi
 }}
@@ -39,7 +39,7 @@ _ENDS: Final = {
     "bash": """
 _stubwright_complete() {
   _shtab_stubwright
-  [[ "${COMPREPLY-}" != *= ]] || compopt -o nospace  # what follows belongs to the same word
+  [[ "${COMPREPLY-}" != *= ]] || compopt -o nospace  # the value belongs to the same word
 }
 complete -o bashdefault -F _stubwright_complete stubwright
 """
@@ -52,7 +52,7 @@ name SHELL?  {", ".join(_SHELLS)} (default: the shell in $SHELL)
 
 
 def add(verbs: Any) -> None:
-    """Add the parsers of the command, and of the hidden command that its scripts call."""
+    """Add the parsers of the command and of the hidden command that its scripts call."""
     completion = verbs.add_parser("completion", _completion, help="print a script that lets a shell complete commands")
     declare(completion, _OPTIONS, name={"choices": _SHELLS})
     words = verbs.add_parser(_WORDS, _complete_words)
@@ -84,7 +84,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 def _mark(parser: argparse.ArgumentParser, kinds: dict[str, Any]) -> None:
-    """Mark the arguments that the shell can complete, by their names in the usage."""
+    """Mark the arguments that the shell can complete, by metavar."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for subparser in action.choices.values():

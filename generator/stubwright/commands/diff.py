@@ -1,4 +1,4 @@
-"""`stubwright diff`: the changes between two manifests, and whom they break."""
+"""`stubwright diff`: print the changes between two manifests, and whom they break."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ new NEW?  the same; with git:REV alone, the project's manifests
 
 _CHANGES: Final = f"""
 --format text|json|md|github|sarif  how to print changes
---fail-on {"|".join(_FAILING)}  what makes the exit status 1; may be given more than once
-  (default: breaking, and words of others)
+--fail-on {"|".join(_FAILING)}  the changes that make the exit status 1; may be repeated
+  (default: breaking, and words that other programs wrote)
 """
 
 
@@ -71,11 +71,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 _NUMBERS = (506, 507, 508, 509, 515, 519, 520, 521, 522, 523, 524, 525, 556, 557, 561)
 _UNLISTED = frozenset(f"SW{number}" for number in _NUMBERS)
-"""Changes that no list shows: who may call, how lists are sent, records, policies, questions, what the server sets,
+"""Changes that lists do not show: access, list settings, audit records, policies, questions, server settings,
 handles, old names, completions, and contents.
 """
 _ORDERS = frozenset(("SW503", section.name) for section in SECTIONS)
-"""Codes and subjects of changes of the order of a list, which a contract does not keep."""
+"""The codes and subjects of changes to the order of a list, which a contract does not record."""
 
 
 def _diff(arguments: argparse.Namespace) -> int:
@@ -96,13 +96,16 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def compare(old: Version, new: Version, arguments: argparse.Namespace, listed: set[Key] | None = None) -> int:
-    """Print the changes in the `format` of the arguments; return 1 if a side is wrong, or `fail_on` names a change.
+    """Print the changes in the `format` of the arguments; return the exit status.
 
     Args:
         old: The old version.
         new: The new version.
         arguments: The options.
-        listed: Collects the changes in included files, which other manifests may share: they are listed once.
+        listed: Collects the changes in included files, so that manifests that share a file list them once.
+
+    Returns:
+        1 if a side is invalid, or `fail_on` selects one of the changes.
     """
     from stubwright.diff import printers, sarif
 
@@ -129,11 +132,11 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace, listed: s
             write_out(sarif.render([sarif.Run(changes, shown, difference.failing)]))
         case _:
             print_text(replace(difference, comparison=shown))
-    return difference.judge()
+    return difference.find_status()
 
 
 def print_text(difference: Difference) -> None:
-    """Print the changes for people."""
+    """Print the changes as text."""
     from stubwright.diff import printers
 
     changes, shown = difference.changes, difference.comparison
@@ -146,9 +149,9 @@ class Difference:
 
     Attributes:
         changes: The changes.
-        comparison: The two sides, for people.
+        comparison: The two sides, as printed.
         failing: The impacts that make the exit status 1.
-        is_strict: True if words are among them because another program wrote those.
+        is_strict: True if `failing` includes changes of words because another program wrote the words.
     """
 
     changes: Sequence[Change]
@@ -156,8 +159,8 @@ class Difference:
     failing: frozenset[Impact]
     is_strict: bool = False
 
-    def judge(self) -> int:
-        """Return the exit status, with a note if words alone make it 1."""
+    def find_status(self) -> int:
+        """Return the exit status, and write a note if only changes of words make it 1."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
             write_note("texts of other authors changed: read them; with `--fail-on breaking` they do not count")
@@ -165,7 +168,7 @@ class Difference:
 
 
 def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -> Difference | None:
-    """Return the changes, by `target` and `fail_on` of the arguments; None if one side is wrong, which is reported."""
+    """Return the changes, by `target` and `fail_on` of the arguments; None if a side is invalid, which is reported."""
     from stubwright.commands.shared import comparison
     from stubwright.diff import compare as comparing
     from stubwright.diff import printers
@@ -204,7 +207,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
         compare_costs(*sides),
     )
     failing = frozenset(impact for name in arguments.fail_on or ("breaking",) for impact in _FAILING[name])
-    # By default, words count if another program wrote them: they were not reviewed here.
+    # By default, words that another program wrote count, because nobody reviewed them here.
     is_strict = arguments.fail_on is None and any(
         change.impact == "words" and (old.is_foreign(change.old) or new.is_foreign(change.new))
         for change in changes
@@ -214,7 +217,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
 
 
 def _get_version(side: Version) -> str:
-    """Return the version that a manifest or a list names; empty without one."""
+    """Return the version that a manifest or a list names, or an empty string."""
     from stubwright.importers.tools import NO_VERSION
 
     named = str(side.manifest.server.get("version", "")) if side.manifest else ""
@@ -241,12 +244,12 @@ def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
 def _write_problem(
     style: str, groups: Sequence[tuple[Sequence[Diagnostic], Mapping[str, Document]]] = (), problem: str | None = None
 ) -> None:
-    """Write the reasons that versions cannot be compared to standard output, in a format for programs.
+    """Write why versions cannot be compared to standard output, in a format for programs.
 
     Args:
         style: The format.
-        groups: The diagnostics of each version, with the documents that show their places.
-        problem: The reason, if it has no place.
+        groups: The diagnostics of each version, with the documents that they refer to.
+        problem: The reason, if it has no location.
     """
     from stubwright.diagnostics.printers import github, json
     from stubwright.diagnostics.printers.findings import locate

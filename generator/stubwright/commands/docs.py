@@ -1,4 +1,4 @@
-"""`stubwright docs`: a page of each server for people."""
+"""`stubwright docs`: write an HTML page for each server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INDEX: Final = "index.html"
 
 
 _OPTIONS: Final = """
--o, --output DIR  where the pages go
+-o, --output DIR  the folder for the pages
 """
 
 
@@ -59,14 +59,14 @@ def _docs(arguments: argparse.Namespace) -> int:
 
 
 def _option() -> str:
-    """Return the setting that a page depends on next to its manifest: the unit of its tokens."""
+    """Return the only setting outside the manifest that a page depends on: the unit of its tokens."""
     from stubwright import tokens
 
     return tokens.name_unit()
 
 
 def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
-    """Return the page of a manifest if it is up to date."""
+    """Return the page of a manifest, or None if it is stale."""
     from stubwright.project import freshness
     from stubwright.project.files import layout
 
@@ -78,7 +78,7 @@ def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
 def _make_page(
     path: str, target: Target, folder: Path, reader: Disk, sources: dict[Path, str], printer: Printer, *, strict: bool
 ) -> None:
-    """Compile a manifest, and write its page; `sources` has the pages that exist already."""
+    """Compile a manifest, write its page, and add the page to `sources`."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page, views
     from stubwright.project import build
@@ -98,11 +98,11 @@ def _make_page(
     sources[file] = path
     text = page.render(views.view(checked.manifest, checked.documents[path].value))
     try:
-        is_there = _write(file, text, printer)
+        is_written = _write(file, text, printer)
     except OSError as error:
         printer.add([_report_unwritable(folder, error)])
         return
-    if is_there and not checked.diagnostics:
+    if is_written and not checked.diagnostics:
         _remember(path, file, text, reader)
 
 
@@ -114,7 +114,7 @@ def _report_unwritable(folder: Path, error: OSError) -> Diagnostic:
 
 
 def _write_index(folder: Path, printer: Printer) -> None:
-    """Write the page that links to all pages in a folder, unless the folder has an index from elsewhere."""
+    """Write the page that links to all pages in a folder, unless another program wrote the folder's index."""
     from stubwright.docs import page
     from stubwright.project.files import disk
 
@@ -129,7 +129,7 @@ def _write_index(folder: Path, printer: Printer) -> None:
 
 
 def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
-    """Remember that a page of a manifest without warnings is up to date."""
+    """Record in the cache that a page of a manifest without warnings is up to date."""
     from stubwright.incremental import digests
     from stubwright.project import freshness
     from stubwright.project.files import layout
@@ -143,7 +143,7 @@ def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
 
 
 def _write(target: Path, text: str, printer: Printer) -> bool:
-    """Write a page, unless that would replace a file that is not ours; return whether the page exists."""
+    """Write a page, unless another program wrote the existing file; return whether the page is up to date."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page
     from stubwright.project.files import disk

@@ -1,6 +1,6 @@
-"""Exit statuses and examples of commands, which end their help.
+"""Exit statuses and examples for the end of each command's help.
 
-A command that is not in the table has its own text. Every command exits with 2 on a usage error.
+Commands that are not in the table have their own text. Every command exits with 2 on a usage error.
 """
 
 from __future__ import annotations

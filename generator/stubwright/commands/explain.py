@@ -1,4 +1,4 @@
-"""`stubwright explain`: the meaning of a code that `check` or `diff` prints."""
+"""`stubwright explain`: print the meaning of a code that `check` or `diff` prints."""
 
 from __future__ import annotations
 

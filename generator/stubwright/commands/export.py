@@ -1,4 +1,4 @@
-"""`stubwright export`: the tools of a manifest as functions of a model's API."""
+"""`stubwright export`: write the tools of a manifest as functions of a model's API."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def add(verbs: Any) -> None:
     export = verbs.add_parser(
         "export",
         _export,
-        help="write the tools as functions that a model's API takes",
-        epilog="The generated client does the same: `tools_for(TARGET)`, and `call_for(TARGET, NAME, ARGUMENTS)` for "
-        "the calls that a model makes of them.",
+        help="write the tools as functions for a model's API",
+        epilog="The generated client does the same: `tools_for(TARGET)` returns the functions, and "
+        "`call_for(TARGET, NAME, ARGUMENTS)` runs a model's call.",
     )
     declare(export, _OPTIONS, manifest=paths.normalize, target={"required": True})
 
@@ -55,7 +55,7 @@ def _export(arguments: argparse.Namespace) -> int:
         return printer.close() or 1
     tools = _choose(compiled.manifest, arguments.tool)
     projected = project_tools([tool.definition for tool in tools], FORMS[arguments.target])
-    for note in _note(projected, arguments.target):
+    for note in _list_notes(projected, arguments.target):
         write_note(note)
     text = json.dumps(as_tools(FORMS[arguments.target], projected), indent=2, ensure_ascii=False) + "\n"
     if arguments.output is None:
@@ -81,8 +81,8 @@ def _choose(manifest: ir.Manifest, names: Sequence[str]) -> list[ir.Tool]:
     return [tool for name, tool in known.items() if not names or name in names]
 
 
-def _note(projected: Sequence[Any], target: str) -> list[str]:
-    """Return notes on the tools that the API refuses or renames."""
+def _list_notes(projected: Sequence[Any], target: str) -> list[str]:
+    """Return notes on the tools that the API may reject or renames."""
     from stubwright import targets
 
     listed = targets.make_list(

@@ -1,4 +1,4 @@
-"""`stubwright generate`: compile, and write only the changes; once, or on each save."""
+"""`stubwright generate`: compile manifests and write the changes, once or on each save."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
--o, --output DIR  where packages go (default: as the project says, otherwise generated)
---check           write nothing; exit 1 and show the difference where the tree is stale
+-o, --output DIR  the folder for packages (default: the project's `output`, otherwise generated)
+--check           write nothing; exit 1 and show the difference if the tree is stale
 --force           overwrite generated files that were edited by hand
 --emit PART…      what to generate instead of the manifest's `emit`: server, client, typescript; may be repeated
 --stubs           append missing methods to the handwritten class
@@ -29,7 +29,7 @@ _OPTIONS: Final = """
 """
 
 PARTS: Final = ("server", "client", "typescript")
-"""The values of `--emit`, as in `ir.Emit`, which takes longer to load."""
+"""The values of `--emit`; copied from `ir.Emit`, which is slow to import."""
 
 
 def add(verbs: Any) -> None:
@@ -48,7 +48,7 @@ def _generate(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    """Generate now, and after each change of the input. A broken save leaves the last tree."""
+    """Generate now and after each change of the input; an invalid save leaves the tree unchanged."""
     from stubwright.commands.shared import watching
 
     printer = Printer(arguments.format, strict=False)
@@ -57,7 +57,7 @@ def _watch(arguments: argparse.Namespace) -> int:
         return printer.close()
     if not all(Path(path).parent.is_dir() for path in work.manifests):
         return generate_once(arguments)  # which reports the missing file
-    announcement = f"watching {', '.join(work.manifests)} and all that is read for them; interrupt to stop\n"
+    announcement = f"watching {', '.join(work.manifests)} and the files that they use; interrupt to stop\n"
 
     def read() -> watching.Inputs | None:
         with suppress(UsageError):
@@ -69,7 +69,7 @@ def _watch(arguments: argparse.Namespace) -> int:
         for _ in watching.wait_for_runs(read):
             try:
                 generate_once(arguments)
-            except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
+            except UsageError as error:  # the project's table was removed, perhaps by an incomplete save
                 write_err(f"stubwright: {error}")
             if announcement:
                 report(announcement)
@@ -79,14 +79,14 @@ def _watch(arguments: argparse.Namespace) -> int:
 
 
 def _find_run(arguments: argparse.Namespace, printer: Printer) -> works.Run | None:
-    """Return the run, with the parts that `--emit` names."""
+    """Return the run with the parts that `--emit` selects."""
     run = works.find_run(arguments, printer, arguments.output)
     emit = tuple(part for part in PARTS if part in arguments.emit)
     return None if run is None else replace(run, target=replace(run.target, emit=emit))
 
 
 def generate_quietly(arguments: argparse.Namespace) -> int:
-    """Generate for another command, which has only `manifests` and `output`; the exit status."""
+    """Generate for a command that has only `manifests` and `output`; return the exit status."""
     flags = dict.fromkeys(("check", "force", "stubs", "watch", "strict"), False)
     return generate_once(
         argparse.Namespace(**{**vars(arguments), **flags, "emit": [], "format": "text"}), is_quiet=True
@@ -94,7 +94,7 @@ def generate_quietly(arguments: argparse.Namespace) -> int:
 
 
 def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> int:
-    """Generate, as the command line says; the exit status."""
+    """Generate once, and return the exit status."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.project.files import journal, layout, lock
 
@@ -104,7 +104,7 @@ def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> i
         return printer.close()
     folder = run.target.folder
     try:
-        with nullcontext() if arguments.check else journal.hold_alone(folder):
+        with nullcontext() if arguments.check else journal.lock_output(folder):
             _compile(arguments, run, printer)
     except lock.LockError as error:
         printer.add([lock.report_unreadable(layout.show_path(folder, lock.NAME), error)])
@@ -153,7 +153,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
         if built.changes is not None:
             current_lock = _apply(built.changes, folder, current_lock, printer, write=writes)
             printer.report_built(built)
-            if arguments.stubs and not is_refused:  # the class is for the existing package, not for the next one
+            if arguments.stubs and not is_refused:  # if refused, the class still belongs to the existing package
                 _append_stubs(built, path, printer)
             else:
                 printer.report_fit(built.fit)
@@ -167,7 +167,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
         pruned = tree.prune(folder, current_lock, names)
         previous, current_lock = current_lock, _apply(pruned, folder, current_lock, printer, write=writes)
         printer.report_pruned(folder, previous, pruned)
-    # The files of a manifest that failed would look as if they belonged to no manifest.
+    # Otherwise the files of a manifest that failed would count as strays.
     if is_known:
         entries = [current_lock.manifests[name] for name in names if name in current_lock.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}
@@ -178,7 +178,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
 
 
 def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
-    """Report the faults in the handwritten class of an unchanged manifest, because that may be the file saved."""
+    """Report the faults in the handwritten class of an unchanged manifest, which may be the saved file."""
     from stubwright.compile import pipeline
     from stubwright.project import build
     from stubwright.project.files import disk
@@ -208,7 +208,7 @@ def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
     from stubwright.project.handwritten import handlers
 
     fit = built.fit
-    if fit is None or not fit.findings.is_there:
+    if fit is None or not fit.findings.is_found:
         printer.report_fit(fit)
         if built.handlers is not None and (fit is None or not fit.findings.diagnostics):
             message = f"`{built.handlers}` was not found, so no stubs were appended"

@@ -1,4 +1,4 @@
-"""`stubwright install`: write a server into the configuration of an MCP client, or take it out again."""
+"""`stubwright install`: add a server to the configuration of an MCP client, or remove it."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from stubwright.project.launch import Launch
 
 _LIMIT: Final = 30
-"""Seconds that a server has to start."""
+"""The time limit for a server's start, in seconds."""
 
 
 _OPTIONS: Final = """
---list                list the clients and their files, or one with its sources, and write nothing
+--list                list the clients and their files, or one client with its sources, and write nothing
 --format text|json    how to print the list of --list
---print               print what would be written, with all values
---remove              take the server out of the client's configuration
---name NAME           what the client calls the server (default: the server's name)
---scope user|project  the file for all that you do, or the one in the project's folder (default: user)
---env NAME[=VALUE]…   a variable for the server; without VALUE, its value here
+--print               print the entry with all values, and write nothing
+--remove              remove the server from the client's configuration
+--name NAME           the server's name in the client (default: the server's name)
+--scope user|project  the user's file, or the file in the project's folder (default: user)
+--env NAME[=VALUE]…   a variable for the server; without VALUE, its value in this shell
 --env-file FILE…      a file of variables, NAME=VALUE on each line
---local-scope SCOPE…  a scope that the user has there, who comes without a token; may be given several times
+--local-scope SCOPE…  a scope of the local user, who has no token; may be repeated
 """
 
 
@@ -119,10 +119,10 @@ def _to_json(client: Client) -> dict[str, Any]:
 
 
 def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, file: Path) -> int:
-    """Take the server out. Raises RefusedError."""
+    """Remove the server from the configuration. Raises RefusedError."""
     from stubwright.project.clients import configuration
 
-    name = arguments.name or configuration.name_of(manifest)
+    name = arguments.name or configuration.find_default_name(manifest)
     entry = configuration.Entry(client, name, {})
     if not file.exists() or not configuration.edit(file, entry.remove, private=False):
         write_err(f"stubwright: {file} has no server `{name}`")
@@ -132,7 +132,7 @@ def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest
 
 
 def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, run: works.Run, file: Path) -> int:
-    """Put the server in, or print the entry that would be put in. Raises RefusedError and UsageError."""
+    """Add the server to the configuration, or print its entry. Raises RefusedError and UsageError."""
     from stubwright.project import launch
     from stubwright.project.clients import configuration
 
@@ -140,7 +140,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
         manifest, run.target, handlers=arguments.handlers, python=launching.find_interpreter(arguments)
     )
     start = replace(start, scopes=tuple(arguments.local_scope))
-    name = arguments.name or configuration.name_of(manifest)
+    name = arguments.name or configuration.find_default_name(manifest)
     if not configuration.NAME.fullmatch(name):
         raise UsageError(f"`{name}` is not a name that all clients accept: use 1 to 64 of A-Z, a-z, 0-9, `-` and `_`")
     variables = _read_variables(arguments)
@@ -164,7 +164,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
 
 
 def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) -> bool:
-    """Return whether a missing folder of a client may be made; a person at a terminal is asked."""
+    """Return whether a client's missing folder may be created; ask if there is a terminal."""
     if arguments.scope == "project" or file.parent.is_dir():
         return True
     missing = f"{file.parent} is not there yet; is {client.title} installed?"
@@ -175,7 +175,7 @@ def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) 
 
 
 def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
-    """Print the facts that a person should know before using the server, without values of variables."""
+    """Print warnings about the entry and the server, without values of variables."""
     from stubwright.serving import processes
 
     title = entry.client.title
@@ -200,7 +200,7 @@ def _report_slow(seconds: int, _stack: str) -> None:
 
 
 def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
-    """Print the scopes and variables that the local user, who has no token, lacks for parts of the server."""
+    """Print the scopes and variables that parts of the server need and the local user, who has no token, lacks."""
     from stubwright.project import launch
     from stubwright.project.variables import list_variables
 
@@ -213,7 +213,7 @@ def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping
 
 
 def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the variables that `--env-file` and `--env` set, the latter last. Raises RefusedError and UsageError."""
+    """Return the variables of `--env-file` and `--env`; the latter override. Raises RefusedError and UsageError."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.clients import configuration, variables
     from stubwright.project.clients.jsonc import EditError

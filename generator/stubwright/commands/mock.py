@@ -1,4 +1,4 @@
-"""`stubwright mock`: serve a manifest before there is any logic."""
+"""`stubwright mock`: serve a manifest without handlers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 manifest MANIFEST  the manifest to serve
---seed N           what made answers depend on (default: 0)
+--seed N           the seed of generated answers (default: 0)
 """
 
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    mock = verbs.add_parser("mock", _mock, help="serve a manifest with its examples, or answers made from its schemas")
+    mock = verbs.add_parser("mock", _mock, help="serve a manifest with answers from its examples or schemas")
     serving.add_options(mock)
     declare(mock, _OPTIONS, manifest=paths.normalize, seed=(int, 0))
 

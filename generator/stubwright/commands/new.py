@@ -1,4 +1,4 @@
-"""`stubwright new`: a server project that runs immediately."""
+"""`stubwright new`: create a server project that runs immediately."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INSTALLING: Final = """
 
 _OPTIONS: Final = """
 name NAME  the server's name, such as `weather`
---dir DIR  where to put it (default: a new folder of that name)
+--dir DIR  the project's folder (default: a new folder of that name)
 """
 
 
@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
         metavar=("KIND", "SOURCE"),
         nargs="+",
         dest="origin",
-        help="start from what another server offers, from an API, or from a server object of FastMCP or MCP's SDK; "
+        help="start from the lists of another server, an API, or a server object of FastMCP or MCP's SDK; "
         f"KIND is {', '.join(_ORIGINS)}",
     )
     declare(new, _INSTALLING)
@@ -78,11 +78,6 @@ def _new(arguments: argparse.Namespace) -> int:
 
 
 def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
-    """Return a function that gives the origin that the command line names.
-
-    Raises:
-        UsageError: There is no such kind, or it does not fit.
-    """
     if arguments.yes and (arguments.origin is None or arguments.origin[0] != "python"):
         raise UsageError("--yes requires --from python")
     if arguments.origin is None:
@@ -115,7 +110,7 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
 
 
 def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
-    """Return a document as a command in the folder of the new project names it."""
+    """Return the path of a document relative to the new project's folder, if it moves with the project."""
     from stubwright import http
     from stubwright.importers.openapi import sources as documents
     from stubwright.project import scaffold
@@ -129,13 +124,13 @@ def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
 
 
 def _moves_with(folder: Path, file: Path) -> bool:
-    """Return whether a file is in the repository of a project, or else in the folder that contains the project."""
+    """Return whether a file is in the project's repository, or without one in the folder that contains the project."""
     around = next((above for above in folder.parents if (above / ".git").exists()), folder.parent)
     return file.resolve().is_relative_to(around)
 
 
 def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, is_repeatable: bool = False) -> Origin:
-    """Return the origin of a project; `make` gives its manifest."""
+    """Return the origin of a project; `make` returns its manifest."""
     from stubwright.project import scaffold
 
     result = import_.attempt(label, make)
@@ -191,4 +186,4 @@ _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable
     "openapi": _read_openapi,
     "python": _read_python,
 }
-"""The kinds of origins: each takes the source and the other arguments, checks them, and returns a reader."""
+"""The kinds of origins; each function checks the source and the other arguments, and returns a reader."""

@@ -24,9 +24,9 @@ _FIX = "run `stubwright publish`"
 
 
 _OPTIONS: Final = """
---check        write nothing; exit with 1 if anything is not as it should be
+--check        write nothing; exit 1 if a file is missing or stale
 --bundle FILE  also write a bundle for desktop clients, such as shop.mcpb
---review FILE  also write what reviewers of directories ask: hints of tools, with reasons
+--review FILE  also write the facts that reviewers of directories require: hints of tools, with reasons
 """
 
 
@@ -34,7 +34,7 @@ def add(verbs: Any) -> None:
     """Add the parser of the command."""
     publish = verbs.add_parser(
         "publish",
-        help="write the files of a server for the MCP registry and clients, and print what to run; sends nothing",
+        help="write the files of a server for the MCP registry and clients, and print the next steps; sends no data",
         epilog="[tool.stubwright.publish] in pyproject.toml has the server's name in the registry.",
     )
     works.add_options(publish)
@@ -94,7 +94,7 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> None:
-    """Print the scopes that users whose clients start the server lack for parts of it."""
+    """Print the scopes that parts of the server need and users whose clients start it lack."""
     from stubwright.project import launch
     from stubwright.publishing.settings import TABLE
 
@@ -107,7 +107,7 @@ def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> N
 
 
 def _write(path: Path, text: str, printer: Printer, *, check: bool) -> Iterator[Diagnostic]:
-    """Write a file that is not as it should be; only report it with `check`."""
+    """Write a file that is missing or stale; with `check`, only report it."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
 
@@ -137,7 +137,7 @@ def _write_bundle(
 
 
 def _list_bundled(project: Project, manifest: ir.Manifest, publication: Publication) -> Sequence[str]:
-    """Return the paths that run a project's server: files and folders, relative to the project. Raises UsageError."""
+    """Return the files and folders that a project's server needs, relative to the project. Raises UsageError."""
     from stubwright.project.files import disk
 
     here = project.folder.resolve()

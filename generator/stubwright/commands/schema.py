@@ -1,4 +1,4 @@
-"""`stubwright schema`: the manifest's own JSON Schema, for editors."""
+"""`stubwright schema`: print the JSON Schema of manifests, for editors."""
 
 from __future__ import annotations
 
@@ -17,6 +17,5 @@ def add(verbs: Any) -> None:
 
 
 def _schema(_arguments: argparse.Namespace) -> int:
-    text = package_data.MANIFEST_SCHEMA.read_text("utf-8")
-    write_out(text)
+    write_out(package_data.MANIFEST_SCHEMA.read_text("utf-8"))
     return 0

@@ -1,4 +1,4 @@
-"""`stubwright targets`: the limits of clients and APIs, with the source of each rule."""
+"""`stubwright targets`: print the limits of clients and APIs, with the source of each rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
-names TARGET*  a client or an API, or a preset of them (default: list all)
+names TARGET*  a client, an API or a preset (default: list all)
 --format text|json  how to print the table
 """
 
@@ -28,7 +28,7 @@ def add(verbs: Any) -> None:
         "targets",
         _show,
         help="show the limits of clients and model APIs, with sources",
-        epilog="`targets: [NAME, …]` in a manifest, or `stubwright check --target NAME`, judges tools by them.",
+        epilog="`targets: [NAME, …]` in a manifest, or `stubwright check --target NAME`, checks tools against them.",
     )
     declare(targets, _OPTIONS)
 

@@ -1,4 +1,4 @@
-"""`stubwright wheels`: the wheels of the runtime and of the compiler, for environments that cannot fetch them."""
+"""`stubwright wheels`: write the wheels of the runtime and the compiler, for environments that cannot fetch them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
--o, --output DIR  where to (default: wheels)
+-o, --output DIR  the folder for the wheels (default: wheels)
 --runtime-only    only stubwright-runtime, which servers need
---light           also write light.txt: what lock, verify, test, record and replay require, without the compiler
+--light           also write light.txt, the requirements of lock, verify, test, record and replay without the compiler
 """
 
 

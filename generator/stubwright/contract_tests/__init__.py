@@ -1,12 +1,12 @@
-"""Contract tests of any MCP server: calls made from the schemas that it lists, and faults in its answers."""
+"""Contract tests for any MCP server: calls its tools with generated arguments, and checks the answers."""
 
 from typing import Final
 
 DEADLINE: Final = 10.0
-"""Seconds for each answer, unless a run says otherwise."""
+"""The default time limit for each answer, in seconds."""
 
 BUDGET: Final = 60.0
-"""Seconds for all calls of a server."""
+"""The default time limit for all calls of a server, in seconds."""
 
 CASES: Final = 100
-"""Calls of each tool."""
+"""The default number of calls of each tool."""

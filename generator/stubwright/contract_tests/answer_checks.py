@@ -1,6 +1,6 @@
-"""Checks of the answer to one call.
+"""Checks the answer to one call.
 
-It does not mention a tool that refuses valid arguments in its result, because that may be its business.
+A tool that rejects valid arguments in its result is not reported, because that may be business logic.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from stubwright_runtime.values.terminal import to_one_line
 _SHOWN: Final = 300
 
 
-def judge(case: Case, answer: Answer, output: Validator | None, revision: str) -> Iterator[Finding]:
+def check_answer(case: Case, answer: Answer, output: Validator | None, revision: str) -> Iterator[Finding]:
     """Yield the checks that the answer to a call fails.
 
     Args:
-        case: What was sent.
-        answer: What came of it.
-        output: Of the tool's `outputSchema`; None if there is none.
-        revision: The revision of MCP that was spoken.
+        case: The arguments of the call.
+        answer: The answer.
+        output: The validator of the tool's `outputSchema`; None if the tool has none.
+        revision: The negotiated revision of MCP.
     """
-    for finding in _judge(case, answer, output):
+    for finding in _check(case, answer, output):
         if finding.check.since <= revision:
             yield finding
 
 
-def _judge(case: Case, answer: Answer, output: Validator | None) -> Iterator[Finding]:
+def _check(case: Case, answer: Answer, output: Validator | None) -> Iterator[Finding]:
     match answer:
         case Late(seconds):
             yield Finding(checks.IN_TIME, f"no answer within {seconds:g} s")
         case Result() | ProtocolError() if answer.is_question:
             return
         case ProtocolError():
-            yield from _judge_error(case, answer)
+            yield from _check_error(case, answer)
         case Result():
             yield from _check_result(case, answer, output)
 
 
-def _judge_error(case: Case, error: ProtocolError) -> Iterator[Finding]:
+def _check_error(case: Case, error: ProtocolError) -> Iterator[Finding]:
     shown = f"{_shorten(error.message)} ({error.code})"
     if language := find_stack([error.message, error.data]):
         yield Finding(checks.NO_STACK, f"a stack trace of {language} in a protocol error")
@@ -93,7 +93,7 @@ def _check_words(case: Case, text: str) -> Iterator[Finding]:
 
 def _check_structured(result: Mapping[str, Any], output: Validator) -> Iterator[Finding]:
     if "structuredContent" not in result:
-        yield Finding(checks.FITS_OUTPUT, "there is no `structuredContent`")
+        yield Finding(checks.FITS_OUTPUT, "`structuredContent` is missing")
     elif errors := output.find_errors(result["structuredContent"], "structuredContent"):
         yield Finding(checks.FITS_OUTPUT, "; ".join(errors[:3]))
 

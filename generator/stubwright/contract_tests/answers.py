@@ -10,12 +10,12 @@ from typing import Any, Final, TypeAlias
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED
 
 _QUESTIONS: Final = (MISSING_REQUIRED_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED)
-"""Errors that MCP prescribes to a server that needs its client before it can run a tool."""
+"""The errors of a server that needs input from its client before it can run a tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A raw result, with the seconds it took, and its size in bytes of JSON."""
+    """A raw result, with its latency in seconds and its size as JSON in bytes."""
 
     value: Mapping[str, Any]
     seconds: float
@@ -28,7 +28,7 @@ class Result:
 
     @property
     def is_question(self) -> bool:
-        """True if the server asks its client something first (MCP 2026-07-28, server/tools, Incomplete Results)."""
+        """True if the server needs input from its client first (MCP 2026-07-28, server/tools, Incomplete Results)."""
         return self.value.get("resultType") == "input_required"
 
     @property
@@ -47,8 +47,8 @@ class ProtocolError:
         code: Its code.
         message: Its message.
         data: Its data.
-        seconds: The time that it took.
-        retry_after: The seconds after which the server asks to try again; None if it does not.
+        seconds: The latency.
+        retry_after: The server's `Retry-After` in seconds; None without one.
     """
 
     code: int
@@ -78,9 +78,9 @@ class Gone:
     """No answer, because the connection broke or HTTP refused the request.
 
     Attributes:
-        why: The reason; it continues the name of the server.
-        retry_after: The seconds after which the server asks to try again (`Retry-After`); None if it does not.
-        has_ended: Whether the server's process has ended.
+        why: The reason, in words that follow the name of the server.
+        retry_after: The server's `Retry-After` in seconds; None without one.
+        has_ended: True if the server's process has exited.
     """
 
     why: str
@@ -90,7 +90,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class RateLimitRefusal:
-    """A refusal because of a limit of calls, and the seconds until the server accepts calls again."""
+    """A rejection by a rate limit, and the seconds until the server accepts calls again."""
 
     seconds: float
 
@@ -115,13 +115,13 @@ _UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86
 DEFAULT_WAIT: Final = 1.0
 """Seconds until a server accepts calls again if it sends no `Retry-After`."""
 
-_LONGEST_WORDS: Final = 500  # characters; longer errors are about other things
+_LONGEST_WORDS: Final = 500  # characters; longer errors have other causes
 
 
 def find_limit(answer: Answer) -> RateLimitRefusal | None:
-    """Return the limit of calls that an answer reports; None for other answers.
+    """Return the rate limit that an answer reports; None for other answers.
 
-    The words come from servers of this project and HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
+    The patterns match the words of this project's servers and of HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
     """
     match answer:
         case Gone(retry_after=float() as seconds) | ProtocolError(retry_after=float() as seconds):
@@ -130,7 +130,7 @@ def find_limit(answer: Answer) -> RateLimitRefusal | None:
             words = f"{answer.message} {answer.data or ''}"
         case Result() if answer.is_error:
             words = answer.text
-        case Gone() if re.search(r"\b429\b", answer.why):  # other words may be from a log
+        case Gone() if re.search(r"\b429\b", answer.why):  # without a status, the words may come from a log
             words = answer.why
         case _:
             return None

@@ -1,7 +1,7 @@
-"""Calls of one tool: its examples, valid arguments at their boundaries, and arguments with one thing wrong.
+"""Generates the calls of one tool: its examples, boundary values, and arguments with one error.
 
-A validator judges each: valid arguments also fit each `format`, and invalid arguments are invalid even without it, so
-that no server is blamed for its reading of a keyword that need not be asserted (JSON Schema 2020-12, Validation, 7.2).
+A validator classifies each: valid arguments also match each `format`, and invalid arguments are invalid even without
+it, because servers may ignore `format` (JSON Schema 2020-12, Validation, 7.2).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from stubwright_runtime.schema.validation import Validator
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 EXAMPLE: Final = "an example"
-"""The words of a case that a tool's authors gave."""
+"""The words of a case from the tool's authors."""
 
 _BASES: Final = 4
-"""Valid arguments that others are made of."""
+"""The number of valid arguments that others are derived from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Case:
 
     Attributes:
         arguments: The arguments.
-        is_valid: Whether the `inputSchema` accepts them.
-        words: What they try.
-        reason: The validation error, if they are invalid.
-        about: If a single argument is wrong, its name and the names of the objects around it.
-        path: Where it differs from its `base`.
-        base: The valid arguments that it was made of; None if it was not made by a change.
+        is_valid: True if the `inputSchema` accepts them.
+        words: A description of the tested values.
+        reason: The validation error of invalid arguments.
+        about: The names of the only invalid argument and of the objects that contain it; empty for several arguments.
+        path: The path of the difference from `base`.
+        base: The valid arguments that these were derived from; None if these are not derived.
     """
 
     arguments: Mapping[str, Any]
@@ -52,14 +52,14 @@ class Arguments:
     """The arguments of one tool, and their validity by its `inputSchema`."""
 
     def __init__(self, schema: Any) -> None:
-        """Take an `inputSchema`. Raises ValueError if it is none."""
+        """Compile an `inputSchema`. Raises ValueError if it is invalid."""
         # Arguments are an object, even if the schema does not require it.
         self._schema = {"type": "object", **schema} if isinstance(schema, dict) else {"type": "object"}
         self._strict = Validator(schema, formats=True)
         self._lenient = Validator(schema)
 
     def classify(self, arguments: Any, words: str) -> Case | None:
-        """Return a case; None for arguments whose validity depends on how `format` is read."""
+        """Return a case; None for arguments whose validity depends on the assertion of `format`."""
         if not isinstance(arguments, dict):
             return None
         if errors := self._lenient.find_errors(arguments):
@@ -68,12 +68,12 @@ class Arguments:
         return Case(arguments, True, words) if self._strict.accepts(arguments) else None
 
     def make_cases(self, examples: Iterable[Mapping[str, Any]], seed: str, most: int) -> Sequence[Case]:
-        """Return different cases, the examples and whole values first.
+        """Return distinct cases, beginning with the examples and unchanged generated values.
 
         Args:
-            examples: Arguments that the tool's authors gave.
-            seed: What the choice depends on, next to the schema.
-            most: How many cases there may be.
+            examples: Examples from the tool's authors.
+            seed: The seed of the choice.
+            most: The maximum number of cases.
 
         Raises:
             UnsatisfiableError: No valid arguments were found.
@@ -84,14 +84,14 @@ class Arguments:
         kept = _drop_repeated(case for case in first if case is not None and case.is_valid)[:most]
         if not kept:
             raise instances.UnsatisfiableError("none of the tried values is valid")
-        # Examples first, since tools refuse most values that are made up, and then show no result.
+        # Examples first, since tools reject most generated values and then return no result.
         bases = [case.arguments for case in kept[:_BASES]]
         changed = _drop_repeated(self._change(bases), {_key(case) for case in kept})
         chance = Random(f"{seed}/choice")  # noqa: S311
         return [*kept, *_choose(changed, most - len(kept), chance)]
 
     def repair(self, case: Case) -> Case | None:
-        """Return a valid case that differs from another only where that differs from its base; None if none does."""
+        """Return a case with its change reverted; None if it is not derived, or still invalid."""
         if case.base is None:
             return None
         try:
@@ -109,19 +109,19 @@ class Arguments:
 
 
 def describe_change(change: Change) -> str:
-    """Describe a change to people."""
+    """Describe a change."""
     place = ".".join(map(str, change.path))
     return f"`{place}`: {change.words}" if place else change.words
 
 
 def _find_names(error: str) -> tuple[str, ...]:
-    """Return the names in the place that a line of the validator begins with; none for the arguments themselves."""
+    """Return the names in the path of a validation error, without `arguments`."""
     place = error.partition(": ")[0]
     return tuple(name for name in _NAME.findall(place) if name != "arguments")
 
 
 def _choose(cases: Sequence[Case], most: int, chance: Random) -> Sequence[Case]:
-    """Return some of the cases in their order, as many valid as invalid ones if there are enough of both."""
+    """Return at most `most` cases in their order, half of them valid and half invalid if possible."""
     if len(cases) <= most:
         return cases
     numbers = [[number for number, case in enumerate(cases) if case.is_valid is kind] for kind in (True, False)]

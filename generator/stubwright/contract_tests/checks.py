@@ -1,7 +1,7 @@
 """The table of checks: the meaning, the severity and the source of each.
 
-`docs/reference.py` prints it. A MUST of the specification is an error, and so is any fault that makes a server
-unusable; a SHOULD is a warning.
+`docs/reference.py` prints it. A violated MUST of the specification is an error, and so is any fault that makes a server
+unusable; a violated SHOULD is a warning.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Severity: TypeAlias = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule that answers are judged by.
+    """A rule for the answers of servers.
 
     Attributes:
-        name: Its name in reports, which stays the same.
-        severity: Whether it fails a run, or only with `--strict`.
-        meaning: What holds for a server that passes.
-        source: Where the rule comes from: a revision and a page of MCP, or ours.
-        is_new: Whether that revision is the first that has the rule.
+        name: Its stable name in reports.
+        severity: "error" if it fails a run, "warning" if it fails only with `--strict`.
+        meaning: A statement that is true of servers that pass.
+        source: The source of the rule: a revision and a page of MCP, or this project.
+        is_new: True if that revision introduced the rule.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Check:
 
     @property
     def since(self) -> str:
-        """The first revision that has the rule."""
+        """The first revision with the rule."""
         named = next((date for date in REVISIONS if date in self.source), REVISIONS[0])
         return named if self.is_new else REVISIONS[0]
 
@@ -46,13 +46,13 @@ IN_TIME: Final = Check("answers-in-time", "error", "each call is answered within
 MESSAGES_ONLY: Final = Check(
     "sends-only-messages",
     "error",
-    "only JSON-RPC messages come from the server: a `print`, or the number `NaN`, is none",
+    "the server sends only JSON-RPC messages, without the output of a `print` or the number `NaN`",
     "MCP 2025-11-25, basic/transports, stdio (MUST NOT)",
 )
 NO_PROTOCOL_ERROR: Final = Check(
     "valid-is-no-protocol-error",
     "error",
-    "valid arguments of a listed tool never cause a protocol error; a tool refuses them in its result",
+    "valid arguments of a listed tool never cause a protocol error; the tool may reject them in its result",
     "MCP 2025-11-25, server/tools, Error Handling",
 )
 WELL_FORMED: Final = Check(
@@ -68,34 +68,34 @@ FITS_OUTPUT: Final = Check(
 MIRRORED: Final = Check(
     "text-mirrors-structured",
     "warning",
-    "a text block has the JSON of `structuredContent`, for clients that read no other",
+    "a text block has the JSON of `structuredContent`, for clients that only read text",
     "MCP 2025-06-18, server/tools, Structured Content (SHOULD)",
     is_new=True,
 )
 REFUSED: Final = Check(
     "invalid-is-refused",
     "error",
-    "arguments that the `inputSchema` forbids are refused",
+    "arguments that the `inputSchema` forbids are rejected",
     "MCP 2025-11-25, server/tools, Security Considerations (servers MUST validate all tool inputs)",
 )
 TOOL_ERROR: Final = Check(
     "invalid-is-a-tool-error",
     "warning",
-    "invalid arguments are refused in a result with `isError`, which models see, and not by a protocol error",
+    "invalid arguments are rejected in a result with `isError`, which models see, and not by a protocol error",
     "MCP 2025-11-25, server/tools, Error Handling",
     is_new=True,
 )
 SAYS_WHAT: Final = Check(
     "error-says-what",
     "warning",
-    "an error has a text, and for one wrong argument the text names it",
+    "an error has a text, and the text names the argument if only one is invalid",
     "MCP 2025-11-25, server/tools, Error Handling (actionable feedback)",
     is_new=True,
 )
 NO_STACK: Final = Check(
     "error-is-not-a-stack",
     "error",
-    "no error shows a stack trace of the server",
+    "no error contains a stack trace of the server",
     "MCP 2025-11-25, server/tools, Security Considerations (servers MUST sanitize tool outputs)",
 )
 VALID_SCHEMA: Final = Check(
@@ -133,13 +133,13 @@ UNKNOWN_TOOL: Final = Check(
 UNKNOWN_TOOL_ERROR: Final = Check(
     "unknown-tool-is-a-protocol-error",
     "warning",
-    "an unknown tool is the protocol error -32602, and not a result",
+    "a call of an unknown tool causes the protocol error -32602, and not a result",
     "MCP 2025-11-25, server/tools, Error Handling",
 )
 UNKNOWN_CURSOR: Final = Check(
     "unknown-cursor-is-refused",
     "warning",
-    "a cursor that the server never gave causes the error -32602",
+    "a cursor that the server never returned causes the error -32602",
     "MCP 2025-11-25, server/utilities/pagination, Error Handling (SHOULD)",
 )
 UNKNOWN_METHOD: Final = Check(
@@ -151,7 +151,7 @@ UNKNOWN_METHOD: Final = Check(
 CONCURRENT: Final = Check(
     "answers-concurrent-calls",
     "error",
-    "calls that are sent at the same time all get the answers that each gets alone",
+    "concurrent calls get the same answers as single calls",
     "stubwright's own",
 )
 
@@ -170,13 +170,13 @@ READ_ONLY: Final = Check(
 IDEMPOTENT: Final = Check(
     "idempotent-changes-nothing-more",
     "error",
-    "a second identical call of a tool with `idempotentHint: true` does not change the result of `--probe`",
+    "a second, identical call of a tool with `idempotentHint: true` does not change the result of `--probe`",
     "MCP 2025-11-25, schema, ToolAnnotations",
 )
 ONCE: Final = Check(
     "repeated-call-runs-once",
     "error",
-    "if the target is a manifest: a repeated call of a `policy.once` tool gets the first result, marked as replayed",
+    "if the target is a manifest, a repeated call of a `policy.once` tool returns the first result, marked as replayed",
     "stubwright's own",
 )
 
@@ -196,10 +196,10 @@ OF_CALLS: Final = (
     CANCELLED,
     ONCE,
 )
-"""Those that a run cannot check if no tool was called."""
+"""The checks that require a call of a tool."""
 
 OF_PROBES: Final = (READ_ONLY, IDEMPOTENT)
-"""Those that a run cannot check without `--probe`."""
+"""The checks that require `--probe`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The calls that end a server: they are sent again to fresh servers, since a server may die of an earlier call."""
+"""Finds the calls that crash a server by replaying calls to fresh servers, since an earlier call may be the cause."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from stubwright.contract_tests.session import Loss, Request, SentCall, Session
 
 MOMENT: Final = 5.0
-"""The maximum delay of a crash after the calls that caused it were answered, in seconds."""
+"""The maximum delay between the answers to the causing calls and the crash, in seconds."""
 
 _SHORTEST_MOMENT: Final = 1.5
 LAST_MOMENT: Final = 3.0
-"""Seconds for which a server is watched after all its calls."""
+"""The time that a server is watched after all its calls, in seconds."""
 
 _MARGIN: Final = 0.5
 _GROWTH: Final = 4
 _TRIES: Final = 16
-"""Servers that are started to find the calls."""
+"""The maximum number of servers to start to find the calls."""
 
 _SMALLER: Final = 8
-"""Servers that are started to find smaller arguments."""
+"""The maximum number of servers to start to find smaller arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The end of a server: the calls or the request before it, the reason, and the seconds since the last answer.
+    """The exit of a server: the calls or the request before it, the reason, and the seconds since the last answer.
 
-    There are no seconds if an answer was due.
+    The seconds are None if a call or request was unanswered.
     """
 
     calls: Sequence[SentCall]
@@ -49,50 +49,49 @@ class _End:
 
 
 class Crashes:
-    """The ends of a server in one run.
+    """Collects the crashes of a server in one run, with their causes.
 
     Attributes:
         faults: The faults so far.
     """
 
     def __init__(self, session: Session) -> None:
-        """Take the session whose losses are explained."""
         self._session = session
         self._tries = 0
         self.faults: list[Fault] = []
 
     async def explain(self, words: str = "") -> str | None:
-        """Add a fault if the server has ended since the last time.
+        """Add a fault if the server has exited since the last check.
 
         Args:
-            words: What the call in progress tries.
+            words: A description of the call in progress.
 
         Returns:
-            The tool of the fault, empty if no call reproduces it; None if the server has not ended.
+            The tool of the fault, empty if no call reproduces it; None if the server has not exited.
 
         Raises:
-            UnreachableError: The server does not start again.
+            UnreachableError: The server does not restart.
         """
-        loss = self._session.take_loss()
+        loss = self._session.pop_loss()
         return None if loss is None else await self.explain_loss(loss, words)
 
     async def explain_late(self) -> None:
-        """Wait a moment for a late end of a server that has answered all calls, and add a fault if it ends.
+        """Wait for a late exit of a server that has answered all calls, and add a fault if it exits.
 
         Raises:
-            UnreachableError: The server does not start again.
+            UnreachableError: The server does not restart.
         """
         if self._session.has_calls:
-            with suppress(BudgetError):  # the budget ends first
+            with suppress(BudgetError):
                 await self._session.outlast(LAST_MOMENT)
             await self.explain()
 
     def has_blamed(self, tool: str) -> bool:
-        """Return whether one of the faults is of a tool."""
+        """Return whether a tool caused one of the faults."""
         return any(tool in _get_tools(fault) for fault in self.faults)
 
     async def explain_loss(self, loss: Loss, words: str = "") -> str:
-        """Add a fault for a loss of the connection, and return its tool; as `explain`."""
+        """Add a fault for a lost connection, and return its tool; see `explain`."""
         last = loss.calls[-1] if loss.calls else None
         for number, fault in enumerate(self.faults):
             if last is not None and fault.tool == last.name and not fault.calls:
@@ -105,7 +104,7 @@ class Crashes:
                 end = await self._find(loss)
                 if end is not None and end.calls:
                     end = await self._reduce(end, loss)
-        finally:  # the server may not start again
+        finally:  # the server may not restart
             fault = _report_unexplained(loss) if end is None else _report(end, last, words)
             self._add(fault)
         return fault.tool
@@ -118,7 +117,7 @@ class Crashes:
         self.faults.append(fault)
 
     async def _find(self, loss: Loss) -> _End | None:
-        """Return an end that the last call causes, a request, or several of the last calls."""
+        """Reproduce an exit with the last call, a request, or several of the last calls; return None if this fails."""
         try:
             end = await self.replay(loss.calls[-1:], loss.time) if loss.calls else None
             for request in reversed(loss.requests):
@@ -132,7 +131,7 @@ class Crashes:
         return end
 
     async def _reduce(self, end: _End, loss: Loss) -> _End:
-        """Return an end that fewer calls cause, or one with smaller arguments; the same if there is not enough time."""
+        """Reproduce an exit with fewer calls or smaller arguments, as far as the time allows."""
         parts = 2
         try:
             while len(end.calls) > 1 and self._tries > 0:
@@ -150,7 +149,7 @@ class Crashes:
         return end
 
     async def _drop_part(self, end: _End, parts: int, loss: Loss) -> _End | None:
-        """Return an end that the calls cause without one part of them (Zeller's ddmin); None if there is none."""
+        """Reproduce an exit without one part of its calls (Zeller's ddmin); return None if no part can be dropped."""
         calls, size = end.calls, -(-len(end.calls) // parts)
         rests = [[*calls[:start], *calls[start + size :]] for start in range(0, len(calls), size)]
         for some in rests:
@@ -162,7 +161,7 @@ class Crashes:
         return None
 
     async def _shrink(self, end: _End, loss: Loss) -> _End:
-        """Return an end that smaller arguments cause."""
+        """Reproduce an exit with smaller arguments."""
         [sent] = end.calls
         try:
             arguments = Arguments(sent.tool.get("inputSchema"))
@@ -184,14 +183,14 @@ class Crashes:
         return smallest
 
     async def replay(self, calls: Sequence[SentCall], ended: float) -> _End | None:
-        """Send calls to a fresh server, and return the end that they cause; None if it lives.
+        """Send calls to a fresh server, and return the exit that they cause; None if it survives.
 
         Args:
             calls: The calls.
-            ended: When the server ended that had them first, on the clock of `SentCall.time`.
+            ended: When the first server exited, on the clock of `SentCall.time`.
 
         Raises:
-            UnreachableError: There is no fresh server.
+            UnreachableError: The server does not restart.
             BudgetError: There is no time left.
         """
         self._tries -= 1
@@ -200,39 +199,39 @@ class Crashes:
         for number, sent in enumerate(calls, 1):
             answer = await session.call(sent.tool, sent.arguments)
             if isinstance(answer, Gone):
-                session.take_loss()
+                session.pop_loss()
                 return _End(calls[:number], answer.why)
             if isinstance(answer, Late):
                 return None
         return await self._watch(_End(calls, ""), start, ended - calls[0].time)
 
     async def _replay_request(self, request: Request, ended: float) -> _End | None:
-        """Send a request to a fresh server, and return the end that it causes; as `replay`."""
+        """Send a request to a fresh server, and return the exit that it causes; see `replay`."""
         session, start = self._session, time.monotonic()
         await session.disconnect()
         answer = await session.ask(request.method, **request.params)
         if isinstance(answer, Gone):
-            session.take_loss()
+            session.pop_loss()
             return _End((), answer.why, request=request.label)
         return await self._watch(_End((), "", request=request.label), start, ended - request.time)
 
     async def _watch(self, end: _End, start: float, seconds: float) -> _End | None:
-        """Return a late end of a server that has answered; None if it survives for the time that the first one took.
+        """Return a late exit of a server that has answered; None if it survives longer than the first server.
 
         Args:
-            end: What was sent.
-            start: When it was sent, by `time.monotonic`.
-            seconds: The time that the first server lived after it.
+            end: The calls or the request.
+            start: When they were sent, by `time.monotonic`.
+            seconds: The time until the first server exited.
         """
         answered = time.monotonic()
         moment = min(max(seconds + _MARGIN, _SHORTEST_MOMENT), MOMENT)
         gone = await self._session.outlast(max(moment - (answered - start), _SHORTEST_MOMENT))
-        self._session.take_loss()
+        self._session.pop_loss()
         return None if gone is None else replace(end, why=gone.why, seconds=time.monotonic() - answered)
 
 
 def describe_late(why: str, seconds: float) -> str:
-    """Describe the end of a server that had answered all calls."""
+    """Describe the exit of a server that had answered all calls."""
     return f"{seconds:.1f} s after the answer, the server {why}"
 
 

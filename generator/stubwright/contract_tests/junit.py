@@ -1,4 +1,4 @@
-"""Reports as JUnit XML, which CI services show: a suite for each server, with a case for it and for each tool."""
+"""Formats reports as JUnit XML: a suite for each server, with a case for the server and for each tool."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from stubwright.contract_tests.reports import CallWriter, Fault, Report, describ
 
 _SERVER: Final = "(server)"
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML cannot have (XML 1.0, section 2.2)."""
+"""Characters that XML forbids (XML 1.0, section 2.2)."""
 
 
 def make_document(reports: Sequence[tuple[Report, CallWriter]], away: Mapping[str, str], *, strict: bool) -> str:
     """Return reports as one document.
 
     Args:
-        reports: The reports, each with what writes its calls.
-        away: Why there is no report of other servers, by their labels.
-        strict: Whether warnings fail a case; otherwise they are its output.
+        reports: The reports, each with the writer of its calls.
+        away: Why other servers have no report, by label.
+        strict: True if warnings fail a case; otherwise they are its output.
     """
     root = Element("testsuites", name="stubwright test")
     for report, writer in reports:

@@ -1,9 +1,9 @@
-"""Arguments from earlier results: ids of things that the server has, and the cursors of a tool's own pages.
+"""Takes arguments from earlier results: ids of the server's objects, and cursors of a tool's own pages.
 
 A link is a property of a result with the name of an argument, as in the links of OpenAPI and of Schemathesis: `plot`,
-`plot_id`, or the `id` of an item of `plots` or of `list_plots`. Half of the valid calls keep an invented value, so that
-refusals are tried as well. Cursors are opaque (MCP 2025-11-25, server/utilities/pagination), so only one call invents
-a cursor.
+`plot_id`, or the `id` of an item of `plots` or of `list_plots`. Half of the valid calls use an invented value, so that
+rejections are tested as well. Cursors are opaque (MCP 2025-11-25, server/utilities/pagination), so only one call
+invents a cursor.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from stubwright.contract_tests.answers import Result
 from stubwright.contract_tests.cases import EXAMPLE, Arguments, Case
 
 _MOST_VALUES: Final = 50
-"""The maximum number of values of each name."""
+"""The maximum number of values for each name."""
 
 _MOST_CANDIDATES: Final = 200
-"""Values that are tried for an argument with a `pattern` whose name is in no result."""
+"""The maximum number of values to try for an argument with a `pattern` whose name is in no result."""
 
 _DEEPEST: Final = 8
 _CURSOR_ARGUMENTS: Final = frozenset(
@@ -43,12 +43,11 @@ class Links:
     """The values in the results of a server that other calls can use."""
 
     def __init__(self) -> None:
-        """Start without any values."""
         self._values: dict[str, list[str | int]] = {}
         self._cursors: dict[str, list[str]] = {}
 
     def learn(self, tool: str, result: Result) -> None:
-        """Keep the ids and the cursor of a result."""
+        """Store the ids and the cursors of a result."""
         if result.is_error or result.is_question:
             return
         value = result.value.get("structuredContent")
@@ -56,7 +55,7 @@ class Links:
             try:
                 value = json.loads(result.text)
             except (ValueError, RecursionError):
-                return  # a text for people has no names
+                return  # plain text has no property names
         for cursor in _find_cursors(value):
             _keep(self._cursors.setdefault(tool, []), cursor)
         for name, found in _find_values(value, _find_noun(tool), 0):
@@ -67,7 +66,7 @@ class Links:
         return self._cursors.get(tool, ())
 
     def find(self, tool: str, argument: str, schema: Any) -> Sequence[Any]:
-        """Return the values that results have for an argument, the oldest first; a list of one for a list."""
+        """Return the values in results for an argument, the oldest first; for an array, arrays of one value."""
         if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
             return ()
         if isinstance(schema.get("items"), dict):
@@ -86,7 +85,6 @@ class Linker:
     """Puts values from earlier results into the cases of one tool."""
 
     def __init__(self, links: Links, tool: Mapping[str, Any], arguments: Arguments, seed: str) -> None:
-        """Take the values, a listed tool, its arguments, and the seed of random choices."""
         self._links = links
         self._name = str(tool.get("name"))
         self._arguments = arguments
@@ -102,7 +100,7 @@ class Linker:
         self._sent: set[str] = set()
 
     def link(self, case: Case) -> Case | None:
-        """Return the case to send in place of a planned one; None if that case differed only by its cursor."""
+        """Return the case to send in place of a planned one; None if it only differs by its cursor from a sent case."""
         linked = case if case.words == EXAMPLE else self._follow_cursor(self._link_values(case))
         key = json.dumps(linked.arguments, sort_keys=True)
         if linked is not case and key in self._sent and self._cursor in case.arguments:
@@ -137,11 +135,11 @@ class Linker:
         chosen = {name: self._chance.choice(cursors)} if cursors else {}
         return self._replace(case, chosen, () if chosen else (name,)) or case
 
-    def _replace(self, case: Case, chosen: Mapping[str, Any], left_out: Sequence[str]) -> Case | None:
-        """Return a case with other values at some arguments; None if that changes whether it is valid."""
+    def _replace(self, case: Case, chosen: Mapping[str, Any], omitted: Sequence[str]) -> Case | None:
+        """Return a case with other values for some arguments; None if that changes its validity."""
 
         def change(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-            return {**{name: value for name, value in arguments.items() if name not in left_out}, **chosen}
+            return {**{name: value for name, value in arguments.items() if name not in omitted}, **chosen}
 
         changed = self._arguments.classify(change(case.arguments), case.words)
         if changed is None or changed.is_valid is not case.is_valid:
@@ -150,7 +148,7 @@ class Linker:
 
 
 def order(tool: Mapping[str, Any]) -> tuple[int, int]:
-    """Return a sort key for tools: tools whose results have ids for others first, tools that delete last."""
+    """Return a sort key for tools: first those whose results may have ids for others, last those that delete."""
     annotations = tool.get("annotations")
     hints = annotations if isinstance(annotations, dict) else {}
     schema = tool.get("inputSchema")
@@ -171,7 +169,7 @@ def _is_cursor(name: str, *, has_next: bool) -> bool:
 
 
 def _find_cursors(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the cursors in a result, which are at its top or in an object there (`pageInfo`)."""
+    """Yield the cursors in a result, which are at its top level or in an object there (`pageInfo`)."""
     if not isinstance(value, dict):
         return
     for name, inner in value.items():
@@ -183,7 +181,7 @@ def _find_cursors(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _find_values(value: Any, noun: str, depth: int) -> Iterator[tuple[str, str | int]]:
-    """Yield the names and values of texts and integers; `noun` names the things that the value describes."""
+    """Yield the names and values of texts and integers; `noun` names the objects that the value describes."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
@@ -209,7 +207,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _find_noun(tool: str) -> str:
-    """Return the thing that a tool is about: `plot` for `list_plots`."""
+    """Return the noun in a tool's name: `plot` for `list_plots`."""
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", tool)]
     nouns = [word for word in words if word not in _VERBS] or words
     return _normalize(_to_singular("".join(nouns[-1:])))

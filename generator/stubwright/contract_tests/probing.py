@@ -1,4 +1,4 @@
-"""The state of a server, as one of its tools shows it, so that hints can be compared with the effects of calls."""
+"""Compares a server's state, which one of its tools shows, before and after calls to verify hints."""
 
 from __future__ import annotations
 
@@ -18,58 +18,57 @@ if TYPE_CHECKING:
 
 
 class ProbeError(SourceError):
-    """The probe cannot compare anything; the message explains why."""
+    """The probe is unusable; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The call that shows the server's state: the name of a tool, and its arguments."""
+    """A call: the name of a tool, and its arguments."""
 
     tool: str
     arguments: Mapping[str, Any]
 
 
 class Probe:
-    """Compares what a server keeps before and after calls."""
+    """Compares the state of a server before and after calls."""
 
     def __init__(self, session: Session, call: Call, tool: Mapping[str, Any]) -> None:
-        """Take the server, the call and the tool that it calls."""
         self._session = session
         self._call = call
         self._tool = tool
         self._shown = ""
 
     async def start(self) -> None:
-        """Look for the first time.
+        """Read the state before the first call.
 
         Raises:
-            ProbeError: The call fails, or shows something else each time.
+            ProbeError: The call fails, or its result is not stable.
             UnreachableError: The server is unavailable.
         """
-        self._shown, again = await self._look(), await self._look()
+        self._shown, again = await self._read_state(), await self._read_state()
         if not self._shown:
             raise ProbeError(f"`{self._call.tool}` fails with these arguments, so it cannot detect changes")
         if self._shown != again:
             raise ProbeError(f"`{self._call.tool}` answers differently each time, so it cannot detect changes")
 
-    async def judge(self, tool: Mapping[str, Any], case: Case) -> Iterator[Finding]:
+    async def check(self, tool: Mapping[str, Any], case: Case) -> Iterator[Finding]:
         """Return the changes by an answered call that contradict its tool's hints; the call may be sent once more."""
-        before, self._shown = self._shown, await self._look()
+        before, self._shown = self._shown, await self._read_state()
         annotations = tool.get("annotations")
         hints: Mapping[str, Any] = annotations if isinstance(annotations, dict) else {}
-        call = f"`{self._call.tool}` shows something else"
+        call = f"`{self._call.tool}` has another result"
         if hints.get("readOnlyHint") is True:
             changed = self._shown != before
             return iter([Finding(checks.READ_ONLY, f"after this call, {call}")] if changed else [])
         if hints.get("idempotentHint") is True:
             await self._session.call(tool, case.arguments)
-            once, self._shown = self._shown, await self._look()
+            once, self._shown = self._shown, await self._read_state()
             changed = self._shown != once
             return iter([Finding(checks.IDEMPOTENT, f"after the same call once more, {call}")] if changed else [])
         return iter(())
 
-    async def _look(self) -> str:
-        """Return the text that the probe shows; empty if it shows none."""
+    async def _read_state(self) -> str:
+        """Return the result of the probe as text; empty if it fails."""
         answer = await self._session.call(self._tool, self._call.arguments)
         if not isinstance(answer, Result) or answer.is_error:
             return ""

@@ -1,4 +1,4 @@
-"""Checks of a server apart from its calls: its list, and its answers to invalid requests."""
+"""Checks of a server's lists, and of its answers to invalid, concurrent, cancelled and repeated requests."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _NO_METHOD: Final = "stubwright/no-such-method"
 _NO_CURSOR: Final = "stubwright-no-such-cursor"
 _AT_ONCE: Final = 8
 _ATTEMPTS: Final = 5
-"""Calls without a success after which a tool is not checked."""
+"""The number of failed calls after which a tool is not checked."""
 
 _MOMENTS: Final = (0.02, 0.2)
-"""Seconds after which a call is cancelled: many servers have begun by then, and few have ended."""
+"""Seconds after which a call is cancelled: many servers have started it by then, and few have finished it."""
 
 
 def check_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> Iterator[Fault]:
     """Yield the faults in the names of tools, and in the capabilities that the server declares."""
     if tools and "tools" not in connection.capabilities:
-        yield Fault(checks.DECLARED, "the server lists tools, and does not declare the capability `tools`")
+        yield Fault(checks.DECLARED, "the server lists tools but does not declare the capability `tools`")
     for name, count in Counter(str(tool.get("name")) for tool in tools).items():
         if count > 1:
             yield Fault(checks.NAMES, f"{count} tools have this name", name)
@@ -82,7 +82,7 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
 
 
 def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
-    """Return whether a list of tools begins with a page, or is the page if no other follows."""
+    """Return whether a list of tools begins with a page, or equals the page if it is the last one."""
     listed = page.value.get("tools")
     names = [tool.get("name") for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
     known = [tool.get("name") for tool in tools]
@@ -90,12 +90,12 @@ def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
 
 
 async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
-    """Return the fault of calls that are sent at the same time; None if each is answered as a single one is.
+    """Make concurrent calls, and return a fault if an answer differs in kind from the answer to a single call.
 
     Args:
         session: The server.
         tool: A tool.
-        case: A call of it that is answered if it is sent alone.
+        case: Arguments that the tool has answered.
     """
     await session.connect()
     alone = await session.call(tool, case.arguments)
@@ -104,7 +104,7 @@ async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     answers: list[Answer] = []
     failures: list[Exception] = []
     deadline, turns = session.deadline, 2 * _AT_ONCE * alone.seconds
-    session.deadline = max(deadline, turns)  # a server may answer in turn
+    session.deadline = max(deadline, turns)  # a server may handle calls sequentially
 
     async def call() -> None:
         try:
@@ -126,19 +126,19 @@ async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case
 
 
 async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
-    """Return the fault of a server after a call was cancelled; None if it goes on.
+    """Cancel a call, and return a fault if the server does not answer the next request.
 
     Args:
         session: The server.
         tool: A tool.
-        case: A call of it that is answered.
+        case: Arguments that the tool has answered.
     """
     await session.connect()
     alone = await session.call(tool, case.arguments)
     if not isinstance(alone, Result | ProtocolError) or alone.seconds > session.deadline / 2:
-        return None  # a server that handles requests one at a time would seem to hang
+        return None  # a server that handles requests sequentially would seem to hang
     for seconds in _MOMENTS:
-        with anyio.move_on_after(seconds):  # leaving cancels the request
+        with anyio.move_on_after(seconds):  # the timeout cancels the request
             await session.call(tool, case.arguments)
         answer = await session.ask("tools/list")
         if isinstance(answer, Late | Gone):
@@ -152,13 +152,13 @@ async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
 async def check_once(
     session: Session, tool: Mapping[str, Any], once: Mapping[str, Any], cases: Iterable[Case]
 ) -> Fault | None:
-    """Call a tool twice with one key, and return the fault of the second answer, if any.
+    """Call a tool twice with the same key, and return the fault of the second answer, if any.
 
     Args:
         session: The server.
         tool: The tool.
         once: Its `policy.once`.
-        cases: Calls of it. The first successful call is repeated.
+        cases: Arguments; the first successful call is repeated.
     """
     key = once["key"]
     keyed = [case for case in cases if case.is_valid and (isinstance(key, str) or {*key} & {*case.arguments})]
@@ -215,4 +215,4 @@ def _describe(what: str, answer: Answer) -> str:
         case Gone():
             return f"{what} has no answer: the server {answer.why}"
         case RateLimitRefusal():
-            return f"{what} hits a limit of calls"
+            return f"{what} hits a rate limit"

@@ -1,4 +1,4 @@
-"""The report of a run, as text for people and as JSON for programs."""
+"""Formats the report of a run as text and JSON."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 class CallWriter(Protocol):
-    """Writes the command lines that show faults again."""
+    """Writes the command lines that reproduce faults."""
 
     def write(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return the command line of one call."""
         ...
 
     def write_replay(self, calls: Sequence[Call]) -> str:
-        """Return the command line that sends calls over one connection, and waits for the end of the server."""
+        """Return the command line that sends calls over one connection, and waits for the server's exit."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A failed check, with the smallest call that shows it.
+    """A failed check, with the smallest call that reproduces it.
 
     Attributes:
         check: The check.
         message: A description of the fault.
         tool: The tool; empty for faults of the server.
-        arguments: The arguments of the call; None if it is not a call of a listed tool.
-        words: What the call tries.
-        count: How many calls of the tool break the check.
-        calls: All calls that it takes, in their order, if the call alone, or its answer, does not show the fault.
+        arguments: The arguments of the call; None if no call of a listed tool shows the fault.
+        words: A description of the arguments.
+        count: The number of calls of the tool that fail the check.
+        calls: The sequence of calls that reproduces the fault, if the call alone or its answer does not.
     """
 
     check: Check
@@ -50,7 +50,7 @@ class Fault:
 
     @property
     def is_error(self) -> bool:
-        """True if the fault fails a run that is not strict."""
+        """True if the fault fails a run without `--strict`."""
         return self.check.severity == "error"
 
 
@@ -61,15 +61,15 @@ class ToolReport:
     Attributes:
         name: The tool.
         skipped: Why it was not called; empty if it was.
-        planned: The calls that were to be made.
-        valid: The calls with valid arguments.
-        invalid: Those with invalid ones.
-        refused: The calls with valid arguments that the tool refused, which is its right.
-        limited: The calls that were refused because of a limit of calls, and not judged.
-        asked: The calls with valid arguments at which the server wanted to ask its client something.
-        seconds: How long each answer took.
-        largest: The bytes of the largest answer.
-        ended: Why not all were made; empty if they were.
+        planned: The number of planned calls.
+        valid: The number of calls with valid arguments.
+        invalid: The number of calls with invalid arguments.
+        refused: The number of calls with valid arguments that the tool rejected, as it may.
+        limited: The number of calls that were rejected by a rate limit, and not checked.
+        asked: The number of calls with valid arguments for which the server needed input from its client.
+        seconds: The latencies.
+        largest: The size of the largest answer, in bytes.
+        ended: Why not all calls were made; empty if they were.
     """
 
     name: str
@@ -86,7 +86,7 @@ class ToolReport:
 
     @property
     def calls(self) -> int:
-        """The calls that were made."""
+        """The number of calls that were made."""
         return self.valid + self.invalid
 
 
@@ -95,14 +95,14 @@ class Report:
     """The findings of a run.
 
     Attributes:
-        label: What people call the server.
+        label: The server's name in messages.
         info: Its `serverInfo`.
-        revision: The revision of MCP that was spoken.
+        revision: The negotiated revision of MCP.
         seed: The seed of the run.
-        tools: Its tools.
-        faults: What is wrong, in the order of the checks.
-        seconds: How long it took.
-        away: Why the server could not be reached again in the middle of the run; empty if it could.
+        tools: The reports of its tools.
+        faults: The faults, sorted.
+        seconds: The duration of the run.
+        away: Why the server became unreachable during the run; empty if it did not.
     """
 
     label: str
@@ -115,18 +115,18 @@ class Report:
     away: str = ""
 
     def fails(self, *, strict: bool) -> bool:
-        """Return whether a fault counts: an error, or with `strict` also a warning."""
+        """Return whether there is an error, or with `strict` a warning."""
         return any(fault.is_error or strict for fault in self.faults)
 
 
 def sort_faults(faults: Sequence[Fault]) -> list[Fault]:
-    """Sort faults: the server's first, then by tool, in the order of the checks."""
+    """Sort faults: errors first, then the server's faults, then by tool, in the order of the checks."""
     order = {check.name: number for number, check in enumerate(CHECKS)}
     return sorted(faults, key=lambda fault: (not fault.is_error, bool(fault.tool), fault.tool, order[fault.check.name]))
 
 
 def show(report: Report, writer: CallWriter) -> str:
-    """Format a report for people."""
+    """Format a report as text."""
     info = report.info
     lines = [f"{info.get('name', '?')} {info.get('version', '')} (MCP {report.revision}), seed {report.seed}", ""]
     width = max((len(tool.name) for tool in report.tools), default=0)
@@ -141,7 +141,7 @@ def show(report: Report, writer: CallWriter) -> str:
 
 
 def to_json(report: Report, writer: CallWriter) -> dict[str, Any]:
-    """Format a report for programs."""
+    """Format a report as JSON."""
     return {
         "server": report.label,
         "info": {key: value for key, value in report.info.items() if key != "instructions"},
@@ -190,7 +190,7 @@ def describe_fault(fault: Fault) -> str:
 
 
 def write_command(fault: Fault, writer: CallWriter) -> str | None:
-    """Return the command line that shows a fault again; None if no call does."""
+    """Return the command line that reproduces a fault; None if no call does."""
     if fault.calls:
         return writer.write_replay(fault.calls)
     return None if fault.arguments is None else writer.write(fault.tool, fault.arguments)
@@ -198,7 +198,7 @@ def write_command(fault: Fault, writer: CallWriter) -> str | None:
 
 def _show_fault(fault: Fault, writer: CallWriter) -> Iterator[str]:
     more = f" ({fault.count} calls)" if fault.count > 1 else ""
-    first, *rest = describe_fault(fault).split("\n")  # with the last lines of a process's log
+    first, *rest = describe_fault(fault).split("\n")  # the rest are the last lines of the server's log
     yield f"  {fault.check.name}  {to_one_line(first)}{more}"
     yield from (f"    {line}" for line in rest)
     if (command := write_command(fault, writer)) is not None:
@@ -214,12 +214,13 @@ def _describe(tool: ToolReport) -> str:
     words += f" ({', '.join(beside)})" if beside else ""
     words += f", {tool.invalid} invalid"
     if tool.limited:
-        words += f"; {_count(tool.limited, 'call')} hit a limit and {'was' if tool.limited == 1 else 'were'} not judged"
+        be = "was" if tool.limited == 1 else "were"
+        words += f"; {_count(tool.limited, 'call')} hit a rate limit and {be} not checked"
     if tool.seconds:
         words += f"; median {_show_seconds(median(tool.seconds))}, slowest {_show_seconds(max(tool.seconds))}"
         words += f", largest answer {tool.largest:,} bytes"
     if tool.valid and tool.refused == tool.valid:
-        words += "; it refused all valid arguments, so no result was seen: add an example"
+        words += "; it rejected all valid arguments, so no result was checked: add an example"
     return f"{words}; {tool.ended}" if tool.ended else words
 
 
@@ -229,10 +230,10 @@ def _summarize(report: Report) -> str:
     tested = [tool for tool in report.tools if not tool.skipped]
     scope = f"{_count(sum(tool.calls for tool in tested), 'call')} of {_count(len(tested), 'tool')}"
     summary = f"{' and '.join(counts)} in {scope} ({report.seconds:.1f} s)"
-    judged = sum(tool.calls - tool.limited for tool in tested)
+    checked = sum(tool.calls - tool.limited for tool in tested)
     planned = sum(max(tool.planned, tool.calls) for tool in tested)
-    is_thin = judged * 2 < planned
-    return f"{summary}; fewer than half of the planned calls were judged" if is_thin else summary
+    is_thin = checked * 2 < planned
+    return f"{summary}; fewer than half of the planned calls were checked" if is_thin else summary
 
 
 def _count(number: int, word: str) -> str:

@@ -1,7 +1,6 @@
-"""One run: a server, its tools, their calls, and faults in the answers.
+"""Runs the contract tests of one server.
 
-A call that ends the server, or that is not answered, is a fault like any other: the server is started again, and the
-rest goes on.
+A call that crashes the server or is not answered is a fault: the server is restarted, and the run continues.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE, checks, protocol
-from stubwright.contract_tests.answer_checks import judge
+from stubwright.contract_tests.answer_checks import check_answer
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
@@ -39,16 +38,16 @@ if TYPE_CHECKING:
     from stubwright.importers.sources import Source
 
 _TRIES: Final = 100
-"""The maximum number of calls to find a smaller failing call."""
+"""The maximum number of calls to shrink a failing call."""
 
 _COSTLY_TRIES: Final = 8
-"""The same where each costs a deadline, or a start of the server."""
+"""The same if each call costs a deadline."""
 
 _ABOUT_ARGUMENTS: Final = (checks.SAYS_WHAT, checks.TOOL_ERROR)
-"""Checks of errors that apply only if the error is about the arguments."""
+"""Checks that only apply to errors about the arguments."""
 
 _LOST: Final = 3
-"""Calls without an answer after which a tool is called no more."""
+"""The number of unanswered calls after which a tool is no longer called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +56,17 @@ class Plan:
 
     Attributes:
         source: The server.
-        tools: Globs of the names of tools; empty for all.
-        allows_writes: Whether tools are called whose annotations do not mark them as read-only.
-        seed: Determines the choice of arguments, together with the schemas.
-        cases: The calls of each tool.
-        deadline: Seconds for each answer.
-        budget: Seconds for all calls.
-        examples: Arguments that the tools' authors gave next to the schemas, by the tool's name.
-        probe: A call that shows the server's state; None if hints are not compared with the effects of calls.
-        calls: The only calls to make, over one connection; empty to make calls from schemas.
-        rate: The most requests a second.
-        once: The `policy.once` of each tool that its manifest has, by the tool's name.
+        tools: Globs for the names of tools; empty for all.
+        allows_writes: True to call tools that are not annotated as read-only.
+        seed: The seed of generated arguments.
+        cases: The number of calls of each tool.
+        deadline: The time limit for each answer, in seconds.
+        budget: The time limit for all calls, in seconds.
+        examples: Examples from the manifest, by tool name.
+        probe: A call that shows the server's state; None to skip the checks of hints.
+        calls: The only calls to make, over one connection; empty to generate calls.
+        rate: The maximum number of requests per second.
+        once: The `policy.once` of tools in the manifest, by tool name.
     """
 
     source: Source
@@ -88,8 +87,8 @@ def run(plan: Plan) -> Report:
     """Test a server.
 
     Raises:
-        UnreachableError: It is unavailable, or does not list its tools.
-        ProbeError: The probe shows nothing, or there is no tool for one of the calls.
+        UnreachableError: The server is unavailable, or does not list its tools.
+        ProbeError: The probe is unusable, or the tool of a call does not exist.
     """
     with silence_libraries(), interrupt_on_signals():
         return anyio.run(_run, plan)
@@ -125,7 +124,7 @@ class _Run:
         self._links = Links()
 
     async def test(self) -> Report:
-        """Test everything. Raises UnreachableError if the server is unavailable at the start."""
+        """Run all tests. Raises UnreachableError if the server is unavailable at the start."""
         session = self._session
         connection = await session.connect()
         listed = [tool for tool in await session.list_tools() if isinstance(tool, dict)]
@@ -158,11 +157,11 @@ class _Run:
         async for fault in protocol.check_requests(self._session, listed):
             if self._counts(fault.check):
                 self._faults.append(fault)
-        self._session.take_loss()
+        self._session.pop_loss()
         await self._test_tools(listed, reports)
 
     async def _replay(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
-        """Make the calls of the plan, and wait for the end of the server. Raises ProbeError if a tool is missing."""
+        """Make the calls of the plan, and wait for an exit of the server. Raises ProbeError if a tool is missing."""
         tools = {str(tool.get("name")): (tool, report) for tool, report in zip(listed, reports, strict=True)}
         calls = self._plan.calls
         for call in calls:
@@ -188,16 +187,16 @@ class _Run:
         case = Arguments(tool.get("inputSchema")).classify(dict(call.arguments), "") or Case(call.arguments, True, "")
         output = Validator(tool["outputSchema"]) if "outputSchema" in tool else None
         answer = await self._session.call(tool, call.arguments)
-        self._session.take_loss()
+        self._session.pop_loss()
         _count(report, case, answer)
         self._faults += [
             Fault(finding.check, finding.message, call.tool, call.arguments)
-            for finding in judge(case, answer, output, self._revision)
+            for finding in check_answer(case, answer, output, self._revision)
         ]
         return answer
 
     async def _start_probe(self, listed: Sequence[Mapping[str, Any]]) -> None:
-        """Look at what the server keeps before any call. Raises ProbeError."""
+        """Read the server's state before the first call. Raises ProbeError."""
         call = self._plan.probe
         if call is None:
             return
@@ -217,14 +216,14 @@ class _Run:
         self._faults.append(Fault(finding.check, finding.message))
 
     def _find_obstacle(self, tool: Mapping[str, Any]) -> str:
-        """Return the reason not to call a tool; empty if there is none."""
+        """Return why a tool must not be called; empty if it may."""
         globs = self._plan.tools
         if globs and not any(fnmatchcase(str(tool.get("name")), glob) for glob in globs):
             return "not named by --tool"
         annotations = tool.get("annotations")
         is_read_only = isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
         if not is_read_only and not self._plan.allows_writes:
-            return "it does not say `readOnlyHint: true`; add --allow-writes to call it"
+            return "it does not declare `readOnlyHint: true`; add --allow-writes to call it"
         execution = tool.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport") == "required":
             return "it runs only as a task"
@@ -235,21 +234,21 @@ class _Run:
         waiting.sort(key=lambda each: order(each[0]))
         answered: tuple[Mapping[str, Any], Case] | None = None
         for number, (tool, report) in enumerate(waiting):
-            # An equal share of the time left, so that later tools have the time that a quick tool does not use.
+            # Share the remaining time equally, so that later tools get the time that a quick tool does not use.
             share = (self._end - time.monotonic()) / (len(waiting) - number)
             tested = await self._test_tool(tool, report, time.monotonic() + share)
             if answered is None and tested is not None and not self._crashes.has_blamed(report.name):
                 answered = tool, tested
         if answered is not None:
-            for judging in (protocol.check_concurrent, protocol.check_cancelled):
-                fault = await judging(self._session, *answered)
+            for check in (protocol.check_concurrent, protocol.check_cancelled):
+                fault = await check(self._session, *answered)
                 if fault is not None and self._session.has_loss:
-                    # A call before may have ended the server, so that only a fresh one shows the fault.
-                    loss = self._session.take_loss()
+                    # An earlier call may have crashed the server, so repeat the check with a fresh one.
+                    loss = self._session.pop_loss()
                     await self._session.disconnect()
-                    fault = await judging(self._session, *answered)
+                    fault = await check(self._session, *answered)
                     if fault is not None:
-                        self._session.take_loss()
+                        self._session.pop_loss()
                     elif loss is not None:
                         await self._crashes.explain_loss(loss)
                 self._faults += [] if fault is None else [fault]
@@ -257,13 +256,13 @@ class _Run:
         await self._crashes.explain_late()
 
     async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
-        """Call a tool until its time has ended; returns valid arguments that were answered without a fault, if any."""
+        """Test a tool until its time is used up; return valid arguments with a faultless answer, if any."""
         plan = self._plan
         try:
             arguments = Arguments(tool.get("inputSchema"))
             output = Validator(tool["outputSchema"]) if "outputSchema" in tool else None
         except ValueError as error:
-            report.skipped = f"a schema of it cannot be used: {to_one_line(str(error).splitlines()[0])}"
+            report.skipped = f"one of its schemas is unusable: {to_one_line(str(error).splitlines()[0])}"
             self._faults += [
                 Fault(checks.VALID_SCHEMA, f"its `{key}` is not a valid JSON Schema", report.name)
                 for key in ("inputSchema", "outputSchema")
@@ -274,7 +273,7 @@ class _Run:
         try:
             cases = arguments.make_cases(examples, f"{plan.seed}/{report.name}", plan.cases)
         except UnsatisfiableError as error:
-            report.skipped = f"no valid arguments could be made: {error}"
+            report.skipped = f"no valid arguments could be generated: {error}"
             return None
         report.planned = len(cases)
         valid = next((case for case in cases if case.is_valid), None)
@@ -297,7 +296,7 @@ class _Run:
                 tester.lost += await self._crashes.explain(case.words) in (report.name, "")
                 if isinstance(answer, RateLimitRefusal):
                     if answer.seconds > end - time.monotonic():
-                        report.ended = f"{report.planned - report.calls} not made, because of a limit of calls"
+                        report.ended = f"{report.planned - report.calls} not made, because of a rate limit"
                         break
                     await anyio.sleep(answer.seconds)
                 if case.is_valid and answered is None and isinstance(answer, Result) and not tester.has_failed(case):
@@ -311,12 +310,12 @@ class _Run:
                 self._faults += [] if fault is None else [fault]
             await self._crashes.explain()
         finally:
-            self._faults += tester.faults  # also those before the server went away
+            self._faults += tester.faults  # even if the server has become unreachable
         return answered
 
 
 class _Tester:
-    """Calls of one tool, and the first call that breaks each check."""
+    """Makes the calls of one tool, and records the first call that fails each check."""
 
     def __init__(
         self,
@@ -367,19 +366,19 @@ class _Tester:
         answer = await self._session.call(self._tool, case.arguments)
         if (limited := find_limit(answer)) is not None:
             return limited, []
-        findings = [*judge(case, answer, self._output, self._revision)]
+        findings = [*check_answer(case, answer, self._output, self._revision)]
         if any(finding.check in _ABOUT_ARGUMENTS for finding in findings) and await self._is_general(case, answer):
             findings = [finding for finding in findings if finding.check not in _ABOUT_ARGUMENTS]
         if self._probe is not None and case.is_valid and isinstance(answer, Result) and not answer.is_error:
-            findings += await self._probe.judge(self._tool, case)
+            findings += await self._probe.check(self._tool, case)
         if strays := self._session.unreadable - before:
             findings.append(Finding(checks.MESSAGES_ONLY, f"{_count_strays(strays)} during the call"))
         return answer, findings
 
     async def _is_general(self, case: Case, answer: Answer) -> bool:
-        """Return whether valid arguments are refused with the same words now, as by a limit of calls.
+        """Return whether corrected arguments are rejected with the same words, so that the error has another cause.
 
-        The arguments are the case's with the mistake corrected, so that words about other arguments are the same.
+        Only the error in the arguments is corrected, so that messages about other arguments stay the same.
         """
         valid = self._arguments.repair(case) or self._valid
         if valid is None:
@@ -389,7 +388,7 @@ class _Tester:
         return bool(words) and words == _find_words(other)
 
     async def shrink_all(self, end: float) -> None:
-        """Replace each failing call by the smallest that is found to break the same check."""
+        """Replace each failing call by the smallest call found that fails the same check."""
         with suppress(BudgetError):  # the failing calls are reported without shrinking
             for check in [*self._broken]:
                 await self._shrink(check, end)
@@ -432,14 +431,14 @@ def _end_by_budget(report: ToolReport) -> str:
 
 
 def _is_schema(value: Any) -> bool:
-    """Return whether the meta-schema of its dialect accepts a schema, which may refer to other documents."""
+    """Return whether a schema, which may refer to other documents, is valid in its dialect."""
     return isinstance(value, dict) and metaschema.is_valid(
         value, dialects.find_dialect(value) or dialects.DRAFT_2020_12
     )
 
 
 def _find_words(answer: Answer) -> str:
-    """Return the words of an error without their numbers; empty for an answer that is none."""
+    """Return the words of an error without numbers; empty for other answers."""
     match answer:
         case ProtocolError():
             text = answer.message
@@ -447,7 +446,7 @@ def _find_words(answer: Answer) -> str:
             text = answer.text
         case _:
             text = ""
-    # Numbers in an error, such as the seconds until a limit has ended, differ from call to call.
+    # Numbers in an error, such as the seconds until a rate limit ends, differ from call to call.
     return "".join(character for character in text if not character.isdigit())
 
 
@@ -456,7 +455,7 @@ def _count_strays(number: int) -> str:
 
 
 def _find_examples(tool: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the whole arguments that an `inputSchema` has as examples."""
+    """Return the examples of an `inputSchema`."""
     schema = tool.get("inputSchema")
     examples = schema.get("examples") if isinstance(schema, dict) else None
     return [example for example in examples if isinstance(example, dict)] if isinstance(examples, list) else []

@@ -1,6 +1,6 @@
-"""The connection of a test run, which is reopened after a call that broke it.
+"""The connection of a test run, which is reopened after a call breaks it.
 
-Each connection has its own task, so that a broken connection ends only its own request.
+Each connection has its own task, so that a broken connection only ends its own request.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class BudgetError(Exception):
 
 
 _STARTING_AGAIN: Final = 60.0
-"""The timeout for restarting a command, in seconds: its packages are installed by then."""
+"""The timeout for restarting a command, whose packages are installed by then, in seconds."""
 
 _REMEMBERED: Final = 256
-"""Calls over one connection that are remembered."""
+"""The maximum number of calls that are recorded for a connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
-    """A call that was sent: its tool, its arguments, and the time by `time.monotonic`."""
+    """A sent call: its tool, its arguments, and the time by `time.monotonic`."""
 
     tool: Mapping[str, Any]
     arguments: Any
@@ -58,7 +58,7 @@ class SentCall:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that is not a call of a listed tool, with its name for people, and the time by `time.monotonic`."""
+    """A request other than a call of a listed tool, with its label, and the time by `time.monotonic`."""
 
     label: str
     method: str
@@ -68,7 +68,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The end of a connection: the last calls and all requests over it, the reason, and when by `time.monotonic`."""
+    """A lost connection: its last calls and all its requests, the reason, and the time by `time.monotonic`."""
 
     calls: Sequence[SentCall]
     why: str
@@ -80,12 +80,19 @@ class Session:
     """Requests to one server, over one connection after another.
 
     Attributes:
-        deadline: The seconds for each answer.
-        end: When the time for the server is used up, by `time.monotonic`; requests raise BudgetError then.
+        deadline: The time limit for each answer, in seconds.
+        end: The end of the server's time budget, by `time.monotonic`; requests raise BudgetError then.
     """
 
     def __init__(self, source: Source, deadline: float, tasks: TaskGroup, rate: float = math.inf) -> None:
-        """Take a server, the seconds for each answer, where connections may live, and the most requests a second."""
+        """Create a session without a connection.
+
+        Args:
+            source: The server.
+            deadline: The time limit for each answer, in seconds.
+            tasks: Runs the tasks of connections.
+            rate: The maximum number of requests per second.
+        """
         self._pause = 1 / rate
         self._next = 0.0
         self._source = source
@@ -131,24 +138,24 @@ class Session:
             if not is_started:
                 task_status.started()
 
-    def take_loss(self) -> Loss | None:
-        """Return the last loss of the connection since this was asked; None if there was none."""
+    def pop_loss(self) -> Loss | None:
+        """Return and forget the last loss of the connection, or None."""
         loss, self._loss = self._loss, None
         return loss
 
     @property
     def has_loss(self) -> bool:
-        """True if the connection was lost since `take_loss`."""
+        """True if the connection was lost since `pop_loss`."""
         return self._loss is not None
 
     @property
     def has_calls(self) -> bool:
-        """True if calls were sent over the connection that is open."""
+        """True if calls were sent over the open connection."""
         return self._connection is not None and bool(self._sent)
 
     @contextmanager
     def limit(self, seconds: float) -> Iterator[None]:
-        """Let requests raise BudgetError after this time already, during the block."""
+        """Make requests in the block raise BudgetError after this time, if the budget lasts longer."""
         end, self.end = self.end, min(self.end, time.monotonic() + seconds)
         try:
             yield
@@ -156,7 +163,7 @@ class Session:
             self.end = end
 
     async def outlast(self, seconds: float) -> Gone | None:
-        """Wait, and return how the server ended meanwhile; None if it lives.
+        """Wait, and return why the server exited meanwhile; None if it survived.
 
         Raises:
             BudgetError: The time for the server is used up before.
@@ -171,11 +178,11 @@ class Session:
         return answer if isinstance(answer, Gone) else None
 
     def count_seconds_left(self) -> float:
-        """Return the time that is left for the server."""
+        """Return the remaining time for the server, in seconds."""
         return max(0.0, self.end - time.monotonic())
 
     async def disconnect(self) -> None:
-        """End the connection, and the command if it is one; the next request opens another."""
+        """Close the connection, and stop a command; the next request opens a new connection."""
         if self._connection is not None:
             self._unreadable += self._connection.unreadable
         self._connection = None
@@ -191,7 +198,7 @@ class Session:
         """Return all entries of `tools/list`.
 
         Raises:
-            UnreachableError: It cannot be read.
+            UnreachableError: The list cannot be read.
             BudgetError: The time for the server is used up before the deadline of the answer.
         """
         connection = await self.connect()
@@ -221,7 +228,7 @@ class Session:
             await anyio.sleep(turn - now)
 
     async def call(self, tool: Mapping[str, Any], arguments: Any, meta: Mapping[str, Any] | None = None) -> Answer:
-        """Call a tool, with more fields of `_meta` if any. Raises UnreachableError and BudgetError, as `ask` does."""
+        """Call a tool, optionally with fields of `_meta`. Raises UnreachableError and BudgetError, as `ask` does."""
         connection = await self.connect()
         headers = {}
         if connection.revision in MODERN_PROTOCOL_VERSIONS and isinstance(arguments, Mapping):
@@ -231,7 +238,7 @@ class Session:
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments, **more)
 
     async def request(self, label: str, method: str, params: Mapping[str, Any]) -> Answer:
-        """Send a request that is not a call of a listed tool, and remember it under a label; raises as `ask` does."""
+        """Send a request other than a call of a listed tool, and record it under a label; raises as `ask` does."""
         await self.connect()
         self._requests.append(Request(label, method, params, time.monotonic()))
         return await self.ask(method, **params)
@@ -240,7 +247,7 @@ class Session:
         """Send a request.
 
         Raises:
-            UnreachableError: There is no connection, and no new one.
+            UnreachableError: The connection is lost, and a new one cannot be opened.
             BudgetError: The time for the server is used up before the deadline of the answer.
         """
         await self._wait_for_turn()
@@ -263,14 +270,14 @@ class Session:
         if isinstance(answer, Late | Gone) and connection is self._connection and find_limit(answer) is None:
             if isinstance(answer, Gone):
                 self._loss = Loss(tuple(self._sent), answer.why, time.monotonic(), tuple(self._requests))
-            await self.disconnect()  # what hangs may hold up the rest
+            await self.disconnect()  # a hanging call may block the next ones
         if isinstance(answer, Late) and seconds_left < self.deadline:
             raise BudgetError
         return answer
 
 
 def _find_wait(error: MCPError) -> float | None:
-    """Return the seconds after which a server that has too many calls accepts them again; None for other errors."""
+    """Return the seconds after which an overloaded server accepts calls again; None for other errors."""
     if not isinstance(error, Busy):
         return None
     if error.retry_after is None and error.status == HTTPStatus.TOO_MANY_REQUESTS:

@@ -1,4 +1,4 @@
-"""Smaller values than a given one, from the boldest step to the smallest."""
+"""Shrinks values that fail a test, with the largest steps first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = "a"
 _SHORT: Final = 24
-"""The maximum length of a string whose characters are omitted and replaced one by one; longer strings are halved."""
+"""The maximum length of a string whose characters are removed and replaced one by one; longer strings are halved."""
 
 
 def shrink(value: Any) -> Iterator[Any]:
-    """Yield values that are simpler than a JSON value, by `weigh`, each differing from it at one place."""
+    """Yield values that are simpler than a JSON value, by `weigh`, each with one change."""
     weight = weigh(value)
     for smaller in _shrink(value):
         if weigh(smaller) < weight:
@@ -29,11 +29,11 @@ async def minimize(case: Case, arguments: Arguments, tries: int, fails: Callable
     Args:
         case: A case that fails.
         arguments: The schema of its arguments.
-        tries: The number of cases that are tried at most.
-        fails: Tries a case, and returns whether it fails as well; it keeps the smallest.
+        tries: The maximum number of cases to try.
+        fails: Tries a case, records it if it fails, and returns whether it fails.
     """
     is_smaller = True
-    # Texts, since `1`, `1.0` and `True` are equal in Python, and different arguments.
+    # As text, since `1`, `1.0` and `True` are equal in Python but different arguments.
     tried = {repr(case.arguments)}
     while is_smaller:
         is_smaller = False

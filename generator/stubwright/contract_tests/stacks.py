@@ -1,4 +1,4 @@
-"""Stack traces in texts, by the forms in which languages print them."""
+"""Finds stack traces in texts, by the formats of several languages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMS: Final[Mapping[str, re.Pattern[str]]] = {
 
 
 def find_stack(value: Any) -> str | None:
-    """Return the language of the first stack trace in the texts of a JSON value; None if there is none."""
+    """Return the language of the first stack trace in the texts of a JSON value, or None."""
     for text in _find_texts(value):
         for language, form in _FORMS.items():
             if form.search(text):

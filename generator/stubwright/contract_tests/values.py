@@ -1,6 +1,6 @@
-"""Values that differ from a valid one at one place, for each boundary in its schema and for common edge cases.
+"""Changes a valid value at one place, for each boundary in its schema and for common edge cases.
 
-A validator decides whether the outcome is valid.
+The caller decides with a validator whether the changed value is valid.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Change:
 
     Attributes:
         value: The whole value.
-        words: What is at the place now.
+        words: A description of the new value at the place.
         path: The place.
     """
 
@@ -66,12 +66,12 @@ class Change:
 
 
 def change_everywhere(schema: Any, value: Any) -> Iterator[Change]:
-    """Yield a value with one place changed, for each place that the schema describes and each change that fits."""
+    """Yield a value with one place changed, for each place that the schema describes and each applicable change."""
     yield from _Changer(schema, value).walk((), [schema], value)
 
 
 def restore(value: Any, path: Path, base: Any) -> Any:
-    """Return a value with another one's entry at a path; the entry is removed if the other lacks it.
+    """Return a value with the entry of `base` at a path, or without the entry if `base` lacks it.
 
     Raises:
         LookupError: One of the values does not have the path.
@@ -90,7 +90,7 @@ def restore(value: Any, path: Path, base: Any) -> Any:
 
 
 class _Changer:
-    """Walks along a value and its schema."""
+    """Walks a value and its schema."""
 
     def __init__(self, root: Any, value: Any) -> None:
         self._root = root
@@ -116,21 +116,21 @@ class _Changer:
     ) -> Iterator[Change]:
         for name in value:
             rest = {key: inner for key, inner in value.items() if key != name}
-            yield Change(_put(self._value, path, rest), "left out", (*path, name))
+            yield Change(_put(self._value, path, rest), "omitted", (*path, name))
         required = {str(name) for schema in schemas for name in _list(schema.get("required"))}
         least = {name: inner for name, inner in value.items() if name in required}
-        yield Change(_put(self._value, path, least), "only what is required", path)
+        yield Change(_put(self._value, path, least), "only the required properties", path)
         for name in ("unexpected", "ключ \U0001f511"):
-            yield Change(_put(self._value, path, {**value, name: "extra"}), "a property more", (*path, name))
+            yield Change(_put(self._value, path, {**value, name: "extra"}), "an additional property", (*path, name))
 
     def _flatten(self, schema: Any, depth: int) -> Iterator[Mapping[str, Any]]:
-        """Yield a schema, what it refers to, and its parts and alternatives, which describe the same place."""
+        """Yield a schema, its reference, and its parts and alternatives, which describe the same value."""
         if not isinstance(schema, dict) or depth == 0:
             return
         yield schema
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            with suppress(LookupError):  # it leads elsewhere, or nowhere
+            with suppress(LookupError):  # the reference is external or broken
                 yield from self._flatten(resolve_local(self._root, reference), depth - 1)
         for keyword in ("allOf", "anyOf", "oneOf"):
             for part in _list(schema.get(keyword)):
@@ -138,7 +138,7 @@ class _Changer:
 
 
 def _propose(schemas: Sequence[Mapping[str, Any]], value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield values for a place, with words for each."""
+    """Yield values for a place, each with a description."""
     for schema in schemas:
         for choice in _list(schema.get("enum")):
             yield f"the choice {choice!r}", choice
@@ -202,7 +202,7 @@ def _bounds(schemas: Sequence[Mapping[str, Any]], keyword: str) -> Iterator[int]
 
 
 def _fit(text: str, length: int) -> str:
-    """Return a text of a length, made of another one."""
+    """Repeat or cut a text to a length."""
     source = text or "a"
     return (source * (length // len(source) + 1))[:length]
 
@@ -221,7 +221,7 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _put(value: Any, path: Path, new: Any) -> Any:
-    """Return a value with another one at a path; what the path does not touch is shared."""
+    """Return a copy of a value with another value at a path; other parts are shared."""
     if not path:
         return new
     first, rest = path[0], path[1:]

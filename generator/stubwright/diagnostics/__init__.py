@@ -1,4 +1,4 @@
-"""Diagnostics of a manifest, as values, and their printers."""
+"""Diagnostics and their printers."""
 
 from stubwright.diagnostics.codes import CODES, Code, Diagnostic, Severity, has_errors
 from stubwright.diagnostics.spans import Place, Pointer, Span

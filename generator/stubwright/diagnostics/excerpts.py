@@ -1,4 +1,4 @@
-"""Excerpts: messages quote at most one line of user input."""
+"""Truncates the quotations of user input in messages."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ LINE: Final = 120
 """The maximum length of a quotation of user input in a message."""
 
 CODE: Final = 400
-"""The most characters of an excerpt that a user may copy."""
+"""The maximum length of a quotation in `help`, which a user may copy."""
 
 _WHOLE: Final = 1000
-"""Characters of a whole text."""
+"""The maximum length of a message."""
 
 _QUOTED: Final = re.compile(r"(?<=`)[^`]+(?=`)")
 
 
 def truncate(text: str, most: int) -> str:
-    """Truncate quotations of more than `most` characters, and the whole text, in the middle."""
+    """Truncate quotations longer than `most` characters, and then the whole text, in the middle."""
     if len(text) <= most:
         return text
     return _cut(_QUOTED.sub(lambda match: _cut(match[0], most), text), _WHOLE)

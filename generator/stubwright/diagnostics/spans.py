@@ -1,4 +1,4 @@
-"""Places in documents, and stretches of their text."""
+"""Locations in documents and spans of their text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ Pointer: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A place in a document: the file, as users name it, and the path of keys and indexes in it.
+    """A location in a document.
 
-    `on` specifies whether the key or the value is meant; `part`, which characters of a string, from the first to behind
-    the last, if it is written without escapes.
+    Attributes:
+        file: The file, as users name it.
+        pointer: The path of keys and indexes.
+        on: The key or the value at the path.
+        part: The start and the exclusive end of characters in a string without escapes; empty for the whole string.
     """
 
     file: str
@@ -22,17 +25,17 @@ class Place:
     part: tuple[int, int] | tuple[()] = ()
 
     def __truediv__(self, step: str | int) -> Place:
-        """Return the value one key or index below."""
+        """Return the place of a child."""
         return Place(self.file, (*self.pointer, step))
 
     def point_at_key(self) -> Place:
-        """Return the key that holds this value, rather than the value."""
+        """Return the place of this value's key."""
         return Place(self.file, self.pointer, "key")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A stretch of text in a file: lines and columns count from 1, columns in characters; the end is exclusive."""
+    """A range of text in a file: lines and columns count from 1, columns in characters; the end is exclusive."""
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""Words for values, and suggestions, in messages."""
+"""Describes values in messages, and suggests corrections."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ KINDS = {
     "boolean": "a boolean",
     "null": "`null`",
 }
-"""Plain words for a value of each type of JSON Schema."""
+"""The words for a value of each JSON Schema type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A correction: the scalar `old` becomes `new`, with the same quotes."""
+    """A correction: replace the scalar `old` by `new`, with the same quotes."""
 
     old: str
     new: str
@@ -32,14 +32,14 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Requote:
-    """A correction: the scalar gets quotes, or loses them."""
+    """A correction: add or remove the quotes of the scalar."""
 
     is_quoted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """A correction: the mapping begins with a new entry."""
+    """A correction: insert an entry at the start of the mapping."""
 
     key: str
     value: str
@@ -49,7 +49,7 @@ Correction: TypeAlias = Rename | Requote | Insert
 
 
 class Advice(str):
-    """A help that a program can apply: `correction` is a change at the place of the diagnostic."""
+    """A help text with a correction at the diagnostic's place, which `check --fix` applies."""
 
     __slots__ = ("correction",)
 
@@ -67,7 +67,7 @@ ADD_QUOTES: Final = Advice("put it in quotes", Requote(is_quoted=True))
 
 
 def describe_found(value: Any) -> str:
-    """Describe what is in the source: `the string "abc"`, `a mapping`."""
+    """Describe a value in the source: "the string `abc`", "a mapping"."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
     if isinstance(value, list):
@@ -99,7 +99,7 @@ def format_scalar(value: Any) -> str:
 
 
 def is_quoted(value: Any, types: Iterable[str]) -> bool:
-    """Return whether a string holds what would be a value of one of `types` without its quotes."""
+    """Return whether a string would be a value of one of `types` without its quotes."""
     if not isinstance(value, str):
         return False
     return ("boolean" in types and value in ("true", "false")) or (
@@ -108,18 +108,15 @@ def is_quoted(value: Any, types: Iterable[str]) -> bool:
 
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that someone who wrote `word` may have meant; None if there is none.
-
-    Words that differ in case, `-` and `_` only are the same for this.
-    """
+    """Return the known word that is most similar to `word`, or None; case, `-` and `_` are ignored."""
     return _nearest(word, list(known), _ALIKE)
 
 
 def find_misspelt(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word of which `word` is surely a misspelling; None if there is none.
+    """Return the known word of which `word` is certainly a misspelling, or None.
 
-    This is for words that are wrong only if they are misspelt. Use `find_nearest` for words that are wrong anyway. Two
-    neighbouring letters that are swapped are a misspelling even of a word as short as `type`.
+    Use this for words that may be valid, and `find_nearest` for words that are invalid. Two swapped neighbouring
+    letters count as a misspelling even in short words such as `type`.
     """
     names = list(known)
     near = _nearest(word, names, _THE_SAME)
@@ -129,10 +126,10 @@ def find_misspelt(word: str, known: Iterable[str]) -> str | None:
 
 
 def is_slip(word: str, other: str) -> bool:
-    """Return whether `word` is `other` with one or two letters wrong.
+    """Return whether `word` is `other` with one or two wrong letters.
 
-    This is for words that may both be right, so deliberately similar names are not slips: `v1` and `v2`, `get` and
-    `set`, `import` and `export`. One part of the word may differ, in one letter, or in two if it is long.
+    Both words may be valid, so deliberately similar names are not slips: `v1` and `v2`, `get` and `set`, `import` and
+    `export`. One part of the word may differ, in one letter, or in two if it is long.
     """
     parts, others = (re.split(r"[^a-z0-9]+", each.casefold()) for each in (word, other))
     if word == other or len(parts) != len(others):
@@ -148,17 +145,17 @@ def is_slip(word: str, other: str) -> bool:
 
 
 def suggest(word: str, near: str) -> Advice:
-    """Suggest to write `near` in place of `word`."""
+    """Suggest `near` in place of `word`."""
     return Advice(f"did you mean `{near}`?", Rename(word, near))
 
 
 def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
-    """Suggest what to write in place of an unknown word: the nearest known one, otherwise a list of all.
+    """Suggest the nearest known word in place of an unknown word, otherwise list the known words.
 
     Args:
-        word: What is written.
-        known: What could be.
-        what: What all these are, such as `handles`.
+        word: The unknown word.
+        known: The known words.
+        what: The plural of their kind, such as "handles".
     """
     names = list(known)
     near = find_nearest(word, names)
@@ -180,7 +177,7 @@ _THE_SAME: Final = 0.8
 
 _SLIP_FROM: Final = 4
 _TWO_SLIPS_FROM: Final = 7
-"""The length of a part of a word from which one wrong letter counts as a slip, and from which two do."""
+"""The minimum length of a part of a word in which one or two wrong letters count as a slip."""
 
 _LISTED: Final = 10
 _COMPARED: Final = 100  # characters of a word; comparing takes quadratic time
@@ -198,7 +195,7 @@ def _nearest(word: str, known: list[str], cutoff: float) -> str | None:
 def _edits(word: str, other: str) -> int:
     """Count the letters that are added, omitted, replaced or swapped with their neighbours between two words.
 
-    Words whose lengths differ by more than two are not compared letter by letter.
+    If the lengths differ by more than two, return the length of the longer word.
     """
     if abs(len(word) - len(other)) > 2 or max(len(word), len(other)) > _COMPARED:
         return max(len(word), len(other))

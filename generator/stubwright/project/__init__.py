@@ -1,1 +1,1 @@
-"""The project on disk: its configuration, its lock, and all that is read and written."""
+"""The project on disk: its configuration, its lock, and its files."""

@@ -1,6 +1,6 @@
-"""One manifest from file to files: check it, compile it, and find the changes on disk.
+"""Builds one manifest: checks it, compiles it, and computes the changes to files on disk.
 
-It writes nothing: `tree.apply` does.
+It writes no files; `tree.apply` does.
 """
 
 from __future__ import annotations
@@ -33,14 +33,18 @@ OUTPUT = "generated"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The folder of packages, and the folders of their handlers' modules.
+    """The destination of packages.
 
-    `told` is true if the project names the folder, so that commands omit it. `is_vendored` is true if packages have
-    their runtime next to them. `emit` are the parts to generate instead of the manifest's own, if any.
+    Attributes:
+        folder: The folder of packages.
+        is_configured: True if the project names the folder, so that commands need not.
+        handlers: The folders of handwritten modules.
+        is_vendored: True if packages have a vendored runtime.
+        emit: The parts to generate instead of the manifest's `emit`; empty for the manifest's.
     """
 
     folder: Path
-    told: bool = False
+    is_configured: bool = False
     handlers: tuple[str, ...] = ()
     is_vendored: bool = False
     emit: tuple[str, ...] = ()
@@ -49,16 +53,24 @@ class Target:
     def option(self) -> str:
         """The options that select this folder and these parts in a command; empty for the defaults."""
         name = layout.name(self.folder)
-        folder = "" if self.told or name == OUTPUT else f" -o {shlex.quote(name)}"
+        folder = "" if self.is_configured or name == OUTPUT else f" -o {shlex.quote(name)}"
         return folder + "".join(f" --emit {part}" for part in self.emit)
 
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """The result of building one manifest. `changes` is None if the manifest is invalid or up to date.
+    """The result of building one manifest.
 
-    `requirements` are the package's requirements, if they have changed. `keep` saves the reusable results for the next
-    run, once the changes are made.
+    Attributes:
+        package: The path of its package.
+        changes: The changes to files; None if the manifest is invalid or up to date.
+        requirements: The package's requirements, if they have changed.
+        diagnostics: Its diagnostics.
+        documents: The documents that the diagnostics quote.
+        failed: True if the manifest is invalid.
+        handlers: `module:name` of its handwritten class; None if it has none.
+        fit: The faults of the handwritten class; None if it was not checked.
+        keep: Saves the reusable results for the next run, after the changes are made.
     """
 
     package: str | None = None
@@ -74,7 +86,7 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True)
 class HandlerReport:
-    """The handwritten class of a manifest: its file, and the faults in it."""
+    """The handwritten class of a manifest, with its file and its faults."""
 
     file: Path
     written: HandwrittenClass
@@ -83,7 +95,7 @@ class HandlerReport:
 
     @property
     def documents(self) -> Mapping[str, Text]:
-        """The file that the findings quote, by its name."""
+        """The file that the findings quote, by name."""
         from stubwright.compile.source import Document
 
         written = self.written
@@ -106,10 +118,10 @@ def build(
         path: The manifest, as diagnostics show it.
         target: The target of its package.
         known: The lock of the target's folder.
-        trust: Look no further if nothing changed since a run of this user's; use what it kept.
+        trust: Reuse the user's cached results of earlier runs.
         force: Overwrite generated files that were edited by hand.
-        writes: True if the changes are going to be made, so that the models have to be proven to work.
-        project: All manifests of the project, as the lock has them, if they are all compiled.
+        writes: True if the changes will be made, so that the models must be tested.
+        project: All manifests of the project, named as in the lock, if all are compiled.
 
     Raises:
         OSError: The target's folder cannot be read.
@@ -124,10 +136,10 @@ def build(
 
     with worker.run_workers() as workers:
         reader = reader.share_cache()
-        return _built(path, target, known, reader, workers, trust=trust, force=force, writes=writes, project=project)
+        return _build(path, target, known, reader, workers, trust=trust, force=force, writes=writes, project=project)
 
 
-def _built(
+def _build(
     path: str,
     target: Target,
     known: Lock,
@@ -162,14 +174,14 @@ def _built(
     begun = reusable.begin(compiled.manifest)
     entry = lock.Entry(reusable.compute_digest(compiled.manifest))
     package_name = compiled.manifest.package
-    there = tree.Tree(target.folder)
-    package = tree.find_generated(there, known, name, compiled.manifest.package)
-    # A package of 0.1 had the runtime in it, so that its project does not require the runtime yet.
+    output = tree.Tree(target.folder)
+    package = tree.find_generated(output, known, name, compiled.manifest.package)
+    # A package of 0.1 contains the runtime, so its project does not require the runtime yet.
     is_new = package.read_text("manifest.json") is None or package.read_text("_runtime/__init__.py") is not None
     is_new = is_new and compiled.manifest.has_package
     at = locate_package(path, compiled)
     artifacts = pipeline.generate(compiled.manifest, lambda: begun().made)
-    changes = tree.compare(there, known, name, entry, artifacts, force=force, at=at, project=project)
+    changes = tree.compare(output, known, name, entry, artifacts, force=force, at=at, project=project)
     is_settled = not changes.changes and not changes.diagnostics and changes.lock == known
     proof = begun().prove(artifacts) if writes and changes.changes and not changes.refused else None
     if proof is not None and proof.diagnostics:
@@ -190,21 +202,21 @@ def _built(
         fit=fit(compiled.manifest, target.handlers, path, package.read_text("manifest.json")),
         package=layout.show_path(target.folder, compiled.manifest.output),
         changes=changes,
-        requirements=list_needed(is_vendored=target.is_vendored) if is_new else (),
+        requirements=list_requirements(is_vendored=target.is_vendored) if is_new else (),
         keep=keep,
     )
 
 
 def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> Result:
-    """Compile a manifest for another output than its package.
+    """Compile a manifest for an output other than its package.
 
-    Tools are not checked again if this user's last `generate` found no fault and its inputs are unchanged.
+    Tools are not checked again if the user's last `generate` found no fault and its inputs are unchanged.
 
     Args:
         path: The manifest, as diagnostics show it.
         target: The target of its package.
-        reader: Reads it.
-        shown: Its path as headers show it.
+        reader: Reads the manifest.
+        shown: The manifest's path, as headers show it.
     """
     from stubwright.compile import pipeline
 
@@ -217,7 +229,7 @@ def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> R
     return manifest.check(replace(resolved, tools=(), outlines={}) if is_right else resolved, shown)
 
 
-def list_needed(*, is_vendored: bool) -> tuple[str, ...]:
+def list_requirements(*, is_vendored: bool) -> tuple[str, ...]:
     """Return the requirements of a package: the runtime, or the runtime's own requirements if it is vendored."""
     from stubwright.codegen.pages import artifacts
     from stubwright.project import vendoring
@@ -230,7 +242,7 @@ _FORGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
 def locate_package(path: str, compiled: Result) -> Place:
-    """Return the place that the package of the manifest at `path` gets its name from."""
+    """Return the place of the key that names a manifest's package."""
     from stubwright.compile import resolve
 
     entry = posixpath.normpath(path)
@@ -238,13 +250,16 @@ def locate_package(path: str, compiled: Result) -> Place:
 
 
 def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str | None = None) -> HandlerReport | None:
-    """Return the fit of a manifest's handwritten class; None if none is named, or its module is somewhere else.
+    """Compare a manifest's handwritten class with the generated interface.
 
     Args:
         manifest: The lowered manifest.
-        folders: The folders in which its module is looked for.
+        folders: The folders in which to search for the module.
         path: The manifest, as diagnostics show it.
-        document: The package's `manifest.json` as generated before.
+        document: The package's `manifest.json` as previously generated.
+
+    Returns:
+        The faults; None if the manifest names no class, or its module is installed or unreadable.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
@@ -270,7 +285,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
             "or name the module's folder as `handlers` in `[tool.stubwright]`",
         )
         written = handwritten.HandwrittenClass(where.as_posix(), "", name, interface, manifest.package, at)
-        return HandlerReport(where, written, handwritten.Findings((absent,), is_there=False))
+        return HandlerReport(where, written, handwritten.Findings((absent,), is_found=False))
     written = handwritten.HandwrittenClass(file.as_posix(), "", name, interface, manifest.package, at)
     try:
         data = file.read_bytes()

@@ -1,4 +1,4 @@
-"""The check of one manifest together with its project: its handwritten class, its version, and its requirements."""
+"""Checks a manifest together with its project: its handwritten class, version and requirements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTE: Final = "check"
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The diagnostics of a manifest, and its package; None if an error stopped the compiler."""
+    """The diagnostics of a manifest, and its package, which is None if an error stopped the compiler."""
 
     package: str | None
     diagnostics: tuple[Diagnostic, ...]
@@ -32,7 +32,7 @@ class CheckResult:
 
 
 def check(path: str, target: build.Target, project: Project | None, audience: Sequence[str]) -> CheckResult:
-    """Check the manifest at `path`; if nothing changed since this user's last check, return what that found.
+    """Check a manifest, or return the cached result if nothing has changed since the user's last check.
 
     Args:
         path: The manifest, as diagnostics show it.
@@ -62,7 +62,7 @@ def check(path: str, target: build.Target, project: Project | None, audience: Se
     if project is not None:
         diagnostics += _compare_with_project(path, checked.manifest, checked.documents, target, project, reader)
     result = CheckResult(package, tuple(diagnostics), documents)
-    is_known = _note_handlers(checked.manifest, target.handlers, reader)
+    is_known = _record_handlers(checked.manifest, target.handlers, reader)
     findings = SavedFindings.locate(path, package, diagnostics, documents, reader) if is_known else None
     if findings is not None:
         made = freshness.make_note(reader, target.folder, option, lock.Entry(""), findings)
@@ -80,10 +80,10 @@ def _compare_with_project(
 ) -> list[Diagnostic]:
     from stubwright.project import config, versions
 
-    for other in project.manifests:  # of which a version may be compared with the project's
-        _note_file(other, reader)
+    for other in project.manifests:  # which affect the comparison of versions
+        _record_file(other, reader)
     differing = versions.find_difference(project, path, manifest, documents[posixpath.normpath(path)].value)
-    missing = config.find_missing(project, build.list_needed(is_vendored=target.is_vendored))
+    missing = config.find_missing(project, build.list_requirements(is_vendored=target.is_vendored))
     return [
         *([] if differing is None else [differing]),
         *(
@@ -99,11 +99,11 @@ def _compare_with_project(
 
 
 def _read_generated(path: str, package: str, folder: Path, reader: disk.Disk) -> str | None:
-    """Return the package's `manifest.json` as generated before; None if that is unknown."""
+    """Return the package's `manifest.json` as previously generated; None if that is unknown."""
     from stubwright.project.files import journal, tree
 
-    _note_file((folder / lock.NAME).as_posix(), reader)
-    _note_file((folder / package / "manifest.json").as_posix(), reader)
+    _record_file((folder / lock.NAME).as_posix(), reader)
+    _record_file((folder / package / "manifest.json").as_posix(), reader)
     with suppress(OSError, lock.LockError):
         known_lock = journal.read_lock(folder)
         return tree.find_generated(
@@ -112,18 +112,18 @@ def _read_generated(path: str, package: str, folder: Path, reader: disk.Disk) ->
     return None
 
 
-def _note_handlers(manifest: ir.Manifest, folders: Sequence[str], reader: disk.Disk) -> bool:
-    """Add the module of the handlers to the input; return False if it may be installed somewhere else."""
+def _record_handlers(manifest: ir.Manifest, folders: Sequence[str], reader: disk.Disk) -> bool:
+    """Record the module of the handlers as an input; return False if the module may be installed elsewhere."""
     if manifest.handlers is None or "server" not in manifest.emit:
         return True
     module = manifest.handlers.partition(":")[0]
     for file in disk.list_module_files(module, folders):
-        _note_file(file.as_posix(), reader)
+        _record_file(file.as_posix(), reader)
     return disk.find_module(module, folders) is not None
 
 
-def _note_file(path: str, reader: disk.Disk) -> None:
-    """Add a file to the input, whether or not it exists."""
+def _record_file(path: str, reader: disk.Disk) -> None:
+    """Record a file as an input, whether or not it exists."""
     folder, name = posixpath.split(path)
     with suppress(OSError):
         reader.glob(folder or ".", glob.escape(name))

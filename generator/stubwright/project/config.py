@@ -1,6 +1,6 @@
-"""The project around the manifests: the settings of `[tool.stubwright]` in `pyproject.toml`, and its dependencies.
+"""Reads the project's settings and dependencies from `pyproject.toml`.
 
-Searches the working folder and the folders above it. All paths are relative to the working folder.
+It searches the working folder and the folders above it. All paths are relative to the working folder.
 """
 
 from __future__ import annotations
@@ -19,22 +19,29 @@ from stubwright.diagnostics import Diagnostic, Span
 FILE = "pyproject.toml"
 _KEYS = {"manifests", "output", "handlers", "runtime", "publish"}
 RUNTIMES = ("installed", "vendored")
-"""The sources of the packages' runtime; the first is the default."""
+"""The values of `runtime`; the first is the default."""
 
 HANDLERS = (".", "src")
-"""The folders in which handwritten modules are looked for by default."""
+"""The default folders of handwritten modules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The input and output of a run without arguments: manifest paths, and the folder that gets the packages.
+    """The settings of a project.
 
-    `file` is the project's `pyproject.toml`, in `folder`. `requirements` are the project's own dependencies as the file
-    lists them, or None if it lists none; `listed` is the place of that list. `optional` are the requirements of its
-    extras (`[project.optional-dependencies]`) and groups (`[dependency-groups]`, PEP 735), which are installed on
-    request. `handlers` are the folders of handwritten modules. `patterns` are the globs of the manifests, relative to
-    `folder`. `is_vendored` is true if packages have their runtime next to them. `version` is the project's own; None if
-    it is not a literal.
+    Attributes:
+        file: The path of its `pyproject.toml`.
+        folder: The folder of that file.
+        manifests: The paths of its manifests.
+        output: The folder for packages; None for the default.
+        requirements: The project's dependencies; None if it does not list any.
+        listed: The span of that list.
+        handlers: The folders of handwritten modules.
+        patterns: The globs of the manifests, relative to `folder`.
+        is_vendored: True if packages have a vendored runtime.
+        version: The project's version; None if it is not a literal.
+        optional: The requirements of its extras (`[project.optional-dependencies]`) and groups
+            (`[dependency-groups]`, PEP 735).
     """
 
     file: str
@@ -51,9 +58,9 @@ class Project:
 
 
 def find() -> tuple[Project | None, list[Diagnostic]]:
-    """Return the project around the working folder; None if there is none, or its table is wrong.
+    """Return the project of the working folder; None if there is none, or its table is invalid.
 
-    It is looked for in each folder above, but not outside the repository.
+    The search continues in the folders above, but not outside the repository.
     """
     here = Path.cwd()
     for folder in (here, *here.parents):
@@ -64,7 +71,7 @@ def find() -> tuple[Project | None, list[Diagnostic]]:
 
 
 def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
-    """Return the project in `folder`; None if its `pyproject.toml` is not there, has no such table, or is wrong."""
+    """Return the project in `folder`; None if its `pyproject.toml` is missing or invalid, or lacks the table."""
     file = (folder / FILE).as_posix()
     try:
         text = Path(file).read_text("utf-8")
@@ -116,7 +123,7 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
 
 
 def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:
-    """Yield the undeclared ones of `requirements`; none if the project lists no dependencies at all.
+    """Yield the requirements that the project does not declare; none if it lists no dependencies.
 
     The requirements of its extras and groups count as declared, since users who run the server install them, too.
     """
@@ -128,21 +135,21 @@ def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]
         return
     declared = set[str]()
     for item in (*project.requirements, *project.optional):
-        with suppress(InvalidRequirement, TypeError):  # a group's item may also name another group, which is read, too
+        with suppress(InvalidRequirement, TypeError):  # a group's item may include another group
             declared.add(canonicalize_name(Requirement(item).name))  # type: ignore[arg-type]  # `is_url` checks it
     yield from (wanted for wanted in needed if canonicalize_name(Requirement(wanted).name) not in declared)
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The positions of the keys of one table in the text; TOML's own reader does not tell them."""
+    """Finds the positions of a table's keys in the text, which `tomllib` does not report."""
 
     file: str
     text: str
     table: str
 
     def find_span(self, key: str | None = None) -> Span:
-        """Return the place of a key, or of the table's own header if the key is not found."""
+        """Return the span of a key, or of the table's header if the key is missing."""
         inside = False
         header = _line(self.file, 1)
         for number, row in enumerate(self.text.splitlines(), 1):
@@ -192,7 +199,7 @@ def _problems(table: object, keys: Keys) -> Iterable[Diagnostic]:
             "SW410",
             '`runtime` in `[tool.stubwright]` must be "installed" or "vendored"',
             keys.find_span("runtime"),
-            help='write `runtime = "vendored"` to have the runtime in the output folder, next to the packages',
+            help='write `runtime = "vendored"` to copy the runtime to the output folder, next to the packages',
         )
     output = table.get("output", "generated")
     if not isinstance(output, str) or not output.strip():
@@ -228,5 +235,5 @@ def _line(file: str, line: int) -> Span:
 
 
 def _relative(path: Path) -> str:
-    """Return a path from the working folder, unless it was absolute."""
+    """Return a path relative to the working folder, unless it is absolute."""
     return path.as_posix() if path.is_absolute() else Path(os.path.relpath(path)).as_posix()

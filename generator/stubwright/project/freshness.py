@@ -1,9 +1,7 @@
-"""The check that a manifest is up to date and need not be compiled: its input and output are unchanged.
+"""Detects that a manifest's inputs and outputs are unchanged, so that it need not be compiled.
 
-The output is its package, or another named output, such as its page.
-
-Input and output are noted in the user's cache folder. The lock is part of a checkout, which anyone may have
-written, so it is not trusted, but compared with the note.
+The output is its package, or another named output, such as its page. Digests of inputs and outputs are stored in the
+user's cache folder. The lock is part of a checkout, which is not trusted, so it is compared with the stored digests.
 """
 
 from __future__ import annotations
@@ -29,11 +27,13 @@ _PACKAGE: Final = "note"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The input and the output of one run for a manifest.
+    """The inputs and the output of a run for one manifest.
 
-    `generator` is the digest of stubwright and of its options. `inputs` has a digest of each input, by its path from
-    the folder above the output folder. `entry` is the manifest's entry in the lock, or lists the files of an output
-    that is not in the lock. `findings` are the diagnostics of the run.
+    Attributes:
+        generator: The digest of stubwright and its options.
+        inputs: The digest of each input, by path relative to the folder above the output folder.
+        entry: The manifest's entry in the lock, or the files of an output that is not in the lock.
+        findings: The diagnostics of the run.
     """
 
     generator: str
@@ -45,7 +45,7 @@ class Note:
 def find_untouched(disk: Disk, output: Path, known: lock.Lock, path: str, option: str) -> Note | None:
     """Return the note on the last run for a manifest if all its inputs and outputs are unchanged.
 
-    `path` is the manifest as diagnostics show it, and `option` holds the options of the command line next to it.
+    `path` is the manifest as diagnostics show it, and `option` has the other options of the command line.
     """
     manifest = make_relative(path, output)
     note = find_note(disk, output, path, option, _PACKAGE)
@@ -62,7 +62,7 @@ def find_untouched(disk: Disk, output: Path, known: lock.Lock, path: str, option
 def find_note(disk: Disk, output: Path, path: str, option: str, what: str) -> Note | None:
     """Return the note on the last run for a manifest if all its inputs are unchanged.
 
-    Notes with diagnostics are only for runs that name the manifest in the same way.
+    Notes with diagnostics are valid only for runs with the same path of the manifest.
     """
     note = _read(output, make_relative(path, output), what)
     if (
@@ -78,16 +78,16 @@ def find_note(disk: Disk, output: Path, path: str, option: str, what: str) -> No
 def recall(
     disk: Disk, output: Path, manifest: str, option: str, is_wanted: Callable[[str], bool], what: str = _PACKAGE
 ) -> Mapping[str, bytes] | None:
-    """Return some of the files that would be made of `manifest` again; None if they are not known.
+    """Return some of the files that generating `manifest` again would produce; None if they are unknown.
 
-    The lock is not consulted: the note has the digests. A run with diagnostics is not recalled.
+    The note has the digests, so the lock is not read. Runs with diagnostics are ignored.
 
     Args:
         disk: Reads the inputs.
         output: The output folder.
-        manifest: The manifest, as the lock has it.
-        option: The options of the command line next to the manifest.
-        is_wanted: Tells which files are read, by their paths below `output`.
+        manifest: The manifest, named as in the lock.
+        option: The other options of the command line.
+        is_wanted: Selects the files to return, by path below `output`.
         what: The kind of output.
     """
     note = _read(output, manifest, what)
@@ -102,7 +102,7 @@ def recall(
 
 
 def remember(output: Path, manifest: str, note: Note, what: str = _PACKAGE) -> None:
-    """Keep a note for the next run."""
+    """Store a note for the next run."""
     files = {path: [*each] for path, each in note.entry.files.items()}
     seen = {"hash": note.entry.hash, "files": files, "findings": note.findings.dump()}
     data = json.dumps({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **seen})
@@ -142,7 +142,7 @@ def _generator_with(option: str) -> str:
 
 
 def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
-    """Return the contents of files, by their paths; None if a file is missing or differs."""
+    """Return the contents of files by path; None if a file is missing or differs."""
     within = inside.ContainedFolder(output)
     contents: dict[str, bytes] = {}
     for path, seen in files.items():
@@ -157,7 +157,7 @@ def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, b
 
 
 def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
-    """Return whether reading everything again gives the same result."""
+    """Return whether all inputs have the same digests."""
     base = os.path.relpath(find_above(output))
     for path, seen in inputs.items():
         folder, listing, pattern = path.partition(LISTING)
@@ -170,7 +170,7 @@ def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
                 return False
             else:
                 now = digests.compute_digest(disk.read(here))
-        except (OSError, ValueError):  # a pattern that cannot be one
+        except (OSError, ValueError):  # an invalid pattern
             return False
         if now != seen:
             return False

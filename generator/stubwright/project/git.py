@@ -1,7 +1,4 @@
-"""Files of a git repository at a revision, without a checkout.
-
-It runs `git` to read, and changes nothing.
-"""
+"""Reads the files of a git repository at a revision without a checkout."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _LINK = "120000"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An entry of a tree of git: what `git ls-tree` prints of it, and the folder of its repository."""
+    """An entry of `git ls-tree`, and the folder of its repository."""
 
     mode: str
     kind: str
@@ -35,15 +32,14 @@ class _Entry:
 
 
 class RevisionError(Exception):
-    """There is no such revision, or no git; the message shows which."""
+    """The revision does not exist, or git is not installed."""
 
 
 @dataclass(frozen=True)
 class Revision:
     """Reads files at a revision for `source.load`; paths are relative to the working folder, or absolute.
 
-    A path that is a symbolic link there is read as git has it, and not followed. Submodules are read at the commit that
-    the revision names.
+    Symbolic links are not followed. Submodules are read at the commit that the revision names.
     """
 
     name: str
@@ -82,9 +78,9 @@ class Revision:
         return not paths.leaves(self.find_path(path), self.find_path(folder))
 
     def resolve_path(self, path: str) -> str:
-        """Return git's path of `REV:PATH` for `read`: relative to the repository's root, with `./` to this folder.
+        """Return the path of `REV:PATH` for `read`: relative to the repository's root, or with `./` to this folder.
 
-        A file that is only found from the working folder is meant, too.
+        A file that only exists relative to the working folder is accepted, too.
         """
         if path.startswith(("./", "../", "/")):
             return path
@@ -95,7 +91,7 @@ class Revision:
         return Path(os.path.relpath(Path(self._root, from_root), self._here)).as_posix()
 
     def find_path(self, path: str) -> str:
-        """Return a path from the repository's root; it starts with `../` if it is outside."""
+        """Return a path relative to the repository's root; it starts with `../` if it is outside."""
         relative = Path(os.path.relpath(Path(self._here, path), self._root))
         if relative.parts[:1] == ("..",):  # the path may lead through a link to the repository
             relative = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
@@ -115,7 +111,7 @@ class Revision:
 
     @cached_property
     def _listed(self) -> dict[str, _Entry]:
-        """All files by path from the repository's root, also in submodules that are checked out."""
+        """All files by path relative to the repository's root, including those in checked-out submodules."""
         return dict(self._list_tree(self._root, self.name))
 
     def _list_tree(self, folder: Path, commit: str) -> Iterator[tuple[str, _Entry]]:
@@ -130,7 +126,7 @@ class Revision:
             if kind == "commit" and (folder / path / ".git").exists():
                 try:
                     files = list(self._list_tree(folder / path, object_id))
-                except OSError:  # its commit was not fetched, so that its files are unknown
+                except OSError:  # the submodule's commit was not fetched
                     continue
                 yield from ((f"{path}/{inner}", entry) for inner, entry in files)
 
@@ -145,7 +141,7 @@ def read_revision(name: str) -> Revision:
     """Return the reader for a revision.
 
     Raises:
-        RevisionError: There is no such revision, or no git.
+        RevisionError: The revision does not exist, or git is not installed.
     """
     if not name or name.startswith("-"):  # git would read it as an option
         raise RevisionError(f"`{name}` is not a revision")
@@ -154,7 +150,7 @@ def read_revision(name: str) -> Revision:
         commit = _git(environment, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except OSError as error:
         raise RevisionError(f"git has no revision `{name}` here: {error}") from error
-    # The commit, and not the name: a branch may move while files are read.
+    # Use the commit, because a branch may move while files are read.
     return Revision(commit.decode().strip().splitlines()[-1], environment)
 
 
@@ -163,7 +159,7 @@ _OF_HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE")
 
 
 def _make_environment() -> dict[str, str]:
-    """Return the environment for git, which finds the repository of the working folder, in hooks too."""
+    """Return an environment in which git finds the repository of the working folder, even in hooks."""
     if "GIT_WORK_TREE" in os.environ or "GIT_DIR" not in os.environ:
         return dict(os.environ)
     found = _leave_hook(os.environ)
@@ -180,18 +176,18 @@ def _leave_hook(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _git(environment: Mapping[str, str], *arguments: str) -> bytes:
-    """Return the output of git. Raises OSError, with git's own words."""
+    """Return the output of git. Raises OSError with git's message."""
     try:
         done = subprocess.run(["git", *arguments], env=environment, capture_output=True, check=False)  # noqa: S603, S607 - no shell
     except FileNotFoundError as error:
         raise OSError("git is not installed") from error
     if done.returncode:
-        raise OSError(done.stderr.decode("utf-8", "replace").strip() or "it is not there")
+        raise OSError(done.stderr.decode("utf-8", "replace").strip() or "it does not exist")
     return done.stdout
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Return whether a path matches as `Path.glob` has it: `**` is any number of folders, `*` stays in one."""
+    """Return whether a path matches a pattern of `Path.glob`: `**` matches any number of folders, `*` one name."""
     return _match(PurePosixPath(path).parts, PurePosixPath(pattern).parts)
 
 

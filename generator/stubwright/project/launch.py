@@ -1,4 +1,4 @@
-"""The start of a generated server: the interpreter, the words after it, and the folders of its modules."""
+"""The command that starts a generated server: the interpreter, its arguments, and the folders of modules."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Launch:
     Attributes:
         python: The interpreter, as an absolute path.
         package: The generated package.
-        handlers: `module:name` of the handwritten half; None if there is none.
-        folders: The folders in which modules are looked for, as absolute paths.
+        handlers: `module:name` of the handwritten class; None if there is none.
+        folders: The folders of modules, as absolute paths.
         scopes: The scopes of the local user.
     """
 
@@ -38,16 +38,15 @@ class Launch:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The words after the interpreter.
+        """The arguments of the interpreter.
 
-        With `-P`, since a client starts a server in its own folder choice: neither that folder nor what is in it
-        hides a module of the server.
+        With `-P`, files in the client's choice of working folder do not hide modules of the server.
         """
         named = ("--handlers", self.handlers) if self.handlers is not None else ()
         return ("-P", "-m", self.package, *named, *grant(self.scopes))
 
     def make_environment(self, own: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables to set: `own`, with the folders of this launch first in `PYTHONPATH`."""
+        """Return `own` with the folders of this launch at the start of `PYTHONPATH`."""
         before = [own[_PATH]] if own.get(_PATH) else []
         return {_PATH: os.pathsep.join([*self.folders, *before]), **{k: v for k, v in own.items() if k != _PATH}}
 
@@ -59,17 +58,17 @@ def prepare(manifest: ir.Manifest, target: Target, *, handlers: str | None = Non
         manifest: The manifest.
         target: The folder of its package, and the folders of handwritten modules.
         handlers: `module:name` in place of the manifest's.
-        python: The interpreter; by default the current one. A link is not resolved, since an environment's interpreter
-            is a link.
+        python: The interpreter; by default the current one. Links are not resolved, since the interpreter of an
+            environment is a link.
     """
     folders = [target.folder, *(Path(folder) for folder in target.handlers)]
-    there = dict.fromkeys(str(Path(os.path.abspath(folder))) for folder in folders if folder.is_dir())  # noqa: PTH100
+    existing = dict.fromkeys(str(Path(os.path.abspath(folder))) for folder in folders if folder.is_dir())  # noqa: PTH100
     interpreter = os.path.abspath(python or sys.executable)  # noqa: PTH100 - `resolve` would follow the link
-    return Launch(interpreter, manifest.package, handlers or manifest.handlers, tuple(there))
+    return Launch(interpreter, manifest.package, handlers or manifest.handlers, tuple(existing))
 
 
 def grant(scopes: Sequence[str]) -> tuple[str, ...]:
-    """Return the words that give the local user scopes."""
+    """Return the options that grant scopes to the local user."""
     return tuple(word for scope in scopes for word in ("--scope", scope))
 
 
@@ -90,7 +89,7 @@ def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[
 
     Args:
         manifest: The manifest.
-        granted: The scopes that the user is given, which may include others.
+        granted: The user's scopes, which may include others.
     """
     reached = include_scopes(manifest, granted)
     needed = [
@@ -101,5 +100,5 @@ def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[
 
 
 def is_generated(manifest: ir.Manifest, target: Target) -> bool:
-    """Return whether there is a package with a server to start."""
+    """Return whether the server of a manifest has been generated."""
     return inside.find_kind(target.folder / manifest.package / "__main__.py") == "file"

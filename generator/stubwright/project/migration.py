@@ -1,4 +1,4 @@
-"""The handlers of a server that moves here: each asks the old server, until its function is moved."""
+"""Generates handlers that call the server being migrated, until its functions are moved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _WIDTH: Final = 108
-"""The width of a comment's line in a method, so that it fits with its indentation."""
+"""The maximum length of a comment line in a method, without its indentation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,18 @@ class Old:
 
     Attributes:
         file: The file, as an absolute path.
-        root: The folder that its module is imported from, which is above its packages.
-        module: The module's name, as `import` takes it.
-        name: The object's name there.
-        loaded: The packages and modules that the file's process has loaded, without what is in packages.
-        python: The command that starts its Python; None if that is ours, so that both run in one process.
-        is_fastmcp: True if it is of FastMCP's own distribution, and not of the SDK.
-        requirement: The requirement next to the SDK; may be empty.
-        notes: By the names of tools, the changes for a function that takes a `Context`; empty if there are none.
-        speaking: The names of the tools that may log or ask.
-        logs: True if any may log.
-        asks: True if any may ask.
-        left: The parts that do not move, for people.
+        root: The folder that its module is imported from.
+        module: The module's name for `import`.
+        name: The object's name in the module.
+        loaded: The top-level packages and modules that the file's process has loaded.
+        python: The command that starts its Python; None if both servers run in one process.
+        is_fastmcp: True if it is a FastMCP server, and not one of the SDK.
+        requirement: The requirement in addition to the SDK; may be empty.
+        notes: The changes for functions that take a `Context`, by tool name.
+        speaking: The names of the tools that may log or ask questions.
+        logs: True if any tool may log.
+        asks: True if any tool may ask questions.
+        left: Descriptions of the parts that are not migrated.
     """
 
     file: Path
@@ -57,7 +57,7 @@ class Old:
     left: tuple[str, ...]
 
     def list_values(self, folder: Path) -> dict[str, Any]:
-        """Return the values for the template of its module, in a project in `folder`."""
+        """Return the template values for its module in a project in `folder`."""
         try:
             root = Path(os.path.relpath(self.root, folder.resolve()))
         except ValueError:  # on another drive
@@ -75,25 +75,24 @@ class Old:
         }
 
     def describe_next_steps(self) -> str:
-        """Return the steps that are left to do, for people."""
+        """Return instructions for the manual steps."""
         if self.python is None:
-            where = "in the process of the new server, which has to have installed what that file imports"
+            where = "in the process of the new server, which needs the packages that the file imports"
         else:
             where = f"in a separate process, with {shlex.join(self.python)}"
         lines = "\n".join(f"  - {line}" for line in self.left)
         return f"""
-The methods in handlers.py ask the server in {self.file}, which runs where it is,
+The methods in handlers.py call the server in {self.file}, which stays in its place and runs
 {where}.
-Move one function after another into the methods, and delete old.py after the last, before you build an image.
-
-Left to do by hand, or different from now on:
+Move the functions into the methods one by one, and delete old.py after the last, before you build an image.
+To do by hand, or different now:
 {lines}
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a method: its result's type, its statement, comments before it, and names to import for these."""
+    """The body of a method: its result's type, its statement, the comments before it, and the names to import."""
 
     result: Code
     statement: Code
@@ -102,9 +101,9 @@ class Body:
 
 
 def make_body(method: HandlerMethod, old: Old) -> Body:
-    """Return a body that asks the old server."""
+    """Return a body that calls the old server."""
     arguments = [format_literal(method.key), *(parameter.name for parameter in method.parameters)]
-    if method.role != "tool":  # whose functions in the module take no context
+    if method.role != "tool":  # the old functions of resources and prompts take no context
         call = fill("read" if method.role == "resource" else "prompt")
         return Body(method.result.text, fill("return await self._old.{}({})", call, join(", ", arguments[:-1])))
     has_schema = Name("Content") not in method.result.names

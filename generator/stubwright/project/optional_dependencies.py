@@ -1,4 +1,4 @@
-"""A light installation, for machines that call servers and compile no manifests."""
+"""The requirements of a light installation, which calls servers and compiles no manifests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stubwright.project.files import disk
 from stubwright.project.wheels import COMPILER, RUNTIME
 
 FILE: Final = "light.txt"
-"""The requirements, as installers read them with `-r`."""
+"""The file of requirements for `pip install -r`."""
 
-LEFT_OUT: Final = frozenset(
+EXCLUDED: Final = frozenset(
     {
         "black",
         "datamodel-code-generator",
@@ -33,36 +33,36 @@ LEFT_OUT: Final = frozenset(
 """The packages that `lock`, `verify`, `test`, `record` and `replay` need only to start the server of a manifest."""
 
 _DISTRIBUTIONS: Final = {"jwt": "pyjwt", "markdown_it": "markdown-it-py", "yaml": "pyyaml"}
-"""Distributions whose module has another name."""
+"""The distributions of modules with other names."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def list_requirements() -> list[str]:
-    """Return the requirements of a light installation, sorted, without stubwright and its runtime themselves.
+    """Return the sorted requirements of a light installation, without stubwright and its runtime.
 
     Raises:
-        importlib.metadata.PackageNotFoundError: One of the two is not installed as a distribution.
+        importlib.metadata.PackageNotFoundError: stubwright or its runtime is not installed as a distribution.
     """
     wanted = {*_read_requirements(COMPILER), *_read_requirements(RUNTIME)}
-    return sorted(line for line in wanted if _find_name(line) not in {*LEFT_OUT, RUNTIME})
+    return sorted(line for line in wanted if _find_name(line) not in {*EXCLUDED, RUNTIME})
 
 
 def write_requirements(folder: Path) -> Path:
-    """Write the requirements of a light installation into a folder, which exists, and return the path.
+    """Write the requirements of a light installation to an existing folder, and return the path.
 
     Raises:
         importlib.metadata.PackageNotFoundError: stubwright or its runtime is not installed as a distribution.
         OSError: The file cannot be written.
     """
-    lines = ["# What `lock`, `verify`, `test`, `record` and `replay` need; `stubwright wheels --light` writes it."]
+    lines = ["# Requirements of `lock`, `verify`, `test`, `record` and `replay`, from `stubwright wheels --light`."]
     path = folder / FILE
     disk.write(path, "".join(f"{line}\n" for line in [*lines, *list_requirements()]).encode())
     return path
 
 
 def explain_missing(error: ModuleNotFoundError) -> str | None:
-    """Return advice to install a module that was not found, in one line; None if stubwright does not require it."""
+    """Return one line of advice for a module that was not found; None if stubwright does not require it."""
     module = (error.name or "").partition(".")[0]
     distribution = _DISTRIBUTIONS.get(module, module.replace("_", "-"))
     try:

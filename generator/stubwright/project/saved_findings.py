@@ -1,4 +1,4 @@
-"""The diagnostics of a run with their places, as notes keep them for a run on unchanged input."""
+"""The diagnostics of a run with their spans, stored for later runs on the same input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EMIT = ("emit",)
 
 
 class Text(Protocol):
-    """A file that diagnostics are about, as `compile.source.Document`."""
+    """A file that diagnostics refer to, such as a `compile.source.Document`."""
 
     @property
     def text(self) -> str:
@@ -43,7 +43,7 @@ class Text(Protocol):
 
 @dataclass(frozen=True)
 class _UnparsedText:
-    """A file whose diagnostics are located. Of its value only the parts in `spans` are known."""
+    """A file that is not parsed: only the places in `spans` are known."""
 
     text: str
     value: Json = None
@@ -61,8 +61,12 @@ class _UnparsedText:
 class SavedFindings:
     """The diagnostics of a run for one manifest, with spans.
 
-    `path` is the manifest as they show it, and `files` are the files that they quote. `package` is its package, and
-    `emit` the span of `emit` if the manifest only makes a client.
+    Attributes:
+        path: The manifest, as diagnostics show it.
+        package: Its package.
+        diagnostics: The diagnostics.
+        files: The files that the diagnostics quote.
+        emit: The span of `emit` if the manifest only makes a client.
     """
 
     path: str
@@ -75,7 +79,7 @@ class SavedFindings:
     def locate(
         cls, path: str, package: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text], reader: Disk
     ) -> SavedFindings | None:
-        """Locate diagnostics; None if a run on the same input could not show them in the same way."""
+        """Locate diagnostics; return None if a later run could not reproduce them from the stored data."""
         from stubwright.diagnostics.printers import findings
 
         entry = documents.get(posixpath.normpath(path))
@@ -91,7 +95,7 @@ class SavedFindings:
         return kept if is_same and cls.load(kept.dump()) == kept else None
 
     def read(self, reader: Disk) -> dict[str, Text] | None:
-        """Return the files that the diagnostics quote, by their names; None if one cannot be read."""
+        """Return the files that the diagnostics quote, by name; None if a file cannot be read."""
         entry = posixpath.normpath(self.path)
         try:
             texts: dict[str, Text] = {file: _UnparsedText(reader.read(file).decode("utf-8-sig")) for file in self.files}

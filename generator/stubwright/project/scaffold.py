@@ -1,7 +1,4 @@
-"""`stubwright new`: a server project that runs immediately.
-
-It never writes into a folder that holds anything.
-"""
+"""Creates a server project, in a new or empty folder."""
 
 from __future__ import annotations
 
@@ -33,14 +30,14 @@ if TYPE_CHECKING:
     from stubwright.project.migration import Old
 
 IS_PUBLISHED: Final = False
-"""True if package indexes have `stubwright-runtime`. Until the first release, a stranger could put anything there under
-that name, so that new projects bring its wheel along and no command of theirs asks an index for it."""
+"""True if package indexes have `stubwright-runtime`. Until the first release, anyone could register that name, so new
+projects contain the wheel and never fetch it from an index."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
 
 class ScaffoldError(Exception):
-    """The project cannot be made; the text explains why, with a remedy."""
+    """The project cannot be created; the message explains why and names a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +47,9 @@ class Origin:
     Attributes:
         fragment: An imported manifest without its `server`.
         server: Its `server`.
-        again: The arguments of `stubwright import` that import it again, in the folder of the project.
-        is_repeatable: True if `stubwright refresh` may run them: they start no program.
-        old: The server object whose functions answer until they are moved; None if the methods are to be written.
+        again: The arguments of `stubwright import` that repeat the import in the project's folder.
+        is_repeatable: True if `stubwright refresh` may run them because they start no program.
+        old: The server object to migrate; None if the methods must be written.
     """
 
     fragment: Mapping[str, Any]
@@ -63,7 +60,7 @@ class Origin:
 
 
 class NameRefusedError(ScaffoldError):
-    """No server can have that name."""
+    """The name of the server is invalid."""
 
 
 def create(
@@ -73,18 +70,19 @@ def create(
     *,
     is_published: bool = IS_PUBLISHED,
 ) -> str:
-    """Make a project and give the next steps to print.
+    """Create a project, and return the next steps to print.
 
     Args:
         name: The server's name: letters and digits, with single `-`, `_`, `.` or spaces between them.
         folder: The folder; by default a new folder with the server's name in the working folder.
-        origin: Gives the starting point in place of the example; called when the rest is fine.
-        is_published: True if its installers can ask a package index for the runtime; otherwise it brings the wheel.
+        origin: Returns the starting point in place of the example; called after the other checks.
+        is_published: True if installers can fetch the runtime from a package index; otherwise the project contains
+            its wheel.
 
     Raises:
-        NameRefusedError: The name cannot be used.
+        NameRefusedError: The name is invalid.
         ScaffoldError: The folder is not empty, or cannot be written.
-        Exception: Any that `origin` raises.
+        Exception: An exception of `origin`.
     """
     if not _NAME.fullmatch(name) or len(name) > 60:
         raise NameRefusedError(
@@ -100,10 +98,10 @@ def create(
         start = origin() if origin is not None else None
         staged = _fill(name, slug, target, start, wheel)
         try:
-            place = target.resolve()  # a link to an empty folder stays
+            place = target.resolve()  # keeps a link to an empty folder
             place.mkdir(parents=True, exist_ok=True)
-            for part in sorted(staged.iterdir()):  # into the folder, which may be where the user's shell is
-                shutil.move(part, place / part.name)  # folders for temporary files may be on another disk
+            for part in sorted(staged.iterdir()):  # keeps the folder, which may be the shell's working folder
+                shutil.move(part, place / part.name)  # unlike a rename, works across disks
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
@@ -113,7 +111,7 @@ def create(
 
 
 def find_folder(name: str, folder: Path | None) -> Path:
-    """Return the folder of a project: the given one, or a new one with the server's name."""
+    """Return the folder of a project: `folder`, or a new folder with the server's name."""
     return folder if folder is not None else Path(_make_slug(name))
 
 
@@ -126,13 +124,13 @@ def _pack_runtime() -> wheels.Wheel:
         return wheels.pack_runtime()
     except PackageNotFoundError:
         raise ScaffoldError(
-            f"{wheels.RUNTIME} is not installed, so its wheel cannot be made: install it, or say "
+            f"{wheels.RUNTIME} is not installed, so its wheel cannot be built: install it, or pass "
             "--from-index if your package index has it"
         ) from None
 
 
 def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: wheels.Wheel | None) -> Path:
-    """Make the whole project in a temporary folder; `target` is its later path."""
+    """Create the project in a temporary folder; `target` is its later path."""
     stem = naming.name_server_stem(name)
     module = naming.name_handwritten_module(name)
     client = naming.name_client_class(stem)
@@ -207,7 +205,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
 
 
 def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the manifests of a project with an origin, and return the source of its handlers."""
+    """Write the manifests of a project with an origin, and return the template values for its handlers."""
     imported = f"imported/{values['file']}"
     server = {**origin.server, "name": values["name"], "version": "0.1.0"}
     if origin.old is not None and origin.old.logs:
@@ -250,7 +248,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
 
 
 def _body(method: HandlerMethod) -> migration.Body:
-    """Return the body of a method that is not written yet."""
+    """Return a body that raises an error until the method is written."""
     if method.role != "tool":
         return migration.Body(method.result.text, fill("raise NotImplementedError"))
     refusal = fill("raise ToolError({})", format_literal(f"{method.name} is not written yet"))
@@ -258,7 +256,7 @@ def _body(method: HandlerMethod) -> migration.Body:
 
 
 def _json(value: str) -> Code:
-    """Format a text as a string of JSON, which YAML, TOML and Python read as the same."""
+    """Format a text as a JSON string, which YAML, TOML and Python parse to the same value."""
     return trust(json.dumps(value))
 
 
@@ -268,7 +266,7 @@ def _quoted(text: str) -> Code:
 
 
 def _describe_variables(document: Mapping[str, Any]) -> list[tuple[Code, Code]]:
-    """Return the variables of the environment that the server reads, with descriptions, as Markdown."""
+    """Return the environment variables of the server with their descriptions, as Markdown."""
     return [(_quoted(variable.name), _describe_variable(variable)) for variable in list_variables(document)]
 
 
@@ -296,19 +294,17 @@ _MANIFEST = """# What the server offers. After a change: stubwright generate
 
 
 def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
-    """Compile the manifest into the project, as `stubwright generate` in it would, and return the package's
-    requirements.
-    """
+    """Compile the manifest like `stubwright generate` in the project, and return the package's requirements."""
     target = build.Target(folder / build.OUTPUT)
     built = build.build((folder / manifest).as_posix(), target, lock.Lock(__version__), trust=False)
     if built.changes is None:
-        raise AssertionError(f"the manifest of a new project is wrong: {built.diagnostics}")
+        raise AssertionError(f"the manifest of a new project is invalid: {built.diagnostics}")
     tree.apply(target.folder, built.changes)
     return built.requirements
 
 
 def _distribution(slug: str) -> str:
-    """Return the project's name for installers, and its command: like the package's, and never the SDK's own."""
+    """Return the name of the project's distribution and command: the package's name, which never is the SDK's."""
     return naming.name_package(slug).replace("_", "-")
 
 

@@ -1,4 +1,4 @@
-"""The variables of the environment that a server reads, as its manifest names them."""
+"""Lists the environment variables that a manifest names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Kind: TypeAlias = Literal["address", "part", "credential", "argument"]
-"""The kind of a variable: the address of an API, a part of it, a credential for it, or an argument of a tool."""
+"""The kind of a variable: the URL of an API, a part of that URL, a credential, or an argument of a tool."""
 
 _LOGIN: Final = {
     "usernameEnv": ("user name", False),
@@ -29,15 +29,15 @@ _CERTIFICATE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable.
+    """An environment variable.
 
     Attributes:
         name: Its name.
         kind: The kind of its value.
         what: The part, credential or argument; empty for an address.
-        owner: The API, or the tool.
-        is_secret: True if its value is.
-        default: The value that counts if it is not set; None if it must be set.
+        owner: The API or tool.
+        is_secret: True if its value is secret.
+        default: The default value; None if the variable must be set.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Variable:
 
 
 def list_variables(document: Mapping[str, Any]) -> tuple[Variable, ...]:
-    """Return the variables that a server reads, each once.
+    """Return the environment variables of a server, without duplicates.
 
     Args:
         document: The resolved manifest.

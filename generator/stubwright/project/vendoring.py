@@ -1,6 +1,6 @@
-"""The runtime next to the packages, for projects with `runtime = "vendored"`.
+"""Copies the runtime next to the packages, for projects with `runtime = "vendored"`.
 
-The lock has them under their own name, since they belong to no manifest.
+The runtime has its own entry in the lock, since it belongs to no manifest.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from stubwright.incremental import digests
 from stubwright.project.files import lock, tree
 
 FOLDER = package_data.RUNTIME.name
-"""The runtime's folder, in an output folder and as imported."""
+"""The name of the runtime's folder and package."""
 
 ENTRY = f"{FOLDER}/"
-"""Its name among the manifests of the lock, which no manifest can have: their paths do not end so."""
+"""Its name among the manifests of the lock; the paths of manifests never end in `/`."""
 
 
 def make_artifacts() -> tuple[Artifact, ...]:
@@ -38,12 +38,12 @@ def list_requirements() -> tuple[str, ...]:
 
 
 def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
-    """Return the changes that put the runtime into an output folder.
+    """Return the changes that copy the runtime to an output folder.
 
     Args:
         there: The output folder.
         known: The lock as read.
-        force: Overwrite files of it that were edited by hand.
+        force: Overwrite files of the runtime that were edited by hand.
     """
     files = make_artifacts()
     digest = digests.compute_digest(b"".join(digests.compute_digest(file.data).encode() for file in files))

@@ -1,6 +1,6 @@
-"""Comparison of a project's version with its server's version.
+"""Compares a project's version with its server's version.
 
-Skipped if a build tool computes the project's version, or if the project has several manifests that were not imported.
+The comparison is skipped if a build tool computes the project's version, or if several manifests were not imported.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ _CODE: Final = "SW413"
 
 
 def find_difference(project: Project, path: str, manifest: ir.Manifest, document: Json) -> Diagnostic | None:
-    """Return the diagnostic for a manifest whose server has another version than its project; None if they agree.
+    """Return the diagnostic for a server whose version differs from its project's; None if they agree.
 
     Args:
         project: The project.
         path: The manifest, as diagnostics show it.
         manifest: The lowered manifest.
-        document: The same as written, with the warnings that it ignores.
+        document: The manifest's document, with the warnings that it ignores.
     """
     version = manifest.server.get("version")
     if project.version is None or not isinstance(version, str) or "server" not in manifest.emit:
         return None
     if _are_equal(version, project.version) or _CODE in _ignored(document) or not _is_the_only_one(path, project):
         return None
-    message = f"the server's version is `{version}`, and `{project.file}` says `{project.version}`"
-    fix = f"write `{project.version}` here, or correct the version there"
+    message = f"the server's version is `{version}`, but `{project.file}` has `{project.version}`"
+    fix = f"write `{project.version}` here, or correct the version in `{project.file}`"
     return Diagnostic(_CODE, message, Place(paths.normalize(path), ("server", "version")), fix)
 
 
 def _are_equal(first: str, second: str) -> bool:
-    """Return whether two versions are the same one, as packages count: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
+    """Return whether two versions are equal for packages: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -52,7 +52,7 @@ def _are_equal(first: str, second: str) -> bool:
 
 
 def _is_the_only_one(path: str, project: Project) -> bool:
-    """Return whether a manifest is the only one of its project that was not imported."""
+    """Return whether a manifest is its project's only manifest that was not imported."""
     own = [paths.normalize(each) for each in project.manifests if not _is_imported(Path(each))]
     return own == [paths.normalize(path)]
 

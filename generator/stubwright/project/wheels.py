@@ -1,7 +1,6 @@
-"""The wheels of the runtime and of the compiler, made from the installed files, without a download.
+"""Builds the wheels of the runtime and the compiler from the installed files, without a download.
 
-An editable install has its code in a checkout, and a wheel has it in `site-packages`: both give the same wheel, except
-for the metadata of their builds.
+Editable and regular installations produce the same wheels, except for build metadata.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ RUNTIME: Final = "stubwright-runtime"
 COMPILER: Final = "stubwright"
 
 _OF_AN_INSTALL: Final = frozenset({"INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json", "uv_cache.json"})
-"""Files of `*.dist-info` that describe how a distribution was installed, or that are made again."""
+"""Files of `*.dist-info` that describe an installation, or that are written again."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The oldest time that a zip archive can have: the same files make the same wheel."""
+"""The time of all files, so that wheels are reproducible: the oldest time of a zip archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel: its file name, and its bytes."""
+    """A wheel: its file name and its content."""
 
     name: str
     data: bytes
 
 
 def pack_runtime() -> Wheel:
-    """Return the wheel of the runtime that is installed.
+    """Return the wheel of the installed runtime.
 
     Raises:
         importlib.metadata.PackageNotFoundError: It is not installed as a distribution.
@@ -56,15 +55,15 @@ def pack_compiler() -> Wheel:
 
 
 def write(folder: Path, *, runtime_only: bool) -> list[Path]:
-    """Write the wheels into a folder, which is made if it is not there, and return their paths.
+    """Write the wheels to a folder, which is created if missing, and return their paths.
 
     Args:
         folder: The folder.
-        runtime_only: Leave out the compiler's.
+        runtime_only: Omit the compiler's wheel.
 
     Raises:
-        importlib.metadata.PackageNotFoundError: One is not installed as a distribution.
-        OSError: One cannot be written.
+        importlib.metadata.PackageNotFoundError: The runtime or the compiler is not installed as a distribution.
+        OSError: A wheel cannot be written.
     """
     packed = [pack_runtime(), *([] if runtime_only else [pack_compiler()])]
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,9 +73,9 @@ def write(folder: Path, *, runtime_only: bool) -> list[Path]:
 
 
 def find_shared(wheel: Wheel, project: Path) -> str:
-    """Return the path of a wheel from a new project, if possible the copy in a project next to it.
+    """Return the path of a wheel relative to a new project, preferably the same wheel in a project next to it.
 
-    In one workspace of uv, the requirements of all projects must have the same URL.
+    In a uv workspace, the requirements of all projects must have the same URL.
     """
     own = f"wheels/{wheel.name}"
     for path in sorted(project.resolve().parent.glob(f"*/{own}")):

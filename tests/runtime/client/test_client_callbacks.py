@@ -483,7 +483,7 @@ async def test_a_callback_may_hear_the_log_at_once(kind: str) -> None:
 
 
 class _Logging:
-    """A server that logs from the level on that its client asks for, `warning` at first."""
+    """A server that logs from the level on that its client prompts for, `warning` at first."""
 
     def __init__(self, answer: Callable[[str], Mapping[str, Any]] = lambda _: {}, *, declares: bool = True) -> None:
         self.asked: list[str] = []

@@ -1,4 +1,4 @@
-"""`stubwright call`: call one tool of a server, with arguments from the command line."""
+"""`stubwright call`: call a tool of a server with arguments from the command line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _ANSWERING: Final = """
 _OPTIONS: Final = """
 words WORD*  the server, unless a command follows; the tool; arguments
 --format text|json  how to print the whole result
---save DIR   write pictures, sounds and files of the answer into this folder
+--save DIR   write images, audio and files of the answer to this folder
 """
 
 
@@ -76,15 +76,15 @@ def add(verbs: Any) -> None:
     declare(call, _OPTIONS)
     servers.add_limits(
         call,
-        "how long the call may take in all, without the time in which you are asked; by default the answer may take "
-        "any time, and what comes before it has a limit",
+        "how long the call may take in all, excluding prompts; by default only the steps before the answer have a "
+        "limit",
     )
     declare(call, _ANSWERING)
 
 
 def _call(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
-    named = destinations.take_named(words, arguments)
+    named = destinations.pop_server(words, arguments)
     if not words:
         raise UsageError("name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris")
     printer = Printer(arguments.format, strict=False)
@@ -162,7 +162,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
 def _describe_failure(
     destination: Destination, error: LoginError | MCPError | ResultTooLarge | LimitError | OSError
 ) -> str:
-    """Return the reason that there is no result."""
+    """Return why the call has no result."""
     from stubwright.calling import calls
     from stubwright.login.errors import LoginError
     from stubwright_runtime.client.core.errors import ResultTooLarge
@@ -179,7 +179,7 @@ def _describe_failure(
 
 
 def _read_input() -> str:
-    """Return the text of standard input, which is in UTF-8 whatever the locale. Raises ArgumentError."""
+    """Return the text of standard input, decoded as UTF-8 in every locale. Raises ArgumentError."""
     from stubwright.calling.arguments import ArgumentError
 
     if sys.stdin is None:
@@ -219,7 +219,7 @@ def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
 
 
 def _compare(destination: Destination, definition: Mapping[str, Any]) -> None:
-    """Print a note if the served tool is not the manifest's."""
+    """Print a note if the served tool differs from the manifest's tool."""
     if destination.manifest is None:
         return
     known = next((tool for tool in destination.manifest.tools if tool.name == definition["name"]), None)

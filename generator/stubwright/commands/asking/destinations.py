@@ -1,7 +1,7 @@
-"""The server that a command calls: of a manifest, at a URL, or started by a command after `--`.
+"""The server that a command calls: a manifest's, one at a URL, or one started by a command after `--`.
 
 A manifest's server is the generated server, started as `dev` and `install` start it, with the environment of this
-shell. With `--mock`, it is a mock.
+shell; with `--mock`, it is a mock.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from stubwright_runtime.mcp.aliases import Alias
 
 NO_ANSWER: Final = 3
-"""The exit status if the server gives no answer, so that a script can tell this from all else."""
+"""The exit status if the server does not answer, which scripts can tell apart from other failures."""
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A server that can be asked.
+    """A server to send requests to.
 
     Attributes:
-        label: Its name for people.
-        url: Its URL; `None` if it is a command.
+        label: Its name in messages.
+        url: Its URL; None for a command.
         command: The command that starts it.
         headers: HTTP headers for each request.
-        environment: The variables of the process, next to the few that it gets anyhow.
-        manifest: The manifest that it was generated from, if that is here.
+        environment: Further variables of the process.
+        manifest: The manifest that it was generated from, if known.
         has_no_handlers: True if it is a manifest's server whose handlers are not specified.
-        toolsets: The toolsets that are asked for: a caller sees the tools that are in all of them.
+        toolsets: The requested toolsets; a caller sees the tools that are in all of them.
         auth: The source of access tokens for requests.
     """
 
@@ -61,7 +61,7 @@ class Destination:
 
     @property
     def source(self) -> Source:
-        """The same for those who read lists."""
+        """The server as a source of lists."""
         from stubwright.importers.sources import Command, Endpoint
 
         if self.url is not None:
@@ -69,7 +69,7 @@ class Destination:
         return Command(self.command, self.environment or {})
 
     def list_tools(self, toolset: str) -> Sequence[str]:
-        """Return the names of the tools in a toolset of the manifest; empty if there is no such toolset."""
+        """Return the names of the tools in a toolset of the manifest; empty if the toolset does not exist."""
         tools: Any = self.manifest.toolsets.get(toolset, {}).get("tools", ()) if self.manifest is not None else ()
         return tuple(tools)
 
@@ -85,12 +85,12 @@ class Destination:
 
 
 _OPTIONS: Final = """
---toolset NAME…         see only the tools of this toolset of the server
---mock                  ask a mock of the manifest, which needs no handlers
---scope SCOPE…          a scope that the caller of the manifest's server has
---handlers MODULE:NAME  where the manifest's handlers are (default: as it says)
+--toolset NAME…         use only the tools of this toolset of the server
+--mock                  use a mock of the manifest, which needs no handlers
+--scope SCOPE…          a scope of the caller of the manifest's server
+--handlers MODULE:NAME  the manifest's handlers (default: the manifest's `handlers`)
 --python FILE           the interpreter that runs the manifest's server (default: this one)
--o, --output DIR        where packages are (default: as the project says, otherwise generated)
+-o, --output DIR        the folder of packages (default: the project's `output`, otherwise generated)
 """
 
 
@@ -106,8 +106,8 @@ def is_named(word: str) -> bool:
     return http.is_url(word) or word.lower().endswith(_ENDINGS)
 
 
-def take_named(words: list[str], arguments: argparse.Namespace) -> str | None:
-    """Remove the server from the start of the words, and return it; None if the command line names it otherwise.
+def pop_server(words: list[str], arguments: argparse.Namespace) -> str | None:
+    """Remove the server from the start of the words, and return it; None if the words do not name it.
 
     Raises:
         UsageError: A server follows the other words.
@@ -125,16 +125,16 @@ def take_named(words: list[str], arguments: argparse.Namespace) -> str | None:
 def find_destination(
     word: str | None, arguments: argparse.Namespace, printer: Printer, *, generated: bool = True
 ) -> Destination | None:
-    """Return the server that the command line names; None if its manifest is wrong, which the printer reports.
+    """Return the server that the command line names; None if its manifest is invalid, which the printer reports.
 
     Args:
-        word: A URL or a manifest; `None` for the command after `--`, otherwise the project's only manifest.
+        word: A URL or a manifest; None for the command after `--`, or for the project's only manifest.
         arguments: The command line.
         printer: Reports the faults.
-        generated: True if a manifest's server is started, so that its package must exist.
+        generated: True if a manifest's server is started, which requires its package.
 
     Raises:
-        UsageError: It names none or several, or an option does not fit.
+        UsageError: It names no server or several, or an option does not fit.
     """
     if arguments.command is not None or (word is not None and (http.is_url(word) or "://" in word)):
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
@@ -197,7 +197,7 @@ def _of_manifest(
 
 
 def _narrow(whole: Destination, toolsets: Sequence[str]) -> Destination:
-    """Return the destination with the tools alone that are in all these toolsets."""
+    """Return the destination, limited to the tools that are in all these toolsets."""
     from stubwright_runtime.client.transports.connecting import narrow
 
     target: Any = whole.url if whole.url is not None else whole.command
@@ -216,7 +216,7 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
 
 
 def describe_unlisted(destination: Destination, name: str, listed: Collection[str]) -> str | None:
-    """Return the hidden tool that a name means, or is like, and the remedy; None if no hidden tool is like it."""
+    """Describe the hidden tool that has a name or a similar one, with the remedy; None if no hidden tool has."""
     from stubwright.diagnostics.suggestions import find_nearest
 
     near = find_nearest(name, dict.fromkeys([*listed, *(tool.name for tool in _list_tools(destination))]))
@@ -229,9 +229,9 @@ def _list_tools(destination: Destination) -> Sequence[ir.Tool]:
 
 
 def describe_hidden(destination: Destination, *names: str) -> str | None:
-    """Return the tools of a manifest that are hidden from this caller, and the remedy; None if no scope is missing.
+    """Describe the tools of a manifest that need scopes the caller lacks, with the remedy; None if no scope is missing.
 
-    What is outside the caller's toolsets is not hidden: no scope shows it.
+    Tools outside the caller's toolsets are not included, because no scope shows them.
     """
     tools = _list_tools(destination)
     offered = set(names).intersection(*map(destination.list_tools, destination.toolsets))

@@ -1,4 +1,4 @@
-"""`stubwright inspect`: a client's view of a server, in each revision of the protocol."""
+"""`stubwright inspect`: show a client's view of a server in each revision of the protocol."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
-words WORD*  the server, unless a command follows; one entry of it
---format text|json  how to print all that each revision lists
+words WORD*  the server, unless a command follows; one of its entries
+--format text|json  how to print the lists of each revision
 """
 
 
@@ -40,13 +40,13 @@ def add(verbs: Any) -> None:
     inspect.late = "words"
     destinations.add_options(inspect)
     servers.add_limits(inspect, "how long reading the lists in all revisions may take")
-    inspect.add_argument("--revision", choices=REVISIONS, action="append", help="only this revision; may come again")
+    inspect.add_argument("--revision", choices=REVISIONS, action="append", help="only this revision; may be repeated")
     declare(inspect, _OPTIONS)
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
-    named = destinations.take_named(words, arguments)
+    named = destinations.pop_server(words, arguments)
     if len(words) > 1:
         raise UsageError(f"name one entry; these are {len(words)}: {', '.join(words)}")
     arguments.mock = arguments.mock or not (arguments.scope or arguments.handlers or arguments.command is not None)
@@ -110,9 +110,9 @@ def _show(
 def _read(
     destination: Destination, revisions: Sequence[str], limits: Limits
 ) -> Iterator[tuple[str, ServerListing | str]]:
-    """Yield each revision with the lists of the server in it, or with the reason that there are none.
+    """Yield each revision with the server's lists, or with the reason that they cannot be read.
 
-    The time limit is for all revisions together; the other limits are for each.
+    The time limit is for all revisions together; the other limits are for each revision.
     """
     from stubwright.importers import live
     from stubwright.importers.limits import Deadline

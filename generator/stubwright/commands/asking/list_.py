@@ -1,4 +1,4 @@
-"""`stubwright list`: the lists of a server, and their cost."""
+"""`stubwright list`: show the lists of a server and their cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 server SOURCE?  the server: a manifest or a URL
---format text|json  how to print all that is listed
+--format text|json  how to print the lists
 """
 
 
@@ -30,8 +30,8 @@ def add(verbs: Any) -> None:
         _list,
         help="show the tools, resources and prompts of a server, and their cost",
         usage="stubwright list [options] [MANIFEST | URL] [-- COMMAND…]",
-        epilog="It lists the declarations of a manifest; with --scope, --handlers or --mock a server is started and "
-        "asked. Tokens are estimates: a model counts in its own way.",
+        epilog="It lists the declarations of a manifest; with --scope, --handlers or --mock it starts a server and "
+        "requests its lists. Tokens are estimates, because models count differently.",
     )
     destinations.add_options(list_)
     servers.add_limits(list_, "how long reading the lists may take in all")

@@ -1,1 +1,1 @@
-"""Verbs about contracts: the lists of a server, as a file that people review."""
+"""Verbs for contracts: the lists of a server, in a file for review."""

@@ -1,4 +1,4 @@
-"""The servers that a client's configuration names, from its file to what `importers.live` reads."""
+"""Reads the servers that a client's configuration names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(path: str) -> Mapping[str, Any]:
 
 
 def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | SourceError]]:
-    """Yield each enabled server in the configuration, or the reason that it cannot be asked. Raises SourceError."""
+    """Yield each enabled server in the configuration, or the reason that it is unusable. Raises SourceError."""
     for name, entry in read(arguments.config).items():
         if entries.is_disabled(entry):
             write_note(to_one_line(f"`{name}` of {arguments.config} is disabled, and was omitted"))
@@ -55,7 +55,7 @@ def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | 
 
 
 def find_source(server: Server, arguments: argparse.Namespace) -> Source:
-    """Return the source of a server in a configuration. Raises UsageError, which shows no value."""
+    """Return the source of a server in a configuration. Raises UsageError, whose message contains no value."""
     if server.command:
         started = servers.start(server.command, arguments)
         return sources.Command(started.words, {**started.environment, **server.variables})
@@ -63,5 +63,5 @@ def find_source(server: Server, arguments: argparse.Namespace) -> Source:
     try:
         url = servers.check_url(server.url)
     except UsageError:
-        raise UsageError("its URL is not one over http or https") from None  # which may hold a secret
+        raise UsageError("its URL is not one over http or https") from None  # omits the URL, which may hold a secret
     return logins.make_endpoint(url, headers, arguments)

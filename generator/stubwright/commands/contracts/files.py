@@ -1,4 +1,4 @@
-"""Files of contracts: their names, and the contents that are never replaced unasked."""
+"""Names and writes the files of contracts without overwriting a person's edits."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ _OTHER_FILE: Final = "move or delete it, or choose another file with `-o`"
 
 
 def make_name(name: str) -> str:
-    """Return the name of a contract's file, which every system allows, by the name of its server."""
+    """Return a file name for the contract of a server, valid on every system."""
     plain = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:_LONGEST_NAME].rstrip("-")
     if not plain:
         plain = f"server-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
     return f"{plain}-server.yaml" if paths.is_device(plain) else f"{plain}.yaml"
 
 
-def refuse_twice(path: str, first: str, second: str) -> Diagnostic:
-    """Return the diagnostic for two servers of one run whose contracts would be the same file."""
+def report_duplicate(path: str, first: str, second: str) -> Diagnostic:
+    """Return the diagnostic for two servers of one run whose contracts would have the same file."""
     message = f"this file was just written for `{first}`; `{second}` has the same name"
     return Diagnostic("SW403", message, Place(path), "lock it separately, with `-o`")
 
 
 def write(path: str, text: str, location: Location | None, *, force: bool) -> tuple[Diagnostic | None, str]:
-    """Write a contract, unless that would lose something; return the fault, if any, and the resulting state.
+    """Write a contract, unless that would overwrite other content; return the fault, if any, and the resulting state.
 
     Args:
         path: The file.
         text: Its text.
-        location: The server whose contract may be replaced; None for any.
-        force: True if a contract is replaced although it was edited, or belongs to another server.
+        location: The server whose contract may be replaced; None for any server.
+        force: True to replace a contract that was edited or belongs to another server.
 
     Raises:
-        DocumentError: The contract that exists does not specify where its server is.
+        DocumentError: The existing contract does not specify the location of its server.
     """
     try:
         existing = disk.read_text(Path(path)) or ""
@@ -60,7 +60,7 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
 
 
 def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
-    """Return the obstacle to replacing the text of a file; None if there is none."""
+    """Return why a file must not be replaced, or None."""
     if not yamlwriter.is_locked(existing):
         return Diagnostic("SW403", "this file is not a contract, and is left unchanged", Place(path), _OTHER_FILE)
     if force:

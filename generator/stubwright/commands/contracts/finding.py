@@ -1,4 +1,4 @@
-"""The servers of contracts, by the location in each contract and the options of the command line.
+"""Finds the servers of contracts, from the location in each contract and the options of the command line.
 
 A header is sent only to the server whose contract names it, and a variable is set only for contracts that name it.
 """
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class MissingOptionError(SourceError):
-    """A server cannot be asked, because an option is missing; the message shows which to pass."""
+    """A server cannot be reached without an option; the message names the option."""
 
 
 def find_targets(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace
 ) -> list[Target | MissingOptionError | DocumentError]:
-    """Return the server of each contract, or why it cannot be asked.
+    """Return the server of each contract, or why it cannot be reached.
 
     Args:
         contracts: The contracts.
@@ -40,8 +40,8 @@ def find_targets(
         arguments: The command line.
 
     Raises:
-        UsageError: An option fits none of them, or would give a secret to several.
-        SourceError: The configuration of a client is wrong.
+        UsageError: An option fits no contract, or would send a secret to several servers.
+        SourceError: The configuration of a client is invalid.
     """
     if url is not None or arguments.command is not None:
         if len(contracts) != 1 or arguments.config is not None:
@@ -101,22 +101,22 @@ def _find(
 
 
 def _find_file(contract: Contract) -> str:
-    """Return the path of the file that a contract names, from here.
+    """Return the path of the file that a contract names, relative to the working folder.
 
-    A contract does not record the folder in which it was locked: this folder, or the only folder above the contract
-    that contains the file.
+    A contract does not record the folder in which it was locked, so the file is searched in this folder, and then in
+    the folders above the contract.
 
     Raises:
-        DocumentError: There is none, or several folders have one.
+        DocumentError: No folder has the file, or several have it.
     """
     file, own = contract.location.file, Path(contract.path).absolute()
 
-    def is_there(path: Path) -> bool:
-        return path.exists() and not path.samefile(own)  # in its folder, a contract has the name of its manifest
+    def is_source(path: Path) -> bool:
+        return path.exists() and not path.samefile(own)  # a contract may have the name of its manifest
 
-    if is_there(Path(file)):
+    if is_source(Path(file)):
         return file
-    found = [path for path in (folder / file for folder in own.parents) if is_there(path)]
+    found = [path for path in (folder / file for folder in own.parents) if is_source(path)]
     if len(found) == 1:
         return found[0].as_posix()
     fix = "the path is relative to the folder where the contract was locked: run this there"
@@ -134,7 +134,7 @@ def _make_target(contract: Contract, source: Source, variables: Mapping[str, str
 
 
 def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    """Return the headers of each contract by its path. Raises UsageError if one fits none, or several."""
+    """Return the headers of each contract by path. Raises UsageError if a header fits no contract or several."""
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     remote = [contract for contract in contracts if contract.location.url]
     for name, value in map(servers.parse_header, texts):
@@ -155,7 +155,7 @@ def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mappi
 
 
 def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    """Return the variables of `--env` for each contract, by its path. Raises UsageError if one fits none."""
+    """Return the variables of `--env` for each contract by path. Raises UsageError if a variable fits no contract."""
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     commands = [contract for contract in contracts if contract.location.command]
     for name, value in map(servers.parse_variable, texts):
@@ -170,27 +170,23 @@ def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Map
 
 
 def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str, Any]:
-    """Return the entries of a client's configuration by the paths of the contracts that `lock --config` made of them.
+    """Return the entries of a client's configuration by the paths of their contracts.
 
     Raises:
-        UsageError: It lacks their servers.
-        SourceError: The file is wrong.
+        UsageError: It lacks the servers of all contracts.
+        SourceError: The file is invalid.
     """
     from stubwright.commands.contracts import configurations, files
 
     entries = {files.make_name(name): entry for name, entry in configurations.read(path).items()}
-    entry_of = {contract.path: entries[Path(contract.path).name] for contract in contracts if _is_in(contract, entries)}
+    entry_of = {contract.path: entries[name] for contract in contracts if (name := Path(contract.path).name) in entries}
     if not entry_of:
         raise UsageError(f"--config: {path} lacks the servers that the files of these contracts are named after")
     return entry_of
 
 
-def _is_in(contract: Contract, entries: Mapping[str, Any]) -> bool:
-    return Path(contract.path).name in entries
-
-
 def _find_configured(contract: Contract, entry: Any, arguments: argparse.Namespace) -> Target:
-    """Return a server as its client reaches it. Raises MissingOptionError."""
+    """Return a server as its client is configured to reach it. Raises MissingOptionError."""
     from stubwright.commands.contracts import configurations
     from stubwright.project.clients import entries
 

@@ -1,4 +1,4 @@
-"""`stubwright lock`: the lists of a server, as a file that people review."""
+"""`stubwright lock`: write the lists of a server to a file for review."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ examples:
 
 _OPTIONS: Final = f"""
 sources SOURCE*    a URL, a manifest, or a saved tools/list result in JSON
---config FILE      lock each server that this configuration of a client names, such as .mcp.json: its commands are run
--o, --output FILE  where to write; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)
+--config FILE      lock each server in this configuration of a client, such as .mcp.json; runs its commands
+-o, --output FILE  the contract's file; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)
 --format text|json  how to print the contracts that were written
 --force            replace a contract that was edited by hand, or belongs to another server
 """
@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
     lock: CommandParser = verbs.add_parser(
         "lock",
         _lock,
-        help="write the lists of a server into a file for review",
+        help="write the lists of a server to a file for review",
         usage="stubwright lock [options] SOURCE…\n"
         "       stubwright lock [options] --config FILE\n"
         "       stubwright lock [options] -- COMMAND ARGS…",
@@ -88,14 +88,14 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A written contract: the name of its server for people, and the state of the file."""
+    """A written contract: the label of its server, and the state of the file."""
 
     server: str
     state: str
 
 
 def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
-    """Return the targets that the command line names. Raises UsageError if it names none, or an option does not fit."""
+    """Return the targets on the command line. Raises UsageError if there are none, or an option does not fit."""
     targets: Sequence[str] = tuple(dict.fromkeys(arguments.sources))
     urls = [target for target in targets if "://" in target]
     if arguments.command is not None:
@@ -120,7 +120,7 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], i
 
     Raises:
         UsageError: An option does not fit.
-        SourceError: The file is wrong.
+        SourceError: The file is invalid.
     """
     from stubwright.commands.contracts import configurations
 
@@ -146,12 +146,12 @@ def _find_server(url: str | None, arguments: argparse.Namespace) -> Target:
 
 
 def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, _Written]) -> int:
-    """Lock a server; the exit status.
+    """Lock a server, and return the exit status.
 
     Args:
         target: The server.
         arguments: The command line.
-        written: Collects the contracts by their files.
+        written: Collects the contracts by file.
     """
     from stubwright.importers.live import UnreachableError
 
@@ -177,7 +177,7 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
         path = arguments.output or f"{_FOLDER}/{name}"
         problem: Diagnostic | None
         if path in written:
-            problem, state = files.refuse_twice(path, written[path].server, target.label), ""
+            problem, state = files.report_duplicate(path, written[path].server, target.label), ""
         else:
             location = None if arguments.output or target.name else target.location
             problem, state = files.write(path, text, location, force=arguments.force)
@@ -187,11 +187,11 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
         written[path] = _Written(target.label, state)
         if arguments.format == "text":
             report(f"{path}: {state}\n")
-    print_import(result.summary, [*result.all_notes, *_note(target, result)])
+    print_import(result.summary, [*result.all_notes, *_list_notes(target, result)])
     return 0
 
 
-def _note(target: Target, result: ImportResult) -> Iterator[str]:
+def _list_notes(target: Target, result: ImportResult) -> Iterator[str]:
     if result.warnings:
         word = "warning" if result.warnings == 1 else "warnings"
         yield f"`stubwright check` has {result.warnings} {word} about the server's lists"

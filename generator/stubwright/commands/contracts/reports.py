@@ -1,4 +1,4 @@
-"""The output of `verify`: for each contract the changes, or the reason that they are unknown."""
+"""Prints the results of `verify`: the changes of each contract, or why they are unknown."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Outcome:
 
     Attributes:
         path: Its file.
-        server: The name of its server for people.
-        manifest: The manifest of the new contract; None if it is the same, or unknown.
-        difference: The changes; None if there are none, or they are unknown.
-        error: The reason that they are unknown; None if they are known.
+        server: The label of its server.
+        manifest: The manifest of the new contract; None if it is unchanged or unknown.
+        difference: The changes; None if nothing changed or the changes are unknown.
+        error: Why the changes are unknown; None if they are known.
         status: The exit status.
     """
 
@@ -41,14 +41,14 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """The outcome in a word or two."""
+        """The state for reports: not verified, unchanged or changed."""
         if self.error is not None:
             return "not verified"
         return "unchanged" if self.difference is None or not self.difference.changes else "changed"
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """The reasons that the changes are unknown, with their places; empty if no document is at fault."""
+        """The errors with locations that make the changes unknown; empty if no document is at fault."""
         return self.error.diagnostics if isinstance(self.error, DocumentError) else ()
 
     @property
@@ -58,7 +58,7 @@ class Outcome:
 
 
 def show(outcomes: Sequence[Outcome], style: str) -> None:
-    """Print outcomes in a format of `diff`; on standard error also why something is not verified."""
+    """Print outcomes in a format of `diff`, and on standard error why a contract is not verified."""
     for outcome in outcomes:
         if outcome.error is not None:
             _report(outcome, outcome.error)
@@ -68,7 +68,7 @@ def show(outcomes: Sequence[Outcome], style: str) -> None:
 
 
 def write(outcomes: Sequence[Outcome], style: str) -> None:
-    """Print the document of outcomes in a format of `diff`; nothing in the format for people."""
+    """Print outcomes as one document in a format of `diff`; do nothing for text."""
     match style:
         case "json":
             _show_json(outcomes)

@@ -1,4 +1,4 @@
-"""The servers and files that are locked and verified: from the source to the manifest of its contract.
+"""Makes the manifests of contracts from servers and files.
 
 Lists with a secret are refused, so that no contract and no report holds one.
 """
@@ -32,21 +32,21 @@ _SPECIAL: Final = re.compile(r'([\\"`]|\$(?!\{))')
 
 
 class LeakError(SourceError):
-    """The lists of a server hold a secret; the message shows which."""
+    """The lists of a server contain a secret; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server or a file whose contract is made.
+    """A server or a file to make a contract of.
 
     Attributes:
-        label: Its name for people.
+        label: Its name in messages.
         location: Its location, for the contract.
-        source: The server; None for the file of the location.
-        default_name: The name that the server gets if there is none.
-        secrets: The values that it gets and no contract may hold, each after its name for people.
-        name: Its name in the user's configuration; empty if that does not name it.
-        file: The path of the file of the location from here; empty if there is none.
+        source: The server; None for a file.
+        default_name: The name of a server that does not report one.
+        secrets: The values that the server receives and a contract must not contain, each after its name in messages.
+        name: Its name in the user's configuration; empty if it has none.
+        file: The path of the file relative to the working folder; empty for a server.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Target:
     file: str = ""
 
     def read(self, arguments: argparse.Namespace) -> ImportResult:
-        """Return the manifest of the current lists, within the bounds of the command line. Raises SourceError."""
+        """Return the manifest of the current lists, within the limits of the command line. Raises SourceError."""
         if self.source is None:
             return _read_file(self.file)
         deadline = servers.start_deadline(arguments)  # each server has its own time
@@ -76,7 +76,7 @@ class Target:
         auth = getattr(self.source, "auth", None)
         tokens = () if auth is None else tuple(("the login", value) for value in auth.secrets)
         if leak := secrets.find_leak(manifest, (*self.secrets, *tokens)):
-            raise LeakError(f"what it lists holds the value of {leak}, which no contract may hold")
+            raise LeakError(f"its lists contain the value of {leak}, which a contract must not contain")
         return manifest
 
 
@@ -85,7 +85,7 @@ def from_source(source: Source, variables: Mapping[str, str], name: str = "") ->
 
     Args:
         source: The server.
-        variables: The user's values: the variables of its command, and others that its command or URL was made of.
+        variables: The user's values: variables of its command, and variables in its command or URL.
         name: Its name in the user's configuration.
     """
     from stubwright.importers import sources
@@ -100,7 +100,7 @@ def from_source(source: Source, variables: Mapping[str, str], name: str = "") ->
 
 
 def list_secrets(source: Source, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the secrets that a server gets, each after its name for people."""
+    """Return the secrets that a server receives, each after its name in messages."""
     from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
 
@@ -126,14 +126,14 @@ def _read_file(path: str) -> ImportResult:
 
     version = comparison.read(path, "")
     if version.manifest is None:
-        raise DocumentError("it is wrong", version.diagnostics, version.documents)
+        raise DocumentError("it is invalid", version.diagnostics, version.documents)
     entry = version.documents.get(version.entry)
     if entry is not None and yamlwriter.is_locked(entry.text):
         raise SourceError("it is a contract already")
     listed = listings.list_manifest(version.manifest, REVISIONS[-1])
     listed = replace(listed, capabilities={name: {} for name in list_capabilities(version.manifest)})
     if version.is_listed and listed.info.get("name") == comparison.UNNAMED:
-        listed = replace(listed, info={**listed.info, "name": Path(path).stem})  # two lists have two contracts
+        listed = replace(listed, info={**listed.info, "name": Path(path).stem})  # each list has its own contract
     return _make_manifest(listed, Path(path).stem, version.notes)
 
 
@@ -146,14 +146,14 @@ def _make_manifest(listed: ServerListing, default_name: str, notes: Sequence[str
 
 
 def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
-    """Return the manifest of a contract with the tools of a saved list, and all else as locked.
+    """Return the manifest of a contract with its tools replaced by those in a saved list.
 
     Args:
         path: The saved `tools/list` result.
         known: The manifest of the contract.
 
     Raises:
-        SourceError: The file is wrong.
+        SourceError: The file is invalid.
     """
     from stubwright.importers import tools
     from stubwright.importers.listing import ServerListing
@@ -179,13 +179,13 @@ def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """The words of a call, or of several, before and after its tool and arguments, quoted."""
+    """The quoted words of a command line before and after the tools and arguments of its calls."""
 
     before: str = ""
     after: str = ""
 
     def write(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return the command line of a call. Characters beyond ASCII are escaped, so that each is seen and kept."""
+        """Return the command line of a call, with non-ASCII characters escaped so that they survive copying."""
         return self._write("stubwright call", f"{shlex.quote(tool)} {shlex.quote(json.dumps(arguments))}")
 
     def write_replay(self, calls: Sequence[Call]) -> str:
@@ -198,7 +198,7 @@ class CallLine:
 
 
 def make_for_location(location: Location) -> CallLine:
-    """Return the line for a server by its URL or its command; secrets in it are variables of the shell, or `…`."""
+    """Return the line for a server's URL or command, with secrets replaced by shell variables or `…`."""
     if location.url:
         headers = " ".join(f'--header "{name}: ${_to_variable(name)}"' for name in location.headers)
         return CallLine(_quote(location.url, location), headers)
@@ -217,7 +217,7 @@ def _to_variable(name: str) -> str:
 
 
 def _quote(word: str, location: Location) -> str:
-    """Quote a word; the variables that the location names represent their values."""
+    """Quote a word, but let the shell expand the variables that the location names."""
     if any(name in location.env for name in _VARIABLE.findall(word)):
         escaped = _SPECIAL.sub(r"\\\1", word)
         return f'"{escaped}"'

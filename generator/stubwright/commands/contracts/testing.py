@@ -1,4 +1,4 @@
-"""`stubwright test`: calls made from the schemas of a server, and the faults of its answers."""
+"""`stubwright test`: call a server's tools with generated arguments, and check the answers."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ examples:
 
 _OPTIONS: Final = f"""
 target TARGET?      a manifest, a contract (see `stubwright lock`), or a URL
---config FILE       test each server that this configuration of a client names: its commands are run
---tool GLOB…        test only tools with such a name; may be repeated
---allow-writes      also call tools that do not say `readOnlyHint: true`: they may change or delete something
+--config FILE       test each server in this configuration of a client; runs its commands
+--tool GLOB…        test only tools whose name matches; may be repeated
+--allow-writes      also call tools without `readOnlyHint: true`, which may change or delete data
 --probe CALL        a call whose result shows the server's state, such as `list_items` or `'list_items {{"limit": 5}}'`:
-  calls of read-only tools may not change this result
---call CALL…        make only this call, such as `'get_item {{"id": 5}}'`, whatever the tool declares; may be repeated,
-  to make the calls in this order over one connection
---seed N            make other arguments (default: 0)
---cases N           how many calls each tool gets (default: {CASES})
+  calls of read-only tools must not change this result
+--call CALL…        make only this call, such as `'get_item {{"id": 5}}'`, regardless of the tool's hints; may be
+  repeated, to make the calls in this order over one connection
+--seed N            the seed of generated arguments (default: 0)
+--cases N           how many calls to make of each tool (default: {CASES})
 --deadline TIME     how long an answer may take (default: {DEADLINE:g}s)
---budget TIME       how long a server is tested (default: {BUDGET:g}s)
---rate N            how many calls to make a second at most, such as 5 or 0.5, for a server with a rate limit (default:
+--budget TIME       how long to test a server (default: {BUDGET:g}s)
+--rate N            the maximum number of calls per second, such as 5 or 0.5, for a server with a rate limit (default:
   no limit)
 --strict            exit 1 on warnings too
---format text|json  how to print what was found
+--format text|json  how to print the findings
 --junit FILE        also write a report in JUnit XML
 """
 
@@ -74,7 +74,7 @@ def add(verbs: Any) -> None:
     test: CommandParser = verbs.add_parser(
         "test",
         _test,
-        help="call the tools of any server with arguments made from their schemas, and check the answers",
+        help="call the tools of any server with arguments generated from their schemas, and check the answers",
         usage="stubwright test [options] [MANIFEST | CONTRACT | URL]\n"
         "       stubwright test [options] --config FILE\n"
         "       stubwright test [options] -- COMMAND ARGS…",
@@ -87,16 +87,16 @@ def add(verbs: Any) -> None:
         probe=_parse_call,
         call=_parse_call,
         seed=(int, 0),
-        cases=(_whole_number, CASES),
-        deadline=(_duration, DEADLINE),
-        budget=(_duration, BUDGET),
+        cases=(_parse_count, CASES),
+        deadline=(_parse_duration, DEADLINE),
+        budget=(_parse_duration, BUDGET),
         rate=(_parse_rate, math.inf),
         junit=paths.use_slashes,
     )
     destinations.add_options(test)
 
 
-def _duration(text: str) -> float:
+def _parse_duration(text: str) -> float:
     """Parse a time such as `10s`, or a number of seconds. Raises argparse.ArgumentTypeError."""
     from stubwright_runtime.values.units import parse_duration
 
@@ -126,8 +126,8 @@ def _parse_rate(text: str) -> float:
     return servers.parse_positive(text, "a number of calls a second, such as 5 or 0.5")
 
 
-def _whole_number(text: str) -> int:
-    """Parse a number above 0. Raises argparse.ArgumentTypeError."""
+def _parse_count(text: str) -> int:
+    """Parse a whole number above 0. Raises argparse.ArgumentTypeError."""
     from stubwright_runtime.server import main
 
     return main.parse_positive_number(text)
@@ -135,7 +135,7 @@ def _whole_number(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A server that is tested: its name for people, the way to it, and its manifest's destination, if it has one."""
+    """A server to test: its label, source and command line, and the destination if it is a manifest's server."""
 
     label: str
     source: Source
@@ -144,7 +144,7 @@ class _Subject:
 
     @property
     def examples(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The arguments that its manifest has as examples, by the tool's name."""
+        """The arguments in the manifest's examples, by tool name."""
         return {
             tool.name: [example.input for example in tool.examples if isinstance(example.input, dict)]
             for tool in self._tools
@@ -152,7 +152,7 @@ class _Subject:
 
     @property
     def once(self) -> Mapping[str, Any]:
-        """The `policy.once` of its manifest's tools, by the tool's name."""
+        """The `policy.once` of the manifest's tools, by tool name."""
         return {tool.name: tool.policy["once"] for tool in self._tools if "once" in tool.policy}
 
     @property
@@ -163,7 +163,7 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class _TestRun:
-    """A subject, its report, and which of its tools this caller does not see."""
+    """The report of a server, and a note on the tools that are hidden from this caller."""
 
     label: str
     line: CallLine
@@ -173,7 +173,7 @@ class _TestRun:
 
 @dataclass(frozen=True, slots=True)
 class _SkippedServer:
-    """A server without a report, and the reason."""
+    """A server that was not tested, and the reason."""
 
     label: str
     problem: SourceError
@@ -204,7 +204,7 @@ def _test(arguments: argparse.Namespace) -> int:
         write_out(json.dumps({"servers": [_to_value(each) for each in tested]}, indent=2, ensure_ascii=False) + "\n")
         for each in tested:
             _explain(each)
-    statuses = {_judge(each, arguments) for each in tested}
+    statuses = {_find_status(each, arguments) for each in tested}
     if arguments.junit is not None and not _write_junit(tested, arguments):
         return _FAULTS
     _check_patterns(arguments.tool, tested)
@@ -212,11 +212,11 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject | _SkippedServer]:
-    """Yield the servers that the command line names; note the faults of manifests.
+    """Yield the servers that the command line names, and report the faults of manifests.
 
     Raises:
-        UsageError: It names none, or an option does not fit.
-        SourceError: A contract or a configuration is wrong, or the server of a contract cannot be asked.
+        UsageError: It names no server, or an option does not fit.
+        SourceError: A contract or a configuration is invalid, or the server of a contract cannot be reached.
     """
     if arguments.config is not None:
         if arguments.target is not None or arguments.command is not None or arguments.header or arguments.env:
@@ -325,7 +325,7 @@ def _show(tested: _TestRun | _SkippedServer) -> None:
 
 
 def _explain(tested: _TestRun | _SkippedServer) -> None:
-    """Say why there is no report, or why it is not whole."""
+    """Print why a report is missing or incomplete."""
     if isinstance(tested, _SkippedServer):
         import_.report_failure(tested.label, tested.problem, "tested")
         return
@@ -340,7 +340,7 @@ def _explain(tested: _TestRun | _SkippedServer) -> None:
 
 
 def _check_patterns(patterns: Sequence[str], tested: Sequence[_TestRun | _SkippedServer]) -> None:
-    """Raise UsageError if no tool fits one of the patterns: nothing was tested that the caller asked for."""
+    """Raise UsageError if a pattern matches no tool, since the requested tool was then not tested."""
     names: list[str] = []
     for each in tested:
         if isinstance(each, _SkippedServer):
@@ -353,7 +353,7 @@ def _check_patterns(patterns: Sequence[str], tested: Sequence[_TestRun | _Skippe
             raise UsageError(to_one_line(f"--tool: no tool fits `{pattern}`; {fix}"))
 
 
-def _judge(tested: _TestRun | _SkippedServer, arguments: argparse.Namespace) -> int:
+def _find_status(tested: _TestRun | _SkippedServer, arguments: argparse.Namespace) -> int:
     if isinstance(tested, _SkippedServer):
         return _NO_ANSWER
     if tested.report.fails(strict=arguments.strict):
@@ -370,7 +370,7 @@ def _to_value(tested: _TestRun | _SkippedServer) -> Mapping[str, Any]:
 
 
 def _write_junit(tested: Sequence[_TestRun | _SkippedServer], arguments: argparse.Namespace) -> bool:
-    """Write the report for CI, and return whether that could be done."""
+    """Write the JUnit report, and return whether this succeeded."""
     from stubwright.contract_tests import junit
     from stubwright.project.files import disk
 

@@ -1,4 +1,4 @@
-"""`stubwright verify`: compare the lists of servers with their contracts, and name whom a difference breaks."""
+"""`stubwright verify`: compare the lists of servers with their contracts, and report whom the changes break."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ examples:
 
 
 _OPTIONS: Final = f"""
-contracts CONTRACT*  what `stubwright lock` wrote (default: {_FOLDER}/*.yaml); the commands that they name are run
---config FILE        reach the servers that this configuration of a client names as it says, with its variables
+contracts CONTRACT*  contracts from `stubwright lock` (default: {_FOLDER}/*.yaml); runs the commands that they name
+--config FILE        reach the servers by the URLs, commands and variables in this configuration of a client
 --against FILE       compare one contract with a saved tools/list result, without a server
---update             lock again what changed, after it was shown
+--update             show the changes, and lock the changed contracts again
 """
 
 
@@ -94,12 +94,12 @@ def _verify(arguments: argparse.Namespace) -> int:
         listings = [*_list_now(contracts, urls[0] if urls else None, arguments, printer)]
     except SourceError as error:
         import_.report_failure(arguments.against or arguments.config, error, "read")
-        outcomes = [_judge(contract, error, arguments) for contract in contracts]
-        if arguments.format != "json":  # which has each contract; people are told once, about the file that is wrong
+        outcomes = [_compare(contract, error, arguments) for contract in contracts]
+        if arguments.format != "json":  # only JSON lists each contract; other formats report the invalid file once
             outcomes = [replace(outcomes[0], path=arguments.config or outcomes[0].path)]
         reports.write(outcomes, arguments.format)
         return _WRONG
-    outcomes = [_judge(contract, listing, arguments) for contract, listing in zip(contracts, listings, strict=True)]
+    outcomes = [_compare(contract, listing, arguments) for contract, listing in zip(contracts, listings, strict=True)]
     reports.show(outcomes, arguments.format)
     if arguments.update:
         outcomes = [_update(outcome, arguments) for outcome in outcomes]
@@ -120,7 +120,7 @@ def _refuse(wrong: Sequence[Outcome], arguments: argparse.Namespace) -> int:
 
 
 def _find_worst(outcomes: Sequence[Outcome]) -> int:
-    """Return the exit status of all: a known break counts more than a server that could not be asked."""
+    """Return the exit status of the command: a breaking change takes precedence over an unreachable server."""
     statuses = {outcome.status for outcome in outcomes}
     return next((status for status in (_WRONG, _NO_ANSWER) if status in statuses), 0)
 
@@ -129,7 +129,7 @@ def _find_files(named: Sequence[str]) -> Sequence[str]:
     """Return the given files, or all files in the folder of contracts.
 
     Raises:
-        UsageError: There are none.
+        UsageError: There are no files.
         OSError: The folder of contracts cannot be read.
     """
     if named:
@@ -144,7 +144,7 @@ def _find_files(named: Sequence[str]) -> Sequence[str]:
 
 
 def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argparse.Namespace) -> None:
-    """Raise UsageError if an option does not go with `--against`."""
+    """Raise UsageError if an option cannot be combined with `--against`."""
     if len(files) != 1:
         raise UsageError("--against compares one contract: name it")
     if urls or arguments.command is not None or arguments.header or arguments.env or arguments.config is not None:
@@ -178,7 +178,7 @@ def _read_contracts(files: Sequence[str]) -> tuple[list[Contract], list[Outcome]
 
 @dataclass(frozen=True, slots=True)
 class _ServerLists:
-    """The lists of a server now, as the manifest of a contract, with the notes of reading them."""
+    """The current lists of a server, as the manifest of a contract, with the notes of the import."""
 
     label: str
     manifest: Mapping[str, Any]
@@ -188,7 +188,7 @@ class _ServerLists:
 def _list_now(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace, printer: Printer
 ) -> Iterator[_ServerLists | SourceError]:
-    """Yield the lists for each contract now, or the reason that they are unknown. Raises UsageError and SourceError."""
+    """Yield the current lists for each contract, or why they are unknown. Raises UsageError and SourceError."""
     from stubwright.commands.contracts import finding, targets
     from stubwright.importers import live
 
@@ -219,8 +219,8 @@ def _arrange(target: Target, answer: ServerListing | None, arguments: argparse.N
         return error
 
 
-def _judge(contract: Contract, listing: _ServerLists | SourceError, arguments: argparse.Namespace) -> Outcome:
-    """Return the outcome of a listing for those who rely on the contract."""
+def _compare(contract: Contract, listing: _ServerLists | SourceError, arguments: argparse.Namespace) -> Outcome:
+    """Compare a contract with the current lists of its server."""
     from stubwright.commands.contracts.finding import MissingOptionError
     from stubwright.commands.contracts.reports import Outcome
     from stubwright.commands.shared import comparison
@@ -229,9 +229,9 @@ def _judge(contract: Contract, listing: _ServerLists | SourceError, arguments: a
 
     path, label = contract.path, contract.location.label
     if isinstance(listing, SourceError):
-        is_away = isinstance(listing, UnreachableError | TooSlowError | MissingOptionError)
-        return Outcome(path, label, error=listing, status=_NO_ANSWER if is_away else _WRONG)
-    # As text, for `1` and `true` are the same to Python, and so are objects whose keys have another order.
+        is_unreachable = isinstance(listing, UnreachableError | TooSlowError | MissingOptionError)
+        return Outcome(path, label, error=listing, status=_NO_ANSWER if is_unreachable else _WRONG)
+    # Compared as text, because for Python `1 == True`, and the order of keys does not matter.
     if json.dumps(listing.manifest) == json.dumps(contract.manifest):
         return Outcome(path, listing.label)
     old, new = comparison.read(path, ""), comparison.make_version(to_one_line(listing.label), listing.manifest)
@@ -243,14 +243,14 @@ def _judge(contract: Contract, listing: _ServerLists | SourceError, arguments: a
         fault = DocumentError("it cannot be compared", [*old.diagnostics, *new.diagnostics], documents)
         return Outcome(path, listing.label, error=fault, status=_WRONG)
     print_import("", (f"{path}: {note}" for note in listing.result.notes))
-    # No version is suggested: that is up to the server's own people.
+    # Suggest no version: the server's authors choose it.
     shown = replace(difference.comparison, old_version="", new_version="")
     difference = replace(difference, comparison=shown)
-    return Outcome(path, listing.label, listing.manifest, difference, status=difference.judge())
+    return Outcome(path, listing.label, listing.manifest, difference, status=difference.find_status())
 
 
 def _update(outcome: Outcome, arguments: argparse.Namespace) -> Outcome:
-    """Write the contract of the current lists, if it is another; return the outcome, which is worse if that fails."""
+    """Write the contract of the current lists if it changed; return the outcome, with the status of the write."""
     from stubwright.commands.contracts import files
     from stubwright.compile.syntax import yamlwriter
 

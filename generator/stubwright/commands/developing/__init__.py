@@ -1,1 +1,1 @@
-"""The verb for people who write a server: it runs next to the editor, and shows the served version."""
+"""The verb `dev`, which serves a manifest while it is edited."""

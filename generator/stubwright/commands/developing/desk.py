@@ -1,6 +1,6 @@
-"""The display of a run of `dev`: in the terminal in lines, and on the page next to the server.
+"""Reports a run of `dev` to the terminal and to the page next to the server.
 
-Gives the page its text, again after each save that is served.
+The page is rendered again after each save that is served.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _COMMIT: Final = "git:HEAD"
 _UNKNOWN: Final = "no previous version"
 
 SERVER_OPTIONS: Final = ("--audit", "-")
-"""Options that make the server log each call."""
+"""Server options that log each call."""
 
 
 class Reporter:
-    """A reporter of a run to the terminal, and to the page if there is one."""
+    """Reports a run to the terminal, and to the page if it is open."""
 
     def __init__(self, desk: PageContent | None, identity: Identity | None) -> None:
-        """Report to a page, if any; `identity` is the caller of the page."""
+        """Report to a page, unless it is None; `identity` is the caller of the page."""
         self._desk = desk
         self._identity = identity
         self._summary = ""
@@ -43,7 +43,7 @@ class Reporter:
         self._save = 0
 
     def report_line(self, text: str) -> None:
-        """Report a line that the server has written; called from the threads that read them."""
+        """Report a line of the server's output; called from the reading threads."""
         from stubwright.workbench import output
 
         line = output.read_line(text)
@@ -55,7 +55,7 @@ class Reporter:
             return  # the terminal is closed; keep reading, so that the server is not blocked
 
     def report_end(self, status: int) -> None:
-        """Report that the server has ended unasked; called from the thread that waits for it."""
+        """Report that the server has exited unexpectedly; called from the thread that waits for it."""
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         if self._desk is not None:
             self._desk.journal.add("ended", status=status)
@@ -82,7 +82,7 @@ class Reporter:
         write_err(f"stubwright: {text}")
 
     def report_served(self, saved: Version, manifest: ir.Manifest, url: str) -> None:
-        """Report a save that is served, and its cost; make the page of it. The changes are reported later."""
+        """Report a served save and its cost, and render its page. The changes are reported later."""
         from stubwright.compile.audience import costs
 
         cost, count = sum(costs.measure(manifest).tools.values()), len(manifest.tools)
@@ -107,7 +107,7 @@ class Reporter:
         desk.journal.add("saved", digest=html.digest)
 
     def _compare(self, save: int, saved: Version) -> None:
-        """Report the changes of a save, unless there is a later one."""
+        """Report the changes of a save, unless a later save is served."""
         difference = _find_difference(saved)
         if save != self._save:
             return
@@ -146,7 +146,7 @@ def _describe_identity(identity: Identity | None, manifest: ir.Manifest, auth: M
 
 
 def _find_difference(saved: Version) -> Difference:
-    """Return the changes since the last commit, or the reason that they are unknown."""
+    """Return the changes since the last commit, or why they are unknown."""
     from stubwright.commands import diff
     from stubwright.commands.shared import comparison
     from stubwright.commands.shared.console import UsageError

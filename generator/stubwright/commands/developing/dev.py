@@ -1,4 +1,4 @@
-"""`stubwright dev`: generate and serve, and again after each save."""
+"""`stubwright dev`: generate and serve a manifest, and restart after each save."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _ENDING: Final = ("SIGTERM", "SIGHUP")
 _DEBUGGING: Final = """
 --inspector        open MCP's Inspector on the server; needs npx
 --debug-port PORT  let a debugger attach to this port of 127.0.0.1, such as 5678; the server needs the package debugpy
---debug-wait       with --debug-port: start each server when a debugger is attached
+--debug-wait       with --debug-port: start each server only after a debugger has attached
 """
 
 
 _OPTIONS: Final = f"""
---http HOST:PORT  where to serve (default: {_ADDRESS})
---page HOST:PORT  where to serve the page that shows and tries it (default: the next port)
+--http HOST:PORT  the server's address (default: {_ADDRESS})
+--page HOST:PORT  the address of the page that shows the server and makes calls (default: the next port)
 --no-page         serve no page
 """
 
@@ -107,7 +107,7 @@ def _dev(arguments: argparse.Namespace) -> int:
                 served = _serve_once(arguments, serving, reporter, patience)
             except processes.StaleError:
                 continue
-            except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
+            except UsageError as error:  # the project's table was removed, perhaps by an incomplete save
                 if arguments.scope and not is_announced:
                     raise
                 write_err(f"stubwright: {error}")
@@ -125,7 +125,7 @@ def _dev(arguments: argparse.Namespace) -> int:
 
 
 def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) -> Workbench | None:
-    """Serve the page next to the server, at any port if the next one is taken. Raises UsageError."""
+    """Serve the page at the next port, or at any port if that is in use. Raises UsageError."""
     if arguments.no_page:
         if arguments.page is not None:
             raise UsageError("--page and --no-page contradict each other")
@@ -141,14 +141,14 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
             return stack.enter_context(Workbench(*at))
         except OSError as error:
             why = error.strerror or str(error)
-    hint = "`--page 127.0.0.1:0` takes any port that is free"
+    hint = "`--page 127.0.0.1:0` uses any free port"
     raise UsageError(f"the page cannot be served at {arguments.page}: {why}; {hint}")
 
 
 def _serve_once(
     arguments: argparse.Namespace, serving: ServerSupervisor, reporter: Reporter, patience: Patience
 ) -> ir.Manifest | None:
-    """Generate, and start the new server; None if there is none. Raises UsageError and StaleError."""
+    """Generate, and start the new server; return None if this fails. Raises UsageError and StaleError."""
     from stubwright.project import launch
     from stubwright.serving import processes
 
@@ -162,9 +162,9 @@ def _serve_once(
     if arguments.scope:
         identities.check_scopes(arguments.scope, manifest, arguments.manifests[0])
     start = launch.prepare(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
-    # Proved before the old server ends, and in its own process, because only there modules are imported again.
+    # Tested before the old server stops, and in a new process, because only that imports changed modules again.
     if (problem := processes.prove(start, {}, patience)) is not None:
-        write_err(f"stubwright: the server cannot be made:\n{problem}")
+        write_err(f"stubwright: the server cannot be created:\n{problem}")
         return None
     sys.stdout.flush()  # before the server writes
     try:
@@ -180,7 +180,7 @@ def _serve_once(
 
 
 def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | None:
-    """Return the run to work on; None if the project's table is wrong, reported unless `quiet`. Raises UsageError."""
+    """Return the run; None if the project's table is invalid, which is reported unless `quiet`. Raises UsageError."""
     printer = Printer("text", strict=False)
     work = works.find_run(arguments, printer, arguments.output)
     if not quiet:
@@ -197,10 +197,11 @@ def _announce(
     path = arguments.manifests[0]
     if workbench is not None:
         report(f"\nTo try it, open {workbench.url}\n")
+    snippet = configuration.format_snippet(configuration.find_default_name(manifest), serving.url)
     report(
-        f"\nFor a client's configuration:\n{configuration.format_snippet(configuration.name_of(manifest), serving.url)}"
+        f"\nFor a client's configuration:\n{snippet}"
         f"`stubwright install CLIENT {path}` writes an entry that works without this command.\n"
-        f"watching {path} and all that is read for it; interrupt to stop\n"
+        f"watching {path} and the files that it uses; interrupt to stop\n"
     )
 
 
@@ -222,7 +223,7 @@ def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _find_npx() -> str:
-    """Return the program that fetches and runs the Inspector. Raises UsageError if there is none."""
+    """Return the path of npx, which runs the Inspector. Raises UsageError if it is missing."""
     import shutil
 
     npx = shutil.which("npx")
@@ -247,12 +248,12 @@ def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
 
 
 def _handle_interrupts() -> ExitStack:
-    """Stop as after Ctrl-C on any signal that asks to stop, and stop all servers first."""
+    """Raise KeyboardInterrupt on any signal to terminate, so that all servers are stopped."""
     stack = ExitStack()
     stack.enter_context(suppress(KeyboardInterrupt))
 
     def on_signal(_number: int, _frame: object) -> None:
-        for number in numbers:  # what ends takes its time, and is not ended in the middle
+        for number in numbers:  # do not interrupt the cleanup
             signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 

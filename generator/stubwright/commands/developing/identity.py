@@ -1,4 +1,4 @@
-"""The callers of a server of `dev`: with `--scope`, they need a token of this run."""
+"""The tokens of a run of `dev`, which `--scope` requires of callers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SUBJECT: Final = "dev"
 
 
 _OPTIONS: Final = f"""
---scope SCOPE…       accept only tokens of this run; the first is printed and has this scope; may be repeated
+--scope SCOPE…       accept only tokens of this run, and print a token with this scope; may be repeated
 --as NAME            subject of the token (default: {_SUBJECT})
---claim NAME=VALUE…  a further claim of the token, such as tenant=acme; JSON, or text; may be repeated
+--claim NAME=VALUE…  another claim of the token, such as tenant=acme; JSON or text; may be repeated
 """
 
 
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The token that a run begins with: its issuer, its subject, and the scopes and claims of that."""
+    """The issuer, subject, scopes and claims of the first token of a run."""
 
     issuer: Issuer
     subject: str
@@ -42,7 +42,7 @@ class Identity:
 
 
 def read(arguments: argparse.Namespace) -> Identity | None:
-    """Return the identity that the run's token is for; None if the run has no tokens of its own. Raises UsageError."""
+    """Return the identity for the run's token; None if the run issues no tokens. Raises UsageError."""
     if not arguments.scope:
         for option, given in (("--as", arguments.subject), ("--claim", arguments.claim or None)):
             if given is not None:
@@ -83,7 +83,7 @@ def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> Non
 
 
 def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None:
-    """Print a token of this run, or the way to get a token, if the manifest requires tokens."""
+    """If the manifest requires tokens, print a token of this run, or how to get one."""
     auth: Any = manifest.document.get("auth")
     if not auth:
         return
@@ -97,8 +97,8 @@ def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None
 
     token = identity.issuer.make_token(auth, identity.subject, identity.scopes, identity.claims)
     write_out(
-        f"\nThe server takes tokens of this run alone. One for `{identity.subject}` with {' '.join(identity.scopes)} "
-        f"({HOURS} hours):\n"
+        "\nThe server accepts only tokens of this run. "
+        f"A token for `{identity.subject}` with {' '.join(identity.scopes)} ({HOURS} hours):\n"
         f"TOKEN={token}\n"
         f'stubwright list {url} --header "Authorization: Bearer $TOKEN"\n'
     )

@@ -1,1 +1,1 @@
-"""Manifests from descriptions of others: the first import, and the next ones."""
+"""The verbs that import manifests from other descriptions, and refresh them."""

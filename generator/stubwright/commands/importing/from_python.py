@@ -1,6 +1,6 @@
-"""`stubwright new NAME --from python FILE:NAME`: a server object that moves over.
+"""`stubwright new NAME --from python FILE:NAME`: migrate a server object.
 
-It shows which file it runs, and with which Python, and asks first, since the file is foreign code.
+It prints the file and the interpreter, and asks before it runs the file, which is foreign code.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _SOURCE: Final = re.compile(r"(.+\.py)(?::([^\W\d]\w*))?")
 
 
 _OPTIONS: Final = """
---yes  with python: run the file, whose server moves, without asking
+--yes  with python: run the file without asking
 """
 
 
 def add_options(parser: Any) -> None:
-    """Let a verb be told to run the file without asking."""
+    """Add `--yes`."""
     declare(parser, _OPTIONS)
 
 
@@ -42,7 +42,7 @@ def parse(text: str | None, arguments: argparse.Namespace) -> Source:
     """Return the server object that the command line names.
 
     Raises:
-        UsageError: It names none, or no file, or an option does not fit.
+        UsageError: It names no server object, the file does not exist, or an option does not fit.
     """
     from stubwright.importers.python.migration import Source
 
@@ -67,7 +67,7 @@ def parse(text: str | None, arguments: argparse.Namespace) -> Source:
 
 
 def find_python(folder: Path, variables: Mapping[str, str]) -> str:
-    """Return the interpreter of a file in `folder`: of the environment that is active or nearest, otherwise ours."""
+    """Return the interpreter of the active or nearest environment of `folder`, otherwise this interpreter."""
     environments = [*([Path(variables["VIRTUAL_ENV"])] if variables.get("VIRTUAL_ENV") else [])]
     environments += [each / ".venv" for each in (folder, *folder.parents)]
     name = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
@@ -76,23 +76,23 @@ def find_python(folder: Path, variables: Mapping[str, str]) -> str:
 
 
 def agree(source: Source, *, yes: bool) -> bool:
-    """Print the command that will run, and return True if it may.
+    """Print the command, and return whether the user allows it.
 
     Raises:
-        UsageError: There is no terminal to ask on.
+        UsageError: There is no terminal for the question.
     """
-    what = f"`{source.file}` with `{shlex.join(source.python)}`"
+    command = f"`{source.file}` with `{shlex.join(source.python)}`"
     if yes:
-        write_err(f"running {what}, to ask its server what it offers")
+        write_err(f"running {command}, to read the lists of its server")
         return True
     if not is_interactive():
-        raise UsageError(f"this runs {what}: add --yes if that is what you want")
-    write_err(f"This runs {what}, to ask its server what it offers.")
+        raise UsageError(f"this runs {command}: add --yes to allow it")
+    write_err(f"This runs {command}, to read the lists of its server.")
     return confirm("Run it?")
 
 
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
-    """Run the file, and return its manifest and the facts for its successor. Raises SourceError."""
+    """Run the file, and return its manifest and the facts for the new project. Raises SourceError."""
     from stubwright.importers import servers
     from stubwright.importers.python import migration
 

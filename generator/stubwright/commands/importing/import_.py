@@ -1,4 +1,4 @@
-"""`stubwright import`: a manifest from a description of others."""
+"""`stubwright import`: create a manifest from a server, a saved list or an API document."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from stubwright.importers.reading import SourceError
 
 _T = TypeVar("_T")
-_FRAGMENT: Final = "omit `server`: a file for another one's `include`"
+_FRAGMENT: Final = "omit `server`, for a file that another manifest includes"
 
 
 _OPENAPI: Final = f"""
 file SOURCE  the document, in YAML or JSON: a file, a URL, or `-`
 --fragment   {_FRAGMENT}
---pages      let tools take and give pages, where the document makes them plain
+--pages      page the results of tools, if the document describes the pages
 """
 
 
@@ -44,7 +44,7 @@ file FILE  its JSON, bare or in a wrapper
 
 _MCP: Final = f"""
 url URL?    a Streamable HTTP endpoint
---client    write `emit: [client]`: bindings without a server half
+--client    write `emit: [client]`: bindings without a server
 --fragment  {_FRAGMENT}
 """
 
@@ -61,7 +61,7 @@ def add(verbs: Any) -> None:
         ),
         usage="stubwright import mcp [options] URL\n       stubwright import mcp [options] -- COMMAND ARGS…",
     )
-    _add_options(live, "as the server says")
+    _add_options(live, "the server's own name")
     declare(live, _MCP)
     sources.add_options(live)
     logins.add_options(live)
@@ -72,7 +72,7 @@ def add(verbs: Any) -> None:
         epilog=format_epilog("", EXAMPLES["import"][0], "stubwright import tools tools.json -o specs/desk.yaml"),
     )
     declare(tools, _TOOLS, file=paths.use_slashes)
-    _add_options(tools, "as the file says, otherwise the file's name")
+    _add_options(tools, "the name in the file, otherwise the file's name")
     tools.set_defaults(verb=_import_tools)
     openapi = kinds.add_parser(
         "openapi",
@@ -86,21 +86,21 @@ def add(verbs: Any) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
-    """Add the options that select the operations of an OpenAPI document as tools, and name these."""
-    fits = "operationId, tag, path, METHOD or `METHOD path` fits; may be given several times"
+    """Add the options that select the operations of an OpenAPI document, and name their tools."""
+    fits = "operationId, tag, path, METHOD or `METHOD path` matches; may be repeated"
     declare(
         parser,
         f"""
---include GLOB…        {note}take only operations whose {fits}
+--include GLOB…        {note}import only operations whose {fits}
 --exclude GLOB…        {note}omit operations whose {fits}
---rename OLD=NEW…      {note}call the tool of an operation NEW; may be given several times
---media-type TYPE…     {note}send and ask for this where there is a choice; may be given several times, the best first
+--rename OLD=NEW…      {note}name the tool of the operation OLD NEW; may be repeated
+--media-type TYPE…     {note}prefer this media type for requests and responses; may be repeated, the best first
 --server SERVER        {note}call this server: its number, URL or description
---auth HOW             {note}authenticate like this, whatever the document says: bearer, basic, apiKey=HEADER,
+--auth HOW             {note}authenticate like this, in place of the document's scheme: bearer, basic, apiKey=HEADER,
   apiKey=query:NAME or clientCredentials=TOKEN_URL; secrets come from environment variables
 --no-output-schema     {note}omit all output schemas
 --trim-descriptions N  {note}cut descriptions to N characters, at the end of a sentence or a word
---group-by-tag         {note}put the tools of each tag together, with the tag in front of their names
+--group-by-tag         {note}group tools by tag, and prefix their names with the tag
 """,
         trim_descriptions=_parse_length,
     )
@@ -121,7 +121,7 @@ def has_selection(arguments: argparse.Namespace) -> bool:
 
 
 def _list_selected(arguments: argparse.Namespace) -> list[str]:
-    """Return the options of `add_selection` that were given, as words of a command line."""
+    """Return the given options of `add_selection`, as words of a command line."""
     words: list[str] = []
     for option in ("--include", "--exclude", "--rename", "--media-type"):
         for value in getattr(arguments, option[2:].replace("-", "_")):
@@ -135,7 +135,7 @@ def _list_selected(arguments: argparse.Namespace) -> list[str]:
 
 
 def describe_import(file: str, arguments: argparse.Namespace) -> str:
-    """Return the arguments of `stubwright import` that import a document: all options, and source without secrets."""
+    """Return the arguments of `stubwright import` that repeat the import of a document, without secrets."""
     from stubwright.importers.openapi import sources as documents
 
     words = ["openapi", documents.hide_credentials(file), *_list_selected(arguments)]
@@ -153,8 +153,8 @@ def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
         parser,
         f"""
 --name NAME            the server's name (default: {default})
---prefix PREFIX        put in front of each tool's name
--o, --output MANIFEST  where to write (default: standard output)
+--prefix PREFIX        a prefix for each tool's name
+-o, --output MANIFEST  the manifest's file (default: standard output)
 --force                replace an imported file that was edited by hand
 """,
         prefix={"default": ""},
@@ -164,7 +164,7 @@ def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
 
 def _import_mcp(arguments: argparse.Namespace) -> int:
     if arguments.client and arguments.prefix:
-        raise UsageError("--prefix changes names that the server would not know: it cannot go with --client")
+        raise UsageError("--prefix changes tool names, which the server would reject: it cannot go with --client")
     if arguments.client and arguments.fragment:
         raise UsageError("`emit` is not allowed in an included file: --client cannot go with --fragment")
     source = sources.parse_source(arguments.url, arguments.command, arguments)
@@ -266,7 +266,7 @@ def attempt(label: str, make: Callable[[], _T]) -> _T | None:
 
 
 def report_failure(label: str, error: SourceError, verb: str = "imported") -> None:
-    """Say why the source `label` cannot be imported, or whatever the verb is."""
+    """Print why the source `label` cannot be imported, tested, locked or read."""
     from stubwright.importers.reading import DocumentError
 
     if isinstance(error, DocumentError) and error.diagnostics:
@@ -284,14 +284,14 @@ def _import(
     bounded: Callable[[], AbstractContextManager[None]] = nullcontext,
     command: str | None = None,
 ) -> int:
-    """Import a source, and report the result.
+    """Import a source, report the result, and return the exit status.
 
     Args:
-        label: Its name for people.
-        make: Reads it.
-        arguments: Of the command line.
-        who: The origin of its contents, such as "the file".
-        bounded: Stops the computation when the time has ended.
+        label: The source's name in messages.
+        make: Reads the source.
+        arguments: The command line.
+        who: The kind of the source, such as "the file".
+        bounded: Returns a context that enforces the time limit.
         command: The command that imports it, for the head of the file.
     """
     from stubwright.compile.syntax import yamlwriter
@@ -318,18 +318,18 @@ def _import(
     notes = [*result.all_notes]
     if result.warnings:
         word = "warning" if result.warnings == 1 else "warnings"
-        notes.append(f"`stubwright check` has {result.warnings} {word} about what {who} says")
+        notes.append(f"`stubwright check` has {result.warnings} {word} about the contents of {who}")
     print_import(result.summary, notes)
     return 0
 
 
 def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
-    """Write an imported file, unless that would replace a person's work; return the fault, if any.
+    """Write an imported file, unless that would overwrite a person's edits; return the fault, if any.
 
     Args:
         path: The file.
         text: The imported text.
-        force: True if an imported file is replaced although it was edited.
+        force: True to replace an imported file that was edited.
     """
     from stubwright.compile.syntax import yamlwriter
     from stubwright.diagnostics import Diagnostic, Place
@@ -360,14 +360,14 @@ def describe_unwritable(error: OSError) -> Diagnostic:
 
 
 def report(diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
-    """Print diagnostics, with the documents that show their places."""
+    """Print diagnostics, with the documents that they refer to."""
     printer = Printer("text", strict=False)
     printer.add(diagnostics, documents)
     printer.close()
 
 
 def parse_auth(text: str | None) -> Auth | None:
-    """Parse `--auth`. Raises UsageError if it is not a way to authenticate."""
+    """Parse `--auth`. Raises UsageError."""
     from stubwright.importers.openapi.naming import SelectionError
     from stubwright.importers.openapi.options import Auth
 

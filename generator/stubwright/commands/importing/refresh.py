@@ -1,7 +1,7 @@
-"""`stubwright refresh`: import files again, as their first lines say, and show the changes.
+"""`stubwright refresh`: repeat the imports that the first lines of files describe, and show the changes.
 
-The first lines of a file in a checkout are foreign text: they only choose which document is read, and how. Only
-the file itself is written, and no command is run.
+The first lines of a file in a checkout are foreign text: they only choose the document and the options. Only the file
+itself is written, and no command is run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _OPTIONS: Final = """
 manifests MANIFEST*  manifests, whose imported files are refreshed (default: from [tool.stubwright] in pyproject.toml)
 --format text|json   how to print the files and their changes
---check              write nothing; exit 1 if something would change
+--check              write nothing; exit 1 if a file would change
 --force              replace imported files that were edited by hand
 """
 
@@ -41,7 +41,7 @@ def add(verbs: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _ImportedFile:
-    """A file that was imported: its path, its text, and the command that its first lines name."""
+    """An imported file: its path, its text, and the command in its first lines."""
 
     path: str
     text: str
@@ -68,7 +68,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
     if printer.failed:
         return printer.close()
     if not imports:
-        raise UsageError("no manifest, and no file that they include, was imported by a command it names")
+        raise UsageError("no manifest, and no file that a manifest includes, was imported by a command that it names")
     status, fresh, states = 0, dict[str, str](), dict[str, str]()
     for imported in imports.values():
         text = _import_again(imported)
@@ -112,7 +112,7 @@ def _find_manifests(arguments: argparse.Namespace) -> Sequence[str]:
 
 
 def _read(entry: str, printer: Printer) -> Mapping[str, Document]:
-    """Return a manifest and the files that it includes, by their paths."""
+    """Return a manifest and the files that it includes, by path."""
     from stubwright.compile import source
     from stubwright.project.files import disk
 
@@ -131,7 +131,7 @@ def _find_origin(path: str, document: Document) -> _ImportedFile | None:
 
 
 def _import_again(imported: _ImportedFile) -> str | None:
-    """Return the text of a file as an import would write it now; None if that fails, which is reported."""
+    """Repeat the import of a file, and return its text; None if this fails, which is reported."""
     from stubwright.compile.syntax import yamlwriter
 
     try:
@@ -145,7 +145,7 @@ def _import_again(imported: _ImportedFile) -> str | None:
     except (_UnrepeatableError, UsageError) as error:
         write_err(f"stubwright: `{imported.path}` cannot be imported again: {error}")
         return None
-    with contextlib.chdir(folder):  # which paths in the command count from
+    with contextlib.chdir(folder):  # paths in the command are relative to it
         result = import_.attempt(imported.path, make)
     if result is None:
         return None
@@ -153,7 +153,7 @@ def _import_again(imported: _ImportedFile) -> str | None:
     manifest = {key: value for key, value in result.manifest.items() if key != "server" or not is_fragment}
     text = yamlwriter.format_imported(manifest, imported.path, imported.command)
     if text != imported.text.replace("\r\n", "\n"):
-        print_import("", result.all_notes)  # they name the reason that a tool is gone
+        print_import("", result.all_notes)  # they explain removed tools
     return text
 
 
@@ -163,14 +163,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parse(command: str) -> argparse.Namespace:
-    """Parse the arguments of the command that a file names."""
+    """Parse the command in a file's first lines."""
     parser = _Parser(add_help=False)
     import_.add(parser.add_subparsers(required=True))
     try:
         program, *words = shlex.split(command)
     except ValueError as error:
         raise _UnrepeatableError("its first lines name a command with an unclosed quote") from error
-    # The parsers of `import` know --help, which would end this process.
+    # `--help` would end this process.
     if program != "stubwright" or words[:1] != ["import"] or "--help" in words or "-h" in words:
         raise _UnrepeatableError("its first lines name a command other than `stubwright import`")
     if words[1:2] not in (["openapi"], ["tools"]):
@@ -183,7 +183,7 @@ def _parse(command: str) -> argparse.Namespace:
 
 
 def _find_folder(path: str, output: str | None) -> Path:
-    """Return the folder in which the command was run: its `-o` is relative to it."""
+    """Return the folder in which the command was run, to which its `-o` is relative."""
     file = Path(path).resolve()
     parts = Path(output or "").parts
     if not parts or file.parts[-len(parts) :] != parts:
@@ -192,7 +192,7 @@ def _find_folder(path: str, output: str | None) -> Path:
 
 
 def _compare(entry: str, fresh: Mapping[str, str]) -> diff.Difference | None:
-    """Return the changes for the callers of a manifest; None if it has errors then, which are reported."""
+    """Return the changes to a manifest; None if the new version has errors, which are reported."""
     from stubwright.commands.shared import comparison
 
     old, new = comparison.read(entry, ""), comparison.with_texts(entry, fresh)

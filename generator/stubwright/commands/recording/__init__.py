@@ -1,1 +1,1 @@
-"""The verbs for conversations with a server: writing them down, and answering from them."""
+"""The verbs that record and replay the messages of a server."""

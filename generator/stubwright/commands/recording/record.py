@@ -1,4 +1,4 @@
-"""`stubwright record`: the messages between a client and a server, written down without secrets."""
+"""`stubwright record`: record the messages between a client and a server, without secrets."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ examples:
 
 
 _OPTIONS: Final = f"""
-url URL?           an MCP endpoint; clients connect to --http in its place
---http HOST:PORT   with a URL: where clients connect
--o, --output FILE  the recording; an existing one is continued (default: {_DEFAULT})
---redact NAME…     write [redacted] in place of the values of properties with this name; may be repeated
+url URL?           an MCP endpoint; clients connect to the address of --http instead
+--http HOST:PORT   with a URL: the address for clients
+-o, --output FILE  the recording; an existing recording is appended to (default: {_DEFAULT})
+--redact NAME…     write [redacted] for the values of properties with this name; may be repeated
 --manifest FILE    also redact the arguments that this manifest redacts (`policy: {{redact: …}}`)
 """
 
@@ -89,37 +89,37 @@ def _record(arguments: argparse.Namespace) -> int:
 
 
 def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], arguments: argparse.Namespace) -> int:
-    """Record an endpoint; do not touch the file if clients cannot connect."""
+    """Record an endpoint; leave the file unchanged if clients cannot connect."""
     import anyio
 
     from stubwright.login.errors import LoginError
     from stubwright.recording import http
     from stubwright_runtime.server.app.loading import StartError
 
-    def say(words: str) -> None:
-        write_err(to_one_line(f"stubwright: {words}"))
+    def report(message: str) -> None:
+        write_err(to_one_line(f"stubwright: {message}"))
 
     try:
         listener = http.reserve(arguments.http)
     except StartError as error:
-        say(str(error))
+        report(str(error))
         return _WRONG
     with listener:
         if endpoint.auth is not None:
             try:
                 anyio.run(endpoint.auth.prepare)
             except LoginError as error:
-                say(str(error))
+                report(str(error))
                 return _NO_ANSWER
         recorder = begin()
         if recorder is None:
             return _WRONG
-        http.run(endpoint.url, endpoint.headers, listener, recorder, say, endpoint.auth)
-    return _judge(recorder, 0, arguments.output)
+        http.run(endpoint.url, endpoint.headers, listener, recorder, report, endpoint.auth)
+    return _find_status(recorder, 0, arguments.output)
 
 
 def _record_command(command: Command, begin: Callable[[], Recorder | None], path: str) -> int:
-    """Record a command; do not touch the file if the command cannot be started."""
+    """Record a command; leave the file unchanged if the command cannot be started."""
     from stubwright.recording import stdio
     from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
 
@@ -137,13 +137,13 @@ def _record_command(command: Command, begin: Callable[[], Recorder | None], path
         withheld = find_withheld(os.environ, environment.keys(), (), at_start=True)
         if withheld:
             write_err(f"stubwright: {describe_withheld(withheld, '--env NAME')}")
-    return _judge(recorder, status, path)
+    return _find_status(recorder, status, path)
 
 
 def _read_state(path: str) -> tuple[int, bool] | None:
-    """Return the size of the complete lines of a recording, and whether an incomplete line follows.
+    """Return the size of a recording's complete lines, and whether an incomplete line follows.
 
-    Report an invalid or read-only recording, and return None, before a server is started. Does not write to the file.
+    Return None if the recording is invalid or read-only, which is reported. The file is not written.
     """
     from stubwright.project.files.appended import AppendedFile
     from stubwright.project.files.disk import Disk
@@ -168,17 +168,17 @@ def _read_state(path: str) -> tuple[int, bool] | None:
 
 def _check_folder(folder: Path) -> None:
     """Raise OSError if no file can be made in a folder."""
-    for is_so, number in (
+    for is_met, number in (
         (folder.exists(), errno.ENOENT),
         (folder.is_dir(), errno.ENOTDIR),
         (os.access(folder, os.W_OK), errno.EACCES),
     ):
-        if not is_so:
+        if not is_met:
             raise OSError(number, os.strerror(number))
 
 
 def _open(path: str, state: tuple[int, bool], redactor: Redactor, place: Mapping[str, Any]) -> Recorder | None:
-    """Begin a run in a recording; None if it cannot be written, which is reported."""
+    """Open a recording for a run; return None if it cannot be written, which is reported."""
     from stubwright.project.files.appended import AppendedFile
     from stubwright.recording.writing import Recorder
 
@@ -198,8 +198,8 @@ def _report_unwritable(path: str, error: OSError) -> None:
     write_err(to_one_line(f"stubwright: {path} cannot be written: {explain(error)}"))
 
 
-def _judge(recorder: Recorder, status: int, path: str) -> int:
-    """Return the exit status of a run; a recording that is not complete is reported."""
+def _find_status(recorder: Recorder, status: int, path: str) -> int:
+    """Return the exit status of a run, and report an incomplete recording."""
     if recorder.failure is None:
         return status
     write_err(to_one_line(f"stubwright: {path} is not complete: {explain(recorder.failure)}"))
@@ -207,7 +207,7 @@ def _judge(recorder: Recorder, status: int, path: str) -> int:
 
 
 def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
-    """Return the fields that a manifest redacts, by its tools; None if it is wrong, which is reported."""
+    """Return the fields that a manifest redacts, by tool; None if the manifest is invalid, which is reported."""
     manifest = read_manifest(path)
     if manifest is None:
         return None

@@ -1,4 +1,4 @@
-"""`stubwright replay`: a server that answers from a recording."""
+"""`stubwright replay`: serve the answers of a recording."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _WRONG: Final = 1
 
 
 _OPTIONS: Final = """
-file FILE         what `stubwright record` wrote
---mock MANIFEST   serve what this manifest lists, and answer what was not recorded as `stubwright mock` does
+file FILE         a recording from `stubwright record`
+--mock MANIFEST   serve the lists of this manifest, and mock answers that were not recorded
 """
 
 
@@ -43,7 +43,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     try:
         data = Disk().read(path)
         whole = lines.count_whole(path, data)
-        if 0 < whole < len(data):  # `record` was killed while it wrote, or writes still
+        if 0 < whole < len(data):  # `record` was killed while writing, or is still writing
             data = data[:whole]
             write_note(to_one_line(f"{path}: the last line is cut off, and is omitted"))
         conversation = conversations.read(lines.parse(path, data))
@@ -78,14 +78,14 @@ def _fail(problem: str) -> int:
 
 
 def _make_manifest(conversation: Conversation) -> ir.Manifest:
-    """Return the manifest of the recorded server. Raises SourceError, also if the recording is empty."""
+    """Return the manifest of the recorded server. Raises SourceError if the recording is empty or invalid."""
     from stubwright.importers.reading import SourceError
     from stubwright.recording import replay
 
     listing = conversation.listing
     if not (conversation.calls or listing.info or any(listing.sections.values())):
-        raise SourceError("it has no answer of a server")
+        raise SourceError("it contains no answer of a server")
     manifest, notes = replay.make_manifest(conversation)
     for note in notes:
-        write_note(to_one_line(f"{note}"))
+        write_note(to_one_line(note))
     return manifest

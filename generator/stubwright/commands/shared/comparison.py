@@ -1,4 +1,4 @@
-"""The versions that `diff` compares: each a file, a file at a git revision, a saved list of tools, or a live server."""
+"""Reads the versions that `diff` compares: files, files at a git revision, saved lists of tools, and live servers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,17 @@ _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The old or the new: its name, and the manifest with its documents; no manifest if it is wrong.
+    """The old or the new version of a manifest.
 
-    `is_listed` is true if the manifest was made of a server's lists, so that it knows only what goes on the wire,
-    as a contract does; `is_sorted` that the order of its entries is not the server's; `notes` are on how a saved list
-    was read.
+    Attributes:
+        name: Its name in messages.
+        manifest: The manifest; None if it is invalid.
+        documents: Its documents.
+        diagnostics: Its faults.
+        entry: The path of its entry file.
+        is_listed: True if the manifest was made from a server's lists or a contract, which only describe the wire.
+        is_sorted: True if the order of its entries is not the server's.
+        notes: Notes on the import of a saved list.
     """
 
     name: str
@@ -47,7 +53,7 @@ class Version:
         return document.value if document is not None and isinstance(document.value, dict) else {}
 
     def is_foreign(self, place: Place | None) -> bool:
-        """Return whether the text at a place is foreign: of a server, a saved list, or an imported file."""
+        """Return whether the text at a place comes from a server, a saved list, or an imported file."""
         from stubwright.compile.syntax import yamlwriter
 
         document = None if place is None else self.documents.get(place.file)
@@ -55,7 +61,7 @@ class Version:
 
 
 UNNAMED: Final = "server"
-"""The name of a server in a saved list that states none; the same for all, so that no comparison shows it."""
+"""The name of a server in a saved list without one; constant, so that comparisons do not report it."""
 
 
 class VersionError(Exception):
@@ -66,21 +72,21 @@ def read_project(revision: str) -> list[tuple[Version, Version]]:
     """Return each manifest of the project at `git:REV` and in the working tree.
 
     Raises:
-        VersionError: One cannot be read.
-        UsageError: There is no project here that names manifests.
+        VersionError: A version cannot be read.
+        UsageError: No project in this folder names manifests.
     """
     from stubwright.project import config
 
     project, _ = config.find()
     if project is None or not project.manifests:
         raise UsageError(
-            f"`{revision}` alone means the manifests of [tool.stubwright], and there are none: name NEW, too"
+            f"`{revision}` alone compares the manifests of [tool.stubwright], which names none: name NEW, too"
         )
     return [(read(revision, path), read(path, revision)) for path in project.manifests]
 
 
 def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
-    """Return a manifest as its server lists it: schemas as sent, without unlisted output schemas."""
+    """Return a manifest with the schemas that its server sends, without unlisted output schemas."""
     manifest = replace(
         manifest,
         formats=formats,
@@ -134,7 +140,7 @@ def _without_unlisted(tool: ir.Tool) -> ir.Tool:
 
 
 def is_revision(given: str) -> bool:
-    """Return whether an argument names a revision of git, without a file in it."""
+    """Return whether an argument names a git revision without a file."""
     return given.startswith(_GIT) and ":" not in given.removeprefix(_GIT)
 
 
@@ -143,7 +149,7 @@ def read(given: str, other: str) -> Version:
 
     Args:
         given: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
-        other: The other argument, which gives the path for `git:REV`.
+        other: The other argument, which has the path for `git:REV`.
 
     Raises:
         VersionError: It cannot be read.
@@ -166,7 +172,7 @@ def list_live(source: Source) -> Version:
     """Return the current lists of a live server.
 
     Raises:
-        VersionError: It cannot be asked.
+        VersionError: The server does not answer.
     """
     from stubwright.importers import acceptance, servers
     from stubwright.importers import live as live_servers
@@ -179,14 +185,14 @@ def list_live(source: Source) -> Version:
 
 
 def with_texts(path: str, texts: Mapping[str, str]) -> Version:
-    """Return a manifest on the disk as it will be when files have other texts, by their paths."""
+    """Return a manifest on disk with some of its files replaced by other texts, by path."""
     from stubwright.project.files import disk
 
     return _compile(f"{path}, refreshed", path, _OverlayReader(disk.Disk(), texts))
 
 
 def make_version(name: str, value: Mapping[str, Any]) -> Version:
-    """Return a version that was never a file: a manifest as a value."""
+    """Return the version of a manifest that has no file."""
     return _compile(name, "server.json", _InMemoryFile("server.json", json.dumps(value, indent=2).encode()))
 
 
@@ -217,7 +223,7 @@ def _read_revision(given: str, other: str) -> Version:
 
 
 def _rename_files(version: Version, revision: str, find_path: Callable[[str], str]) -> Version:
-    """Return a version whose faults are in `git:REV:PATH`, and not in the files of the working folder."""
+    """Return a version with its files named `git:REV:PATH` in documents and diagnostics."""
 
     def name_file(path: str) -> str:
         return f"{revision}:{find_path(path)}"
@@ -253,7 +259,7 @@ def _read_file(name: str, path: str, reader: Reader) -> Version:
 
 
 def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
-    """Return the manifest of a saved list of tools, with `notes` on how it was read; None if the file is none."""
+    """Return the manifest of a saved list of tools, and add `notes` on its import; None if the file is no list."""
     from stubwright.compile.structure import list_manifest_keys
     from stubwright.importers import tools
 
@@ -272,7 +278,7 @@ def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class _OverlayReader:
-    """Reads files, some of which are to have other texts."""
+    """Reads files, some of them with other texts."""
 
     beneath: Reader
     texts: Mapping[str, str]
@@ -289,7 +295,7 @@ class _OverlayReader:
 
 @dataclass(frozen=True, slots=True)
 class _InMemoryFile:
-    """Reads one file, which is not on disk."""
+    """Reads one file from memory."""
 
     path: str
     data: bytes
@@ -313,6 +319,6 @@ def _compile(name: str, path: str, reader: Reader) -> Version:
 
     checked = pipeline.compile_manifest(path, reader, tolerated=_FORGIVEN, errors_only=True)
     errors = [diagnostic for diagnostic in checked.diagnostics if diagnostic.severity == "error"]
-    # A manifest made of another source has places that do not exist; they only serve to show its faults.
+    # An imported manifest has no file, so its documents only serve to show its faults.
     is_made = isinstance(reader, _InMemoryFile) and checked.manifest is not None
     return Version(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))

@@ -1,7 +1,7 @@
-"""Output of commands: diagnostics and reports.
+"""Writes the output of commands: diagnostics and reports.
 
-Every command writes to standard output and error through this module, which replaces control characters in names and
-texts from other sources.
+Every command writes to standard output and error through this module, which replaces control characters in foreign
+names and texts.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Format: TypeAlias = Literal["text", "json", "github"]
 
 
 _FEW = 10
-"""The number of missing files of a package up to which they are listed one by one."""
+"""The maximum number of missing files of a package that are listed one by one."""
 
 _GENERATE = "run `stubwright generate`"
 
 _CLEARED = "\r\x1b[K"
 _COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
-"""The escape sequences that a terminal gets: plain, bold, dim, italic, underlined, and foregrounds."""
+"""The escape sequences that a terminal receives: plain, bold, dim, italic, underlined, and foreground colours."""
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ STYLE: Final = Style()
 
 
 class UsageError(Exception):
-    """The command line asks for something impossible."""
+    """The command line is invalid."""
 
 
 class OutputError(Exception):
@@ -75,15 +75,14 @@ class OutputError(Exception):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output or error, whose failures are not failures of a command's files.
+    """Standard output or error in UTF-8, which raises OutputError.
 
-    It is in UTF-8, as manifests are. The output of argparse and other libraries passes through it too, so that control
-    characters are always replaced.
+    The output of argparse and other libraries passes through it too, so that control characters are always replaced.
     """
 
     @classmethod
     def wrap(cls, stream: TextIO | None) -> Output:
-        """Return the stream in place of Python's own, which is None if the shell closed it."""
+        """Return a replacement for Python's stream, which is None if the shell closed it."""
         if stream is None:
             return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
         through = getattr(stream, "write_through", False)  # as with `python -u`
@@ -91,9 +90,9 @@ class Output(io.TextIOWrapper):
         return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
 
     def write(self, text: str) -> int:
-        """Write as any stream, but raise OutputError, and let no commands but colours reach a terminal."""
+        """Write a text with only colours as escape sequences. Raises OutputError."""
         if text != _CLEARED:
-            # The pattern has a group, so that every second piece is a colour's sequence.
+            # The pattern has a group, so every second piece is a colour's escape sequence.
             pieces = _COLOURS.split(text) if self.isatty() or STYLE.color == "always" else [text]
             text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
         try:
@@ -102,7 +101,7 @@ class Output(io.TextIOWrapper):
             raise OutputError(error) from error
 
     def flush(self) -> None:
-        """Flush as any stream, but raise OutputError."""
+        """Flush the stream. Raises OutputError."""
         try:
             super().flush()
         except OSError as error:
@@ -110,18 +109,18 @@ class Output(io.TextIOWrapper):
 
 
 def explain(error: OSError) -> str:
-    """Return the reason that a file cannot be read or written, for people."""
+    """Describe why a file cannot be read or written."""
     why = error.strerror or str(error)
     return f"{why} (`{error.filename}`)" if error.filename else why
 
 
 def write_out(text: str) -> None:
-    """Write the result of a command to standard output: whole lines."""
+    """Write the result of a command, in whole lines, to standard output."""
     print(replace_controls(text), end="")
 
 
 def report(text: str) -> None:
-    """Write to standard output what a command has done, unless `--quiet` is set."""
+    """Report finished work on standard output, unless `--quiet` is set."""
     if not STYLE.quiet:
         write_out(text)
 
@@ -138,35 +137,35 @@ def write_note(text: str) -> None:
 
 
 def is_interactive() -> bool:
-    """Return whether a person can be asked."""
+    """Return whether standard input and error are terminals."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(question: str) -> str:
-    """Ask a person on standard error; return the line that was typed, empty at the end of the input."""
+    """Print a question on standard error; return the line that was typed, empty at the end of the input."""
     print(replace_controls(question), end=" ", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip()
 
 
 def confirm(question: str) -> bool:
-    """Ask a person on standard error whether to go on."""
+    """Ask a yes-or-no question on standard error."""
     return ask(f"{question} [y/n]:").casefold() in ("y", "yes")
 
 
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
-    """Write the text of `make` for people, who see colours on a terminal; it has made safe what it quotes."""
+    """Write the text of `make`, with colours on a terminal; `make` must escape foreign text."""
     is_automatic = _has_escapes(stream) and not os.environ.get("NO_COLOR")
     is_colored = is_automatic if STYLE.color == "auto" else STYLE.color == "always"
     print(make(is_colored), end="", file=stream)
 
 
 def _has_escapes(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that reads escape sequences."""
+    """Return whether a stream is a terminal that supports escape sequences."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def print_import(summary: str, notes: Iterable[str]) -> None:
-    """Report an import on standard error; much of the text is foreign."""
+    """Report an import on standard error."""
     if summary:
         write_err(to_one_line(summary))
     for note in notes:
@@ -174,7 +173,7 @@ def print_import(summary: str, notes: Iterable[str]) -> None:
 
 
 class Printer:
-    """Collects diagnostics and prints them once, at the end; progress for people is printed as it happens."""
+    """Collects diagnostics and prints them at the end; prints progress immediately."""
 
     def __init__(self, style: Format, *, strict: bool, quiet: bool = False) -> None:
         self._style = style
@@ -187,21 +186,21 @@ class Printer:
 
     @property
     def failed(self) -> bool:
-        """True if an error was found so far."""
+        """True if an error was added."""
         return any(diagnostic.severity == "error" for diagnostic in self._diagnostics)
 
     def add(self, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text] | None = None) -> None:
-        """Note diagnostics, and the documents that show their places."""
+        """Add diagnostics, and the documents that they refer to."""
         self._diagnostics += diagnostics
         self._documents.update(documents or {})
 
     def add_compiled(
         self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text], *, every: bool = False
     ) -> None:
-        """Note the findings of compiling a manifest.
+        """Add the findings of compiling a manifest.
 
-        Of a manifest that only makes a client, the warnings about the server are one line, since its user cannot fix
-        them, unless `every` line or `--verbose` is asked for, or `--strict` makes each count.
+        For a manifest that only makes a client, the warnings about the server become one line, since its user cannot
+        fix them. `every`, `--verbose` and `--strict` list all.
         """
         from stubwright.diagnostics import Diagnostic, Place
 
@@ -227,9 +226,9 @@ class Printer:
         self.add([*(diagnostic for diagnostic in diagnostics if diagnostic not in of_server), summary], documents)
 
     def add_generated(self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text]) -> None:
-        """Note the findings of compiling a manifest for its package: of warnings that `check` lists, only their number.
+        """Add the findings of generating a package, but only count the warnings that `check` lists.
 
-        All are noted if one is an error, if each counts as one, if a program reads them, or with `--verbose`.
+        All are added if there is an error, with `--strict` or `--verbose`, and in formats for programs.
         """
         diagnostics = list(diagnostics)
         reported = [
@@ -245,23 +244,23 @@ class Printer:
             self.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `stubwright check` lists")
 
     def say(self, text: str) -> None:
-        """Print a report, unless a program asked for another format."""
+        """Print a line of progress in the text format."""
         if self._style == "text" and not self._quiet:
             write_out(f"{text}\n")
 
     @contextmanager
     def show_work(self, what: str) -> Iterator[None]:
-        """Show work on a terminal that takes longer than a second, and remove it at the end."""
+        """Show a message on a terminal while work takes longer than a second."""
         if self._quiet or self._style != "text" or not _has_escapes(sys.stderr):
             yield
             return
         is_shown = threading.Event()
 
-        def tell() -> None:
+        def show() -> None:
             is_shown.set()
             print(to_one_line(f"{what} …"), end="", file=sys.stderr, flush=True)
 
-        timer = threading.Timer(1, tell)
+        timer = threading.Timer(1, show)
         timer.start()
         try:
             yield
@@ -277,7 +276,7 @@ class Printer:
             self.add(fit.findings.diagnostics, fit.documents)
 
     def report_built(self, built: BuildResult) -> None:
-        """Print the files written of a package, and its requirements if they changed."""
+        """Print the numbers of files written for a package, and its requirements if they changed."""
         changes = built.changes
         if changes is None or changes.refused or self._stale:
             return
@@ -289,7 +288,7 @@ class Printer:
             self.say(f"  it needs {', '.join(built.requirements)}")
 
     def report_pruned(self, output: Path, previous: Lock, changes: Changes) -> None:
-        """Print the files removed because their manifest is gone; `previous` is the previous lock."""
+        """Print the numbers of files removed with their manifests; `previous` is the previous lock."""
         from stubwright.project import vendoring
         from stubwright.project.files import layout
 
@@ -302,7 +301,7 @@ class Printer:
                 self.say(f"{layout.show_path(output, package)}: {_count_files(count)} removed, because {why}")
 
     def report_strays(self, output: Path, changes: Changes, *, removed: bool) -> None:
-        """Report generated files that do not belong to any package."""
+        """Report generated files that do not belong to a manifest."""
         from stubwright.diagnostics import Diagnostic, Place
         from stubwright.project.files import layout
 
@@ -333,7 +332,7 @@ class Printer:
         for change in changes.changes:
             self._stale = True
             path = layout.show_path(output, change.path)
-            if not change.path.startswith(vendoring.ENTRY):  # the runtime's files need no review
+            if not change.path.startswith(vendoring.ENTRY):  # the vendored runtime needs no review
                 self.say(printers.unified.render(path, change.old, change.new))
             if change.old is None:
                 missing[change.path.partition("/")[0]].append(path)
@@ -356,7 +355,7 @@ class Printer:
                 self.add([Diagnostic("SW407", message, Place(paths[0]), _GENERATE)])
 
     def report_interrupted(self, output: Path) -> None:
-        """Report that a run was killed, and that its files are still there."""
+        """Report that a run was killed and its files remain."""
         from stubwright.diagnostics import Diagnostic, Place
         from stubwright.project.files import layout, lock
 
@@ -365,7 +364,7 @@ class Printer:
         self.add([Diagnostic("SW407", "a run that wrote here was killed before it was done", at, _GENERATE)])
 
     def close(self) -> int:
-        """Print the diagnostics, and give the exit status."""
+        """Print the diagnostics, and return the exit status."""
         if self._diagnostics or self._style == "json":
             from stubwright.diagnostics import Span, printers
             from stubwright.project import config

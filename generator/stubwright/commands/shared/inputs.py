@@ -1,4 +1,4 @@
-"""The input of a command: manifests from the command line or the project, and targets."""
+"""Finds the input of a command: manifests from the command line or the project, and targets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The input of a command: the manifests, the target of their packages, and whether that is the whole project."""
+    """The input of a command.
+
+    Attributes:
+        manifests: The paths of the manifests.
+        target: The target of their packages.
+        whole: True if these are all manifests of the project.
+        project: The project, if found.
+    """
 
     manifests: tuple[str, ...]
     target: Target
@@ -39,7 +46,7 @@ manifests MANIFEST*  manifests (default: from [tool.stubwright] in pyproject.tom
 _FIX: Final = "name one, such as specs/weather.yaml, or begin with `stubwright new NAME`"
 
 _TARGET: Final = """
---target TARGET…  a client or an API that must take the tools, in place of the manifest's `targets`; may be repeated
+--target TARGET…  a client or an API that must accept the tools, in place of the manifest's `targets`; may be repeated
 """
 
 
@@ -49,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def find_run(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
-    """Return the run, from the arguments and the project; None if the project's table is wrong."""
+    """Return the run; None if the project's table is invalid, which is reported. Raises UsageError."""
     from stubwright.project import config as project
 
     if output is not None and not output.strip():
@@ -70,7 +77,7 @@ def find_run(arguments: argparse.Namespace, printer: Printer, output: str | None
 
 
 def find_target(found_project: Project | None, output: str | None = None) -> Target:
-    """Return the target of packages: `output`, if that is given, otherwise the folder that the project names."""
+    """Return the target of packages: `output` if given, otherwise the project's folder."""
     from stubwright.project import build
     from stubwright.project import config as project
 
@@ -78,7 +85,8 @@ def find_target(found_project: Project | None, output: str | None = None) -> Tar
     usual = found_project.folder / build.OUTPUT if found_project is not None else Path(build.OUTPUT)
     return build.Target(
         Path(output or configured_output or usual),
-        told=configured_output is not None and paths.normalize(output or configured_output) == configured_output,
+        is_configured=configured_output is not None
+        and paths.normalize(output or configured_output) == configured_output,
         handlers=project.HANDLERS if found_project is None else found_project.handlers,
         is_vendored=found_project is not None and found_project.is_vendored,
     )
@@ -90,16 +98,12 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 
 def choose_targets(arguments: argparse.Namespace) -> Sequence[str]:
-    """Return the targets that are chosen, each once.
-
-    Raises:
-        UsageError: There is no such target.
-    """
+    """Return the targets of `--target`, each once. Raises UsageError if a target does not exist."""
     return parse_targets(arguments.target)
 
 
 def parse_targets(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the targets of names, with presets expanded. Raises UsageError if there is no such target."""
+    """Return the named targets, with presets expanded. Raises UsageError if a target does not exist."""
     from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.targets import TARGETS
 

@@ -1,4 +1,4 @@
-"""The one server that a verb starts, or tells clients to start: from the command line to a `Launch`."""
+"""Finds the manifest and interpreter of the server that a verb starts or installs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
-manifests MANIFEST?     the server's manifest (default: the project's, where it has one)
---handlers MODULE:NAME  where the handlers are (default: as the manifest says)
+manifests MANIFEST?     the server's manifest (default: the project's only manifest)
+--handlers MODULE:NAME  the handlers (default: the manifest's `handlers`)
 --python FILE           the interpreter that runs the server (default: the interpreter of stubwright)
--o, --output DIR        where packages are (default: as the project says, otherwise generated)
+-o, --output DIR        the folder of packages (default: the project's `output`, otherwise generated)
 """
 
 
@@ -32,22 +32,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def find_server(work: Run, printer: Printer, *, starts: bool = True) -> ir.Manifest | None:
-    """Return the manifest of the server of a run; None if it is wrong, which the printer reports.
+    """Return the manifest of the server of a run; None if it is invalid, which the printer reports.
 
     Args:
         work: The run.
         printer: Reports the faults.
-        starts: False if its server is not started: a contract has what is declared and mocked, and makes no server.
+        starts: False if its server is only listed or mocked, so that its `emit` may omit the server.
 
     Raises:
-        UsageError: There are several, or it makes no server and one is started.
+        UsageError: There are several manifests, or `starts` is true and the manifest makes no server.
     """
     compiled = compile_server(work, printer, starts=starts)
     return None if compiled is None else compiled.manifest
 
 
 def compile_server(work: Run, printer: Printer, *, starts: bool = True) -> Version | None:
-    """Return the manifest of the server of a run with its documents; otherwise as `server`."""
+    """Return the manifest of the server of a run with its documents; otherwise like `find_server`."""
     from stubwright.commands.shared.comparison import Version
     from stubwright.compile import pipeline
     from stubwright.project.files import disk

@@ -1,4 +1,4 @@
-"""Options of commands that get access tokens for servers at URLs."""
+"""The options that get access tokens for servers at URLs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from stubwright.login.authorization import Authorization
 
 _CREDENTIALS: Final = ("STUBWRIGHT_CLIENT_ID", "STUBWRIGHT_CLIENT_SECRET")
-"""The variables for the id and the secret of a program."""
+"""The variables with the client id and the client secret."""
 
 
 _OPTIONS: Final = f"""
---client-id ID  with --login: log in as this registered program, with the secret in {_CREDENTIALS[1]} if it has one
+--client-id ID  with --login: log in as this registered client, with its secret, if any, in {_CREDENTIALS[1]}
 """
 
 
 _WAYS: Final = f"""
---logout              delete the tokens of an earlier login to the server of a URL, and send none
---login               log in to the server of a URL in your browser, unless you are; later commands use the same login
+--logout              delete the saved login to the server of a URL, and send no token
+--login               log in to the server of a URL in your browser, unless a login is saved; later commands use it
 --client-credentials  get the access token for a URL with the client id and secret in {" and ".join(_CREDENTIALS)}
 """
 
@@ -44,20 +44,20 @@ def is_requested(arguments: argparse.Namespace) -> bool:
 
 
 def check_shared(arguments: argparse.Namespace, count: int) -> None:
-    """Raise UsageError if a number of servers other than one would get the credentials of a program."""
+    """Raise UsageError if client credentials would be sent to any number of servers except one."""
     if count != 1 and (getattr(arguments, "client_credentials", False) or getattr(arguments, "client_id", None)):
         what = "several would get the same secrets" if count else "here is none"
         raise UsageError(f"--client-credentials and --client-id are for one URL; {what}")
 
 
 def check_configured(arguments: argparse.Namespace) -> None:
-    """Raise UsageError if the servers of a configuration would get the credentials of a program."""
+    """Raise UsageError if client credentials would be sent to the servers of a configuration."""
     if arguments.client_credentials or arguments.client_id:
         raise UsageError("--client-credentials and --client-id are for one URL: they cannot go with --config")
 
 
 def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Namespace) -> Endpoint:
-    """Return a server at a URL, with the access tokens of the command line's options, or of an earlier login.
+    """Return a server at a URL, with access tokens from the command line's options or a saved login.
 
     Raises:
         UsageError: An option does not fit.
@@ -104,7 +104,7 @@ def _log_out(url: str) -> None:
 
 
 def is_kept(url: str) -> bool:
-    """Return whether there is an earlier login to the server at a URL."""
+    """Return whether a login to the server at a URL is saved."""
     from stubwright.http import is_token_url
     from stubwright.login import keeping
 
@@ -112,7 +112,7 @@ def is_kept(url: str) -> bool:
 
 
 def _find_credentials(url: str, arguments: argparse.Namespace) -> Authorization:
-    """Return the authorization by the credentials in the environment. Raises UsageError if they are not there."""
+    """Return the authorization with the credentials in the environment. Raises UsageError if they are missing."""
     from stubwright.login.authorization import ClientCredentials
 
     if arguments.client_id is not None:

@@ -1,4 +1,4 @@
-"""The parser of a command, and tables of its options."""
+"""The parser of commands, and tables of their options."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that, if `takes_command` is set, keeps the words after `--` as `command`; None without a `--`.
+    """A parser of commands whose words after `--` may be the command of a server.
 
-    With `only_after`, it does so only if this option is before the `--`, which otherwise has its usual meaning.
+    If `takes_command` is set, it stores the words after `--` as `command`, or None without a `--`. With `only_after`,
+    it does so only if this option precedes the `--`, which otherwise has its usual meaning.
     """
 
     takes_command = False
     only_after: str | None = None
     late: str | None = None
-    """An argument that may also follow options after another positional argument, which argparse does not support.
-
-    It takes one word, or any number if its value is a list.
+    """A positional argument that may also follow options, which argparse does not support after another positional
+    argument. It takes one word, or any number if its value is a list.
     """
 
     def __init__(self, **options: Any) -> None:
         if "\n" in (options.get("epilog") or ""):
             options["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**options)
-        unset = {"default": argparse.SUPPRESS}  # each may be before or after the command, and is valid for both
+        unset = {"default": argparse.SUPPRESS}  # so that an option before the command is not reset after it
         declare(self.add_argument_group("output"), _STYLE, quiet=unset, verbose=unset, color=unset)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -67,7 +67,7 @@ class CommandParser(argparse.ArgumentParser):
             elif not before and len(rest) == 1:
                 setattr(parsed, self.late, tuple(rest))
                 rest = []
-        if rest:  # reported here, with the usage of this command
+        if rest:  # argparse would report this with the usage of the main parser
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
             lacks_dashes = takes_one and command is None and not _is_misspelt(rest[0], self)
             hint = (
@@ -97,7 +97,7 @@ def _list_options(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
-    """Return the intended command, or a placeholder if its first word is unknown."""
+    """Return the presumably intended command, or a placeholder if its first word is unknown."""
     first = getattr(parsed, "url", None)
     return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
 
@@ -150,7 +150,7 @@ def declare(parser: _Parser, table: str, /, **settings: Type | tuple[Type, Any] 
             are `--strict` (a flag), `-o, --output FILE`, `--tool NAME…` (may be repeated), `--format text|json` (one of
             these, by default the first; also adds `--json`), `file FILE` (positional), `file FILE?` (optional) and
             `files FILE*` (any number).
-        settings: The types of arguments by name, types with defaults, or other settings as argparse takes them.
+        settings: By argument name: a type, a type with a default, or other settings of argparse.
     """
     for usage, text in _ROW.findall(textwrap.dedent(table)):
         *short, last = usage.split(", ")

@@ -1,6 +1,6 @@
-"""Servers and their options on the command line: a URL, or a command after `--`.
+"""Parses the server on a command line, a URL or a command after `--`, and its options.
 
-A word never becomes a process unless it is after `--`.
+Only words after `--` are run as a command.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def _parse_token(text: str) -> str:
 
 
 _PASSING: Final = """
---env NAME[=VALUE]…  a variable for the command, which gets only PATH, HOME and the like, and the settings of
-  proxies, certificates, pip, uv and npm; without VALUE, its value here
+--env NAME[=VALUE]…  a variable for the command, which inherits only PATH, HOME and the like, and the settings of
+  proxies, certificates, pip, uv and npm; without VALUE, its value in this shell
 """
 
 
@@ -59,7 +59,7 @@ def add_passing(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(parser: CommandParser, only_after: str | None = None) -> None:
-    """Add the options for reaching a server, and for limits on its answers."""
+    """Add the options for reaching a server, and for the limits on its answers."""
     add_reaching(parser, only_after)
     add_limits(parser, "how long the import may take in all")
 
@@ -85,11 +85,11 @@ def add_limits(parser: argparse.ArgumentParser, timeout: str) -> None:
 
 
 def find_limits(arguments: argparse.Namespace, source: Source | None = None) -> Limits:
-    """Return the limits that the command line gives.
+    """Return the limits on the command line.
 
     Args:
         arguments: The command line.
-        source: The server; time to start is only for commands. `None` if there are several.
+        source: The server, since only commands have time to start; None if there are several servers.
     """
     from stubwright.importers import limits
     from stubwright.importers.sources import Command
@@ -105,7 +105,7 @@ def find_limits(arguments: argparse.Namespace, source: Source | None = None) -> 
 
 
 def start_deadline(arguments: argparse.Namespace) -> Deadline:
-    """Return the time that `--timeout` gives, from now on."""
+    """Return the deadline of `--timeout`, starting now."""
     from stubwright.importers.limits import Deadline
 
     return Deadline(find_limits(arguments).seconds)
@@ -114,7 +114,7 @@ def start_deadline(arguments: argparse.Namespace) -> Deadline:
 def prepare_manifest(
     source: Source, arguments: argparse.Namespace, make: Callable[[ServerListing], ImportResult], deadline: Deadline
 ) -> Callable[[], ImportResult]:
-    """Return a function that makes a manifest of a server's lists, within the bounds of the command line."""
+    """Return a function that makes a manifest from a server's lists, within the limits of the command line."""
 
     def run_import() -> ImportResult:
         from stubwright.importers import live
@@ -130,7 +130,7 @@ def parse_source(url: str | None, command: Sequence[str] | None, arguments: argp
     """Return the server that the command line names.
 
     Raises:
-        UsageError: It names none or two, or an option does not fit.
+        UsageError: It names no server or two, or an option does not fit.
     """
     if (url is None) == (command is None):
         raise UsageError("name one server: a URL, or a command after `--`")
@@ -156,13 +156,13 @@ def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
 
 
 def name(source: Source) -> str:
-    """Return a name for an unnamed server: its host or program."""
+    """Return the host or the program of a server that has no name."""
     words = getattr(source, "words", None)
     return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
 
 
 def check_url(text: str) -> str:
-    """Return a URL. Raises UsageError if it is not one over HTTP."""
+    """Return the text if it is an HTTP URL. Raises UsageError."""
     try:
         parts = urlsplit(text)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -175,7 +175,7 @@ def check_url(text: str) -> str:
 
 
 def parse_header(text: str) -> tuple[str, str]:
-    """Parse the name and the value of a `--header`. Raises UsageError, which shows no value."""
+    """Parse the name and the value of a `--header`. Raises UsageError, whose message omits the value."""
     key, colon, value = text.partition(":")
     # The value may be a secret, so it is never shown.
     if not colon or not key.strip() or not key.strip().isascii():
@@ -184,7 +184,7 @@ def parse_header(text: str) -> tuple[str, str]:
 
 
 def check_header(item: tuple[str, str]) -> tuple[str, str]:
-    """Return the name and the value of a header. Raises UsageError, which shows no value."""
+    """Return the item if its value is valid in a header. Raises UsageError, whose message omits the value."""
     key, value = item
     if not value.isascii() or not value.isprintable():
         raise UsageError(f"the value of the header `{key}` has a character that no header can have")
@@ -192,7 +192,7 @@ def check_header(item: tuple[str, str]) -> tuple[str, str]:
 
 
 def parse_variable(text: str) -> tuple[str, str]:
-    """Parse the name and the value of an `--env`. Raises UsageError, which shows no value."""
+    """Parse the name and the value of an `--env`. Raises UsageError, whose message omits the value."""
     key, equals, value = text.partition("=")
     if not key:
         raise UsageError("--env takes NAME or NAME=VALUE")
@@ -214,10 +214,10 @@ def parse_positive(text: str, described: str) -> float:
 
     Args:
         text: The number.
-        described: What it is, for the message about another text.
+        described: The expected value, for the message.
 
     Raises:
-        argparse.ArgumentTypeError: The text is not such a number.
+        argparse.ArgumentTypeError: The text is not a number in this range.
     """
     try:
         number = float(text)

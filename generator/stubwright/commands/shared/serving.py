@@ -1,4 +1,4 @@
-"""Commands that serve: their address, their toolset and their manifest."""
+"""The options of commands that serve a manifest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def list_options(arguments: argparse.Namespace) -> list[str]:
-    """Return the arguments of the server: its address and toolset. Raises UsageError if the address is not one."""
+    """Return the arguments of the server: its address and toolset. Raises UsageError if the address is invalid."""
     if arguments.http is not None:
         parse_address("--http", arguments.http)
     given = (("--http", arguments.http), ("--toolset", arguments.toolset))
@@ -33,20 +33,20 @@ def list_options(arguments: argparse.Namespace) -> list[str]:
 
 
 def parse_address(option: str, text: str) -> tuple[str, int]:
-    """Return the host and the port of an option's HOST:PORT. Raises UsageError if it is not one."""
+    """Parse the HOST:PORT of an option. Raises UsageError."""
     from argparse import ArgumentTypeError
 
     from stubwright_runtime.server import main
 
     with suppress(ArgumentTypeError):
         address = main.address(text)
-        if not isinstance(address, int):  # a listener that is open, which none of our commands is handed
+        if not isinstance(address, int):  # an int is an open listener, which our commands do not support
             return address
     raise UsageError(f"{option} is {text!r}; expected HOST:PORT, such as 127.0.0.1:8000")
 
 
 def read_manifest(path: str) -> ir.Manifest | None:
-    """Return a manifest; None if it is wrong. Errors and warnings are reported."""
+    """Return a manifest; None if it is invalid. Errors and warnings are reported."""
     from stubwright.compile import pipeline
     from stubwright.project.files.disk import Disk
 

@@ -1,7 +1,7 @@
-"""The files that runs read, and their changes: also files that a pattern would find.
+"""Watches the files that a run reads, and the files that may match its patterns.
 
-Folders are watched one by one, and a file by its name in its folder: editors replace files, and missing ones may
-appear.
+Folders are watched without their subfolders, and files by name in their folders, because editors replace files and
+missing files may appear.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _PAUSE = 100
 """Milliseconds without a change after which several saves count as one."""
 
 _WAKE = 250
-"""Milliseconds after which the watcher reports that nothing happened."""
+"""Milliseconds without a change after which the watcher returns."""
 
 _MAGIC = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Files that a pattern finds: the folder above its first part with a wildcard, and the parts from there."""
+    """A pattern of files: the folder above its first part with a wildcard, and the parts from there."""
 
     base: Path
     parts: tuple[str, ...]
@@ -52,11 +52,11 @@ class Pattern:
             yield from (path for path in self.base.glob("/".join(self.parts[:count])) if path.is_dir())
 
     def find_files(self) -> Iterator[Path]:
-        """Return the files that match now."""
+        """Return the files that match."""
         return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
 
     def may_find(self, path: Path) -> bool:
-        """Return whether a change of a path, whose folder is one of these, may change the matches."""
+        """Return whether a change of a path in one of the folders may change the matches."""
         return fnmatch(path.name, self.parts[-1]) or (len(self.parts) > 1 and path.is_dir())
 
 
@@ -81,11 +81,11 @@ class Inputs:
         )
 
     def find_matches(self) -> frozenset[Path]:
-        """Return the files that the patterns find now."""
+        """Return the files that match the patterns."""
         return frozenset[Path]().union(*(pattern.find_files() for pattern in self.patterns))
 
     def watch(self) -> Callable[[], bool]:
-        """Return a function that returns whether a file has been saved since, has appeared or has gone."""
+        """Return a function that returns whether a file was saved, created or deleted since this call."""
         first = self._find_states()
         return lambda: self._find_states() != first
 
@@ -103,7 +103,7 @@ def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
 
     Args:
         work: The run.
-        imported: Name what handwritten modules import of the project, too.
+        imported: True to include the modules of the project that handwritten modules import.
     """
     from stubwright import diagnostics
     from stubwright.compile import source
@@ -129,10 +129,10 @@ def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
 
 
 def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Inputs]:
-    """Yield the inputs of each run that is due: one at the start, and one after each change of them.
+    """Yield the inputs of each run: one at the start, and one after each change of the inputs.
 
     Args:
-        read: Says what is read as things are; None if that is unknown.
+        read: Returns the current inputs; None if they are unknown.
     """
     import watchfiles
 
@@ -141,7 +141,7 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Inputs]:
 
     def is_concerned(change: Change, changed: str) -> bool:
         path = Path(changed)
-        if path in folders:  # a folder that came or went, perhaps with all that was watched in it
+        if path in folders:  # creating or deleting a folder also affects the files in it
             return change is not watchfiles.Change.modified
         return path in current.files or any(pattern.may_find(path) for pattern in current.patterns)
 
@@ -154,7 +154,7 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Inputs]:
             watch_filter=is_concerned,
             step=_PAUSE,
             rust_timeout=_WAKE,
-            # A folder that is not there cannot be watched, so that it is looked for at each timeout.
+            # A missing folder cannot be watched, so look for it at each timeout.
             yield_on_timeout=True,
             recursive=False,
             ignore_permission_denied=True,
@@ -166,10 +166,10 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Inputs]:
             )
             if not is_due:
                 continue
-            # What is read is looked up, and the run made, while changes are seen already, so that none is missed.
+            # The inputs are read and the run is made while the watcher is active, so that no change is missed.
             current = (read() or current).add_previous(current)
             next_folders = current.find_folders()
-            # A watcher keeps to the folders that it was started with.
+            # A watcher cannot add folders, so start a new one.
             if changed & folders or next_folders != folders or _find_existing(next_folders) != existing:
                 break
             matches = current.find_matches()
@@ -182,7 +182,7 @@ def _find_existing(folders: frozenset[Path]) -> frozenset[Path]:
 
 
 class _Recorder:
-    """A reader of files like a disk, which notes the files that it is asked for."""
+    """A reader that records the files and patterns that are read."""
 
     def __init__(self, disk: Disk, files: set[str | Path], patterns: list[Pattern]) -> None:
         self._disk = disk
@@ -199,12 +199,12 @@ class _Recorder:
         return paths
 
     def is_within(self, path: str, folder: str) -> bool:
-        self._files.add(path)  # a link to a path outside the folder is not read, but may be repaired
+        self._files.add(path)  # a link out of the folder is not read, but may be repaired
         return self._disk.is_within(path, folder)
 
 
 def _find_project_files(work: Run) -> Iterator[Path]:
-    """Yield the path of the project's `pyproject.toml`, and of nearer files that could replace it."""
+    """Yield the path of the project's `pyproject.toml`, and of nearer files that would take precedence."""
     from stubwright.project import config
 
     working_folder = Path.cwd()
@@ -216,7 +216,7 @@ def _find_project_files(work: Run) -> Iterator[Path]:
 
 
 def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
-    """Yield the possible files of a manifest's handlers module, and perhaps of the modules that it imports."""
+    """Yield the possible files of a manifest's handlers module, and with `imported` those of its imports."""
     python = entry.get("python") if isinstance(entry, dict) else None
     reference = python.get("handlers") if isinstance(python, dict) else None
     module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""
@@ -229,7 +229,7 @@ def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) 
 
 
 def _resolve_links(path: str | Path) -> Iterator[Path]:
-    """Yield a file by its name in its folder, and the target if the file is a link."""
+    """Yield the path of a file with its folder's links resolved, and the path with all links resolved."""
     folder, name = os.path.split(os.path.normpath(path))
     yield Path(os.path.realpath(folder), name)
     yield Path(os.path.realpath(path))

@@ -1,6 +1,6 @@
-"""Printers: a module for each format, from diagnostics with their texts to text.
+"""Printers of diagnostics, a module for each format.
 
-They only return text, which ends in a line break and, except for colours, contains no escape sequences.
+They return text that ends in a line break and contains no escape sequences except colours.
 """
 
 from stubwright.diagnostics.printers import github, json, text, unified

@@ -1,4 +1,4 @@
-"""Diagnostics with their places found, in the order in which all printers show them."""
+"""Locates diagnostics in their documents, and sorts them for printing."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Lines(Protocol):
         ...
 
     def get_part(self, number: int, first: int, last: int) -> str | None:
-        """Return a line from one column to another; None if there is no such line."""
+        """Return a line from one column to another; None if the line does not exist."""
         ...
 
 
 class Source(Protocol):
-    """A text that diagnostics are about."""
+    """A text that diagnostics refer to."""
 
     @property
     def lines(self) -> Lines:
@@ -30,26 +30,26 @@ class Source(Protocol):
         ...
 
     def find_span(self, place: Place) -> Span:
-        """Return the narrowest stretch of text for a place."""
+        """Return the narrowest span for a place."""
         ...
 
 
 Sources: TypeAlias = Mapping[str, Source]
-"""The texts that diagnostics are about, by the names of their files."""
+"""The texts that diagnostics refer to, by file name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A diagnostic with its place found."""
+    """A diagnostic with its span."""
 
     span: Span | None
     diagnostic: Diagnostic
 
 
 def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
-    """Locate each diagnostic once, by file, position, code and message; diagnostics without a file come first.
+    """Return diagnostics sorted by file, position, code and message, without duplicates; first those without a file.
 
-    Values that a YAML alias repeats have several places in the manifest, and only one in the text.
+    Values that a YAML alias repeats have several places in the manifest, but only one span in the text.
     """
     findings: dict[tuple[Span | None, str, str], Finding] = {}
     for diagnostic in diagnostics:
@@ -66,7 +66,7 @@ def _order(finding: Finding) -> tuple[str, int, int, str, str]:
 
 
 def find_span(diagnostic: Diagnostic, sources: Sources) -> Span | None:
-    """Return the span of a diagnostic; None if it is not about a file."""
+    """Return the span of a diagnostic; None if it has no location."""
     at = diagnostic.at
     if not isinstance(at, Place):
         return at

@@ -1,4 +1,4 @@
-"""Diagnostics as JSON, for programs."""
+"""Formats diagnostics as JSON."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def to_value(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[dict[s
 
 
 def format_ascii(value: Any) -> str:
-    """Format a value as JSON in lines, with escapes for whatever a terminal may obey."""
+    """Format a value as indented ASCII JSON, without control characters."""
     return json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n"

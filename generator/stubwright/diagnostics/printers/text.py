@@ -1,4 +1,4 @@
-"""Diagnostics for people: each with its source line, a caret and its help, then a summary."""
+"""Formats diagnostics as text: each with its source line, a caret and its help, then a summary."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ if TYPE_CHECKING:
     from stubwright.diagnostics.printers.findings import Finding, Lines, Sources
 
 WIDTH = 120
-"""The number of columns of a source line that are shown."""
+"""The maximum number of columns of a source line to show."""
 
 _OF_ONE_CAUSE = frozenset({"SW220", "SW300"})
-"""Codes whose findings have one cause if they say the same: what many references miss, or a key of many tools."""
+"""Codes whose findings have one cause if their messages are equal: a missing target of many references, or a key of
+many tools.
+"""
 
 _LISTED = 10
-"""The number of other places of one cause that are named."""
+"""The maximum number of other places of one cause to list."""
 
 _BEFORE = 40
 _MOST = 4 * WIDTH
-"""The number of characters of a line that are examined, since a file may be a single line of megabytes."""
+"""The maximum number of characters of a line to examine, since a file may be a single line of megabytes."""
 
 _BOLD, _RED, _YELLOW, _BLUE, _CYAN, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[36m", "\x1b[0m"
 _COLOURS: Mapping[Severity, str] = {"error": _RED, "warning": _YELLOW}
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> str:
-    """Format diagnostics for people; empty if there are none."""
+    """Format diagnostics as text; empty if there are none."""
     findings = locate(diagnostics, sources)
     if not findings:
         return ""
@@ -41,7 +43,7 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> 
 
 
 def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
-    """Group findings with one cause at the place of the first; others stay alone."""
+    """Group the findings of one cause at the position of the first; other findings are their own groups."""
     alike: dict[tuple[str, str, str | None], list[Finding]] = {}
     for finding in findings:
         diagnostic = finding.diagnostic
@@ -56,7 +58,7 @@ def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
 
 
 def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color: bool) -> str:
-    """Format one finding; `others` are of the same cause, in other places."""
+    """Format a finding; `others` are findings of the same cause in other places."""
     span, diagnostic = finding.span, finding.diagnostic
 
     def paint(words: str, colour: str) -> str:
@@ -84,10 +86,10 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
 
 
 def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
-    """Return a source line that fits, the columns before its carets, and the number of carets; None if it is blank."""
+    """Return the shown part of a source line, the column and the number of its carets; None if the line is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.measure_width(span.line)
-    # Cut to one character more than is shown, since a joiner depends on the character before it.
+    # Keep one character before the shown part, since a joiner depends on the previous character.
     left = 0 if width <= _MOST else max(0, first - _BEFORE - 1)
     line = lines.get_part(span.line, left + 1, left + _MOST + 1)
     if line is None or not line.strip():
@@ -102,7 +104,7 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
 
 
 def _find_end(line: str, start: int) -> int:
-    """Return the end of the part of a line that begins at `start` and fits."""
+    """Return the end of the longest part of a line from `start` that fits in `WIDTH` columns."""
     if line.isascii():
         return min(len(line), start + WIDTH)
     end = start
@@ -114,12 +116,12 @@ def _find_end(line: str, start: int) -> int:
 
 
 def _columns(words: str) -> int:
-    """Return the width of a text in columns of a terminal."""
+    """Return the width of a text in terminal columns."""
     return len(words) if words.isascii() else sum(map(_column, words))
 
 
 def _column(char: str) -> int:
-    if char < "\u0300":  # the first character that combines; wide ones come later
+    if char < "\u0300":  # the first combining character; all wide characters follow
         return 1
     if unicodedata.combining(char) or char == "\u200d" or "\ufe00" <= char <= "\ufe0f":
         return 0

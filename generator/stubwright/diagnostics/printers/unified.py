@@ -1,4 +1,4 @@
-"""The difference between two versions of a file, in the unified format."""
+"""Formats the difference between two versions of a file as a unified diff."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 
 def render(path: str, old: bytes | None, new: bytes | None) -> str:
-    """Return the changes of a file as a unified diff; `old` is None for a new file, `new` for a removed one.
+    """Return the changes of a file as a unified diff; `old` is None for a new file, `new` for a removed file.
 
-    It is to be read: what a terminal would obey is marked, so that it need not be a patch.
+    The diff is for reading: control characters are replaced, so it may not apply as a patch.
     """
     before, after = ([] if data is None else data.decode("utf-8", "replace").splitlines() for data in (old, new))
     shown = to_one_line(path)

@@ -1,1 +1,1 @@
-"""The configuration files of MCP clients: their paths, and the edits that write a server into one or take it out."""
+"""The configuration files of MCP clients: finds them, and adds and removes servers."""

@@ -1,7 +1,7 @@
-"""A server's entry in a client's configuration file: added, replaced or removed, leaving the rest unchanged.
+"""Adds, replaces or removes a server's entry in a client's configuration file.
 
-The file is read, edited in memory, read once more, and replaced by a staged file. Two runs wait for each other; if a
-client writes at the same time, the edit starts again. A link stays a link, and a mode a mode.
+The file is read, edited in memory, read again, and replaced by a staged file. Two runs wait for each other; if a client
+writes at the same time, the edit starts again. Links and modes are preserved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stubwright.project.launch import Launch
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""The names that a server may have in all clients: Claude Code and Codex take no other characters."""
+"""The names that all clients accept; Claude Code and Codex accept no other characters."""
 
 _TRIES: Final = 20
 _PRIVATE: Final = 0o600
@@ -36,7 +36,7 @@ _BY_HAND: Final = "nothing was written; correct the file, or add the output of `
 
 
 class RefusedError(Exception):
-    """A file is left unchanged; `diagnostic` explains why, and where."""
+    """A file is left unchanged; `diagnostic` explains why."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
@@ -45,7 +45,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A server as a client's file has it."""
+    """The entry of a server in a client's file."""
 
     client: Client
     name: str
@@ -53,17 +53,17 @@ class Entry:
 
     @classmethod
     def make(cls, client: Client, name: str, launch: Launch, variables: Mapping[str, str]) -> Entry:
-        """Return the entry of a server, with the variables that a user wants to be set."""
+        """Return the entry of a server with the user's variables."""
         words = {"command": launch.python, "args": [*launch.arguments]}
         return cls(client, name, {**client.more, **words, "env": launch.make_environment(variables)})
 
     @property
     def path(self) -> tuple[str, str]:
-        """The keys on its path."""
+        """The keys of the entry in the file."""
         return self.client.key, self.name
 
     def format_file(self) -> str:
-        """Return a whole file with only this entry, for a user to paste."""
+        """Return the text of a file with only this entry."""
         return self.put("")
 
     def put(self, text: str) -> str:
@@ -79,7 +79,7 @@ class Entry:
         return jsonc.without_member(text, self.path, comments=self.client.form == "jsonc")
 
     def list_replaced(self) -> tuple[str, ...]:
-        """Return the parts that the client would substitute, in a user's terms: names of variables, or the command."""
+        """Return the parts with substrings that the client would expand: the command, or names of variables."""
         expands = self.client.expands
         if expands is None:
             return ()
@@ -88,46 +88,40 @@ class Entry:
         return (*replaced, *(f"`{name}`" for name, value in self.value["env"].items() if expands.search(value)))
 
 
-def is_there(entry: Entry, file: Path) -> bool:
-    """Return whether a file has an entry of that name. Raises RefusedError."""
-    data = _read(file)
-    return data is not None and _edited(data, entry.remove, file) != data
-
-
 def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
-    """Change the text of a file, and return whether it changed.
+    """Edit the text of a file, and return whether it changed.
 
     Args:
-        file: The file, existing or not.
-        change: Gives the new text; `put` or `remove` of an entry.
-        private: Make it, if it is new, for its owner alone.
+        file: The file, which may not exist.
+        change: Returns the new text; `put` or `remove` of an entry.
+        private: True to create a new file with access for its owner only.
 
     Raises:
-        RefusedError: The file is damaged, is not a regular file, or cannot be read or written. It is unchanged.
+        RefusedError: The file is invalid, is not a regular file, or cannot be read or written. It is unchanged.
     """
-    # A link is followed, because moving the new file onto it would replace the link.
+    # Follow a link, because moving the new file onto the link would replace it.
     target = Path(os.path.realpath(file))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)  # so that all runs wait at the same folder
+        target.parent.mkdir(parents=True, exist_ok=True)  # so that all runs lock the same folder
         with locking.exclusive_lock(target.parent):
             for _ in range(_TRIES):
                 before = _read(file)
                 after = _edited(before or b"", change, file)
                 if after == (before or b""):
                     return False
-                # The client may have written in the meantime; then the edit starts again with the new text.
+                # If the client has written in the meantime, edit the new text.
                 if _read(file) == before:
                     disk.write(target, after, mode=_PRIVATE if private else None)
                     return True
     except OSError as error:
         reason = error.strerror or str(error)
         raise RefusedError(Diagnostic("SW406", f"this file cannot be written: {reason}", Place(str(file)))) from error
-    message = "this file changes all the time, so it is not edited"
+    message = "this file changes continually, so it is not edited"
     raise RefusedError(Diagnostic("SW406", message, Place(str(file)), "close the client, and run the command again"))
 
 
 def _read(file: Path) -> bytes | None:
-    """Return the bytes of a file, which may be behind a link; None if there is none. Raises RefusedError."""
+    """Return the bytes of a file, following links; None if it does not exist. Raises RefusedError."""
     target = os.path.realpath(file)
     try:
         data = inside.read_regular(target)
@@ -154,16 +148,14 @@ def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
 
 
 def report_misplaced(text: str, file: Path, error: EditError) -> Diagnostic:
-    """Return the diagnostic for a text, with its place in the file. The text is not quoted: it may hold secrets."""
+    """Return the diagnostic for an edit error. It does not quote the text, which may contain secrets."""
     diagnostic = Lines(text).report(str(file), error.problem)
     fix = f"{diagnostic.help}; nothing was written" if diagnostic.help else _BY_HAND
     return Diagnostic(diagnostic.code, diagnostic.message, diagnostic.at, fix)
 
 
-def name_of(manifest: ir.Manifest) -> str:
-    """Return the default name of a server in a client's file: its own name, reduced to characters that all clients
-    accept.
-    """
+def find_default_name(manifest: ir.Manifest) -> str:
+    """Return the default name of a server in a client's file: its name without characters that clients reject."""
     name = str(manifest.document["server"]["name"])
     if NAME.fullmatch(name):
         return name
@@ -172,5 +164,5 @@ def name_of(manifest: ir.Manifest) -> str:
 
 
 def format_snippet(name: str, url: str) -> str:
-    """Return a server at a URL as most clients configure it, as JSON."""
+    """Return the JSON configuration of a server at a URL for most clients."""
     return json.dumps({"mcpServers": {name: {"type": "http", "url": url}}}, indent=2, ensure_ascii=False) + "\n"

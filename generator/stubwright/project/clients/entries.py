@@ -1,6 +1,6 @@
-"""The servers that a client's configuration file names, as their client would reach them.
+"""Parses the servers in a client's configuration file.
 
-`${NAME}` is a variable of the environment, as Claude Code has it, and `${env:NAME}`, as Cursor and VS Code have it.
+`${NAME}` (Claude Code) and `${env:NAME}` (Cursor and VS Code) expand to environment variables.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from stubwright.project.clients.table import CLIENTS
 
 _KEYS: Final = tuple(dict.fromkeys(client.key for client in CLIENTS.values()))
 _URLS: Final = ("url", "serverUrl", "httpUrl")
-"""The keys of a URL: of most clients, of Windsurf, and of Gemini CLI."""
+"""The keys of a URL in most clients, in Windsurf, and in Gemini CLI."""
 
 _HEADERS: Final = ("headers", "http_headers")
-"""The keys of headers: of most clients, and of Codex."""
+"""The keys of headers in most clients, and in Codex."""
 
 _VARIABLE: Final = re.compile(r"\$\{(?:env:)?(?P<name>[^}:]*)(?P<more>:[^}]*)?\}")
 
 
 class EntryError(ValueError):
-    """A server cannot be reached as its entry says; the message explains why, for people, and quotes no value."""
+    """An entry is unusable; the message explains why, without values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server as its client reaches it: by a command, or at a URL.
+    """A server with a command or a URL.
 
-    `variables` are the variables of the command, and the values used for a `${NAME}`.
+    `variables` has the variables of the command, and the values of expanded variables.
     """
 
     command: tuple[str, ...] = ()
@@ -43,11 +43,11 @@ class Server:
 
 
 def find_entries(text: str, path: str) -> Mapping[str, Any]:
-    """Return the entries of a file by the names of their servers.
+    """Return the entries of a file by server name.
 
     Args:
-        text: Its text.
-        path: The file, in TOML if its name ends in `.toml`.
+        text: The file's text.
+        path: The file's path; `.toml` files are parsed as TOML.
 
     Raises:
         EditError: It is not JSON or TOML, or names no servers.
@@ -63,7 +63,7 @@ def find_entries(text: str, path: str) -> Mapping[str, Any]:
 
 
 def is_disabled(entry: Any) -> bool:
-    """Return whether a client does not start a server."""
+    """Return whether an entry is disabled."""
     return isinstance(entry, dict) and (entry.get("disabled") is True or entry.get("enabled") is False)
 
 
@@ -72,10 +72,10 @@ def parse(entry: Any, environment: Mapping[str, str]) -> Server:
 
     Args:
         entry: The entry in the file.
-        environment: The environment in which variables are looked up.
+        environment: The environment for expanding variables.
 
     Raises:
-        EntryError: It has neither a command nor a URL, or needs something that is not known here.
+        EntryError: The entry has neither a command nor a URL, or needs a value that is unknown.
     """
     if not isinstance(entry, dict):
         raise EntryError("its entry is not an object")
@@ -92,7 +92,7 @@ def parse(entry: Any, environment: Mapping[str, str]) -> Server:
     headers: dict[str, str] = {}
     for key in _HEADERS:
         headers |= _expand_values(_get_mapping(entry, key), environment, used)
-    if "bearer_token_env_var" in entry:  # of Codex
+    if "bearer_token_env_var" in entry:  # in Codex
         headers["Authorization"] = f"Bearer {_look_up(str(entry['bearer_token_env_var']), environment)}"
     return Server(url=_expand_all([url], environment, used)[0], headers=headers, variables=used)
 
@@ -116,12 +116,12 @@ def _expand_values(values: Mapping[str, Any], environment: Mapping[str, str], us
 
 
 def _expand_all(texts: list[Any], environment: Mapping[str, str], used: dict[str, str]) -> list[str]:
-    """Return texts with the values of variables, which `used` gets."""
+    """Expand the variables in texts, and add their values to `used`."""
 
     def get_value(match: re.Match[str]) -> str:
         default = (match["more"] or "").startswith(":-")
         if match["more"] and not default:
-            raise EntryError(f"its client asks for `{match[0]}`, which is not known here")
+            raise EntryError(f"its client prompts for `{match[0]}`, whose value is unknown")
         value = environment.get(match["name"]) if default else _look_up(match["name"], environment)
         if value is None:
             return match["more"][2:]
@@ -135,5 +135,5 @@ def _expand_all(texts: list[Any], environment: Mapping[str, str], used: dict[str
 
 def _look_up(name: str, environment: Mapping[str, str]) -> str:
     if name not in environment:
-        raise EntryError(f"it needs the variable `{name}`, which is not set here")
+        raise EntryError(f"it needs the variable `{name}`, which is not set")
     return environment[name]

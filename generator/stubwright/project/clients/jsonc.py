@@ -1,4 +1,4 @@
-"""JSON with comments, edited in place: a member is added to an object, or removed, and all other bytes stay the same.
+"""Edits JSON with comments in place: adds a member to an object, or removes it, without changing other bytes.
 
 Comments are JavaScript comments, and a comma may follow the last entry, as in the settings of VS Code, Cursor and Zed.
 """
@@ -15,7 +15,7 @@ from stubwright.compile.syntax import jsontext
 from stubwright.compile.syntax.positions import Node, Problem
 
 _STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
-# Strings are matched, too, so that `//` in a URL does not begin a comment.
+# Match strings, too, so that `//` in a URL does not begin a comment.
 _COMMENTS: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _COMMAS: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _COMMA: Final = re.compile(r"\s*,")
@@ -24,7 +24,7 @@ _KINDS: Final = {"[": "a list", '"': "a text", "t": "a boolean", "f": "a boolean
 
 
 class EditError(Exception):
-    """A text cannot be edited; `problem` explains why, and where."""
+    """A text cannot be edited; `problem` explains why."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -32,13 +32,13 @@ class EditError(Exception):
 
 
 def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -> str:
-    """Set a member of an object in a text; the objects around it are made if they are missing.
+    """Set a member of an object in a text, and create missing parent objects.
 
     Args:
-        text: A JSON object, or nothing at all.
+        text: A JSON object, or an empty text.
         path: The keys of the member, the outermost first.
-        value: Its value, as `json.dumps` takes it.
-        comments: True if the text may have comments, and commas after last entries.
+        value: Its value, for `json.dumps`.
+        comments: True if the text may have comments and trailing commas.
 
     Raises:
         EditError: The text is not JSON, or a parent is not an object.
@@ -76,7 +76,7 @@ def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
 
 
 def read(text: str) -> Any:
-    """Return the value of a text, which may have comments and commas after last entries; None if it is empty.
+    """Return the value of a text with comments and trailing commas; None if it is empty.
 
     Raises:
         EditError: It is not JSON.
@@ -87,7 +87,7 @@ def read(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _TokenizedText:
-    """A text and its tokens: `plain` has no comments, `bare` no commas after last entries, either; all are as long."""
+    """A text and its tokens: `plain` lacks comments, `bare` also trailing commas; all have the same length."""
 
     text: str
     plain: str
@@ -95,7 +95,7 @@ class _TokenizedText:
     root: Node
 
     def find_members(self, node: Node, path: Sequence[str]) -> dict[str | int, Node]:
-        """Return the values of an object, which is at `path`, by their keys."""
+        """Return the values of the object at `path` by key. Raises EditError if it is not an object."""
         first = self.bare[node.start]
         if first != "{":
             what = f"`{'.'.join(path)}`" if path else "this file"
@@ -105,13 +105,13 @@ class _TokenizedText:
 
     @property
     def unit(self) -> str:
-        """One step of indentation."""
+        """The indentation of the first member."""
         key = _first_key(self.root)
         margin = _margin(self.text, key.start) if key is not None and self._breaks(self.root.start, key.start) else ""
         return margin or "  "
 
     def insert(self, node: Node, key: str, value: Any) -> str:
-        """Insert a member after all others of an object."""
+        """Insert a member at the end of an object."""
         text, newline = self.text, _newline(self.text)
         close = node.end - 1
         first = _first_key(node)
@@ -123,7 +123,7 @@ class _TokenizedText:
             return text[: node.start + 1] + inserted + text[close:]
         last = self._last(node)
         has_comma = _COMMA.match(self.plain, last.end) is not None
-        end = last.end + len(text[last.end : close].rstrip())  # after a comment on the last member, too
+        end = last.end + len(text[last.end : close].rstrip())  # including a comment after the last member
         before, after = text[: last.end], text[last.end : end]
         if self._breaks(node.start, first.start) or self._breaks(last.end, close):
             on_own_line = self._breaks(node.start, first.start)
@@ -163,7 +163,7 @@ class _TokenizedText:
         return list((node.children or {}).values())[-1][1]
 
     def _breaks(self, start: int, end: int) -> bool:
-        """Return whether a line ends between two offsets."""
+        """Return whether there is a line break between two offsets."""
         return not {"\n", "\r"}.isdisjoint(self.text[start:end])
 
 
@@ -171,29 +171,29 @@ _BREAKS: Final = ("\n", "\r")
 
 
 def _read(text: str, comments: bool) -> _TokenizedText | None:
-    """Return the text and its tokens; None if there are none. Raises EditError."""
+    """Return the text and its tokens; None if it is empty. Raises EditError."""
     plain = _COMMENTS.sub(_blank, text) if comments else text
     bare = _COMMAS.sub(_blank, plain) if comments else text
     if not bare.strip():
         return None
     _, problems = jsontext.parse(bare)
     if problems:
-        raise EditError(_told(bare, problems[0], comments))
+        raise EditError(_adapt(bare, problems[0], comments))
     root, _ = jsontext.parse_tree(bare)
     return _TokenizedText(text, plain, bare, root)
 
 
-def _told(text: str, problem: Problem, comments: bool) -> Problem:
-    """Return a problem of JSON in the words for a settings file."""
+def _adapt(text: str, problem: Problem, comments: bool) -> Problem:
+    """Adapt the message of a JSON error to a settings file."""
     if comments and text.startswith("/*", problem.start):
         return Problem(problem.code, "this comment is not closed", problem.start, problem.end, "close it with `*/`")
     if text[problem.start : problem.start + 1] in ("/", "#"):
-        return replace(problem, help="the client reads no comments here" if not comments else None)
+        return replace(problem, help="the client does not accept comments" if not comments else None)
     return replace(problem, help=None) if problem.code == "SW008" else problem  # its help is for manifests
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Return spaces in place of a match that is not a string, with the same line breaks."""
+    """Replace a match that is not a string by spaces, and keep line breaks."""
     return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])
 
 
@@ -216,11 +216,11 @@ def _newline(text: str) -> str:
 
 
 def _before(text: str, offset: int) -> str:
-    """Return the line of an offset, up to it."""
+    """Return the text of a line before an offset."""
     return text[max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1 : offset]
 
 
 def _margin(text: str, offset: int) -> str:
-    """Return the white space that the line of an offset starts with."""
+    """Return the indentation of the line of an offset."""
     line = _before(text, offset)
     return line[: len(line) - len(line.lstrip())]

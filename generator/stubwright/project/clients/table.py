@@ -1,4 +1,4 @@
-"""MCP clients: the files in which they store their servers, and the formats of these.
+"""The table of MCP clients: their configuration files, and the formats of these files.
 
 Each row names its sources in the client's documentation. This module reads and writes no file.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 Form: TypeAlias = Literal["json", "jsonc", "toml"]
-"""The format of a file: JSON, JSON with comments and commas after the last entry, or TOML."""
+"""The format of a file: JSON, JSON with comments and trailing commas, or TOML."""
 
 Scope: TypeAlias = Literal["user", "project"]
 
@@ -26,15 +26,15 @@ class Client:
     Attributes:
         name: Its name on the command line.
         title: Its product name.
-        form: The format of its files. A client that reads comments has `jsonc`, so that comments are not mistakes.
+        form: The format of its files; `jsonc` if the client accepts comments.
         key: The key of servers in its files.
-        user: The file for all that a user does, by `sys.platform`. `~` is the home folder, and `$NAME` a variable of
-            the environment, with its default after a `:`.
-        project: The file for one project, from its folder; None for clients without project files.
+        user: The user's file, by `sys.platform`. `~` is the home folder, and `${NAME:DEFAULT}` an environment variable
+            with its default.
+        project: The project's file, relative to its folder; None for clients without project files.
         sources: The pages of its documentation.
-        more: The fields of its entries next to `command`, `args` and `env`.
-        expands: The parts that it replaces in texts of its file, such as `${NAME}`; None for no expansion.
-        then: The step by which a user makes it see a new server.
+        more: The fields of its entries in addition to `command`, `args` and `env`.
+        expands: The substrings that it expands in its file, such as `${NAME}`; None for no expansion.
+        then: The user's step that loads a new server.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Client:
         Args:
             scope: The scope of the servers in it.
             folder: The project's folder.
-            environment: The environment in which variables are looked up.
+            environment: The environment for expanding variables.
         """
         if scope == "project":
             return None if self.project is None else folder / self.project
@@ -62,7 +62,7 @@ class Client:
 
 
 def _path(template: str, environment: Mapping[str, str]) -> Path:
-    """Return the path that a template of `Client.user` means."""
+    """Expand a template of `Client.user`."""
 
     def expand(match: re.Match[str]) -> str:
         return environment.get(match[1]) or match[2]
@@ -194,8 +194,8 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ("https://zed.dev/docs/ai/mcp", "https://zed.dev/docs/configuring-zed"),
             {"source": "custom"},
             None,
-            "look at the agent panel's settings: a green dot shows that it runs",
+            "open the agent panel's settings: a green dot shows that the server runs",
         ),
     )
 }
-"""All clients, by their names on the command line."""
+"""All clients, by name on the command line."""

@@ -1,7 +1,7 @@
-"""TOML, edited where it stands: a table of two keys put in, or taken out, the rest byte for byte.
+"""Edits TOML in place: adds or removes a table with two keys, without changing other bytes.
 
-A table that is written with headers is edited; one inside another value is left to people. The result is read again and
-compared with the intended one, so that no text is ever broken. It does not know any file.
+Only tables with headers are edited, not tables in other values. The result is parsed again and compared with the
+intended document.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
     Args:
         text: A TOML document.
         path: The table's two keys.
-        value: Texts, lists of texts, and tables of texts.
+        value: Its values: texts, lists of texts, and tables of texts.
 
     Raises:
         EditError: The text is not TOML, or the table is inside another value.
@@ -58,7 +58,7 @@ def without_table(text: str, path: tuple[str, str]) -> str:
         return text
     edited = _replaced(text, path, "")
     if text.startswith(edited.rstrip("\r\n")) and edited.endswith(("\n\n", "\n\r\n")):
-        edited = edited.removesuffix("\n").removesuffix("\r")  # the empty line between the last table and those above
+        edited = edited.removesuffix("\n").removesuffix("\r")  # the empty line before the removed table
     after = {**before, path[0]: {key: value for key, value in tables.items() if key != path[1]}}
     return _checked(text, edited, after, path)
 
@@ -77,13 +77,13 @@ def read(text: str) -> dict[str, Any]:
 
 
 def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the tables in a table of a document; none if there is something else."""
+    """Return the tables in a table of a document; empty if it is not a table."""
     tables = document.get(key)
     return tables if isinstance(tables, dict) else {}
 
 
 def _replaced(text: str, path: tuple[str, str], block: str) -> str:
-    """Return the text with the lines of a table replaced or removed; unchanged if the table has no header."""
+    """Replace or remove the lines of a table; return the text unchanged if the table has no header."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import Whitespace
@@ -92,34 +92,34 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
         document = tomlkit.parse(text)
     except TOMLKitError as error:
         raise _unfit(text, path) from error
-    if document.as_string() != text:  # tomlkit moves arrays of tables that stand between tables of one parent
+    if document.as_string() != text:  # tomlkit moves arrays of tables that are between tables of one parent
         raise _unfit(text, path, _TOGETHER)
     for parent in _under(document, path[0]):
         for table in _under(parent.value, path[1]):
             rows = parent.value.body
             index = next(index for index, (_, item) in enumerate(rows) if item is table)
             lines = block + "".join(item.as_string() for item in _trailing(table))
-            rows[index] = None, Whitespace(lines)  # which is printed verbatim
+            rows[index] = None, Whitespace(lines)  # printed verbatim
             block = ""  # a table may have several headers
     return document.as_string()
 
 
 def _under(container: Container, name: str) -> list[Table]:
-    """Return the tables of a name that begin with a header."""
+    """Return the tables of a name that have headers."""
     return [item for key, item in container.body if key == name and _has_header(item, key)]
 
 
 def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
-    """Return whether an item is a table that begins with a header, not with a dotted key."""
+    """Return whether an item is a table with a header, and not with dotted keys."""
     from tomlkit.items import Table
 
     return isinstance(item, Table) and key is not None and not key.is_dotted()
 
 
 def _trailing(table: Table) -> list[Item]:
-    """Return the comments and empty lines behind a table's values, nested ones too: they belong to the next header.
+    """Return the comments and empty lines after a table's values, including nested values.
 
-    Empty lines alone before the header of a table in it go with that header.
+    They belong to the next header, except empty lines without comments before the header of a nested table.
     """
     from tomlkit.items import Comment
 
@@ -137,7 +137,7 @@ def _trailing(table: Table) -> list[Item]:
 
 
 def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
-    """Return the edited text if it has the intended meaning. Raises EditError otherwise."""
+    """Return the edited text if it has the intended value. Raises EditError."""
     try:
         is_right = _without_empty(tomllib.loads(edited), path[0]) == _without_empty(after, path[0])
     except tomllib.TOMLDecodeError:
@@ -154,5 +154,5 @@ def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> EditError:
 
 
 def _without_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a document without a table that holds nothing."""
+    """Return a document without a table if it is empty."""
     return {name: value for name, value in document.items() if name != key or value}

@@ -1,7 +1,7 @@
-"""Files of environment variables: a line `NAME=value` for each, as `docker --env-file` and dotenv have in common.
+"""Parses files of environment variables, in the common syntax of `docker --env-file` and dotenv.
 
-A value may be in single quotes, which keep it verbatim, or in double quotes, with escapes such as `\\n`. Without quotes
-it ends before ` #`. `export` may precede a name. `$NAME` is not expanded.
+Each line is `NAME=value`. A value may be in single quotes, which preserve it, or in double quotes, with escapes such as
+`\\n`. Without quotes it ends before ` #`. `export` may precede a name. `$NAME` is not expanded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stubwright.compile.syntax.positions import Problem
 from stubwright.project.clients.jsonc import EditError
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""The names that a variable may have."""
+"""The valid names of variables."""
 
 _LINE: Final = re.compile(
     rf"\s*(?:export\s+)?(?P<name>{NAME.pattern})\s*=\s*"
@@ -23,11 +23,11 @@ _ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def parse(text: str) -> dict[str, str]:
-    """Parse the variables of a file; of two with one name the last counts.
+    """Parse the variables of a file; the last value of a name wins.
 
     Raises:
-        EditError: A line is neither empty, nor a comment, nor a variable. The line itself is not quoted: it may hold a
-            secret.
+        EditError: A line is neither empty, nor a comment, nor a variable. The message does not quote the line, which
+            may contain a secret.
     """
     variables: dict[str, str] = {}
     offset = 0

@@ -1,1 +1,1 @@
-"""Files on disk: reading and writing them, the lock, and the user's cache folder."""
+"""Reads and writes files, the lock, and the user's cache folder."""

@@ -1,6 +1,6 @@
-"""An append-only file of lines, readable by its owner alone.
+"""An append-only file of lines that only its owner can read.
 
-A line that cannot be written whole is taken back, unless another process has appended since.
+A line that cannot be written completely is removed, unless another process has appended since.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from stubwright.project.files import disk, inside
 
 
 class AppendedFile:
-    """The file."""
+    """An open append-only file."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; a new one may be read and written by its owner alone.
+        """Open the file; create it with access for its owner only.
 
         Raises:
-            NotWritableError: It is a link, or a relative path that leaves the working folder through one.
+            NotWritableError: It is a link, or a relative path that leaves the working folder through a link.
             OSError: It cannot be opened.
         """
         disk.refuse_links_out(path)
         if inside.find_kind(path) == "link":
             raise inside.NotWritableError("link", str(path))
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        for name in ("O_CLOEXEC", "O_BINARY"):  # without the second one, Windows writes CRLF
+        for name in ("O_CLOEXEC", "O_BINARY"):  # without O_BINARY, Windows writes CRLF
             flags |= getattr(os, name, 0)
         self._descriptor = os.open(path, flags, 0o600)
 
@@ -36,7 +36,7 @@ class AppendedFile:
             while written < len(line):
                 written += os.write(self._descriptor, line[written:])
         except OSError:
-            end = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # of the last write
+            end = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # the end of the last write
             if written and end == os.fstat(self._descriptor).st_size:
                 os.ftruncate(self._descriptor, end - written)
             raise

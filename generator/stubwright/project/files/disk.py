@@ -1,4 +1,4 @@
-"""Files: reading the compiler's input, and writing one file whole or not at all.
+"""Reads the compiler's input, and writes single files atomically.
 
 A file is written next to its target first and then moved into place. Devices and pipes are written to directly.
 """
@@ -29,7 +29,7 @@ _MOST = 64 * 1024
 class Disk:
     """Reads files for `source.load`; paths are relative to the working folder, or absolute.
 
-    `inputs` gets a digest of everything that was read: of each file by its path, and of each listing by its pattern.
+    `inputs` collects the digests of everything that is read: files by path, and listings by folder and pattern.
     """
 
     inputs: dict[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Disk:
     _folders: dict[str, inside.ContainedFolder] = field(default_factory=dict)
 
     def share_cache(self) -> Disk:
-        """Return a reader without inputs that need not read the files of this one again."""
+        """Return a reader without inputs that shares the files read by this reader."""
         return Disk({}, self._files, self._listings)
 
     def read(self, path: str) -> bytes:
@@ -46,13 +46,13 @@ class Disk:
 
         Raises:
             OSError: It cannot be read, has more than 64 MiB, or is a pipe or a device, which might never end. Files
-                below `/dev` and `/proc` are read, since shells pass them.
+                below `/dev` and `/proc` are allowed, since shells pass them.
         """
         if path not in self._files:
             opener = None if path.startswith(_PASSED) else _open_regular
             with open(path, "rb", opener=opener) as file:
                 data = file.read(_MOST)
-                if len(data) == _MOST:  # room for `MAX_FILE` is not made for each small file
+                if len(data) == _MOST:  # do not allocate `MAX_FILE` bytes for each small file
                     data += file.read(MAX_FILE + 1 - _MOST)
             if len(data) > MAX_FILE:
                 raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
@@ -67,7 +67,7 @@ class Disk:
             base = Path(folder)
             above = "" if base == Path() else f"{base.as_posix().rstrip('/')}/"
             paths = sorted(path.as_posix().removeprefix(above) for path in base.glob(pattern) if path.is_file())
-            # Names on a disk need not be in UTF-8.
+            # File names need not be UTF-8.
             self._listings[key] = paths, digests.compute_digest("\n".join(paths).encode("utf-8", "surrogateescape"))
         paths, self.inputs[f"{folder}{LISTING}{pattern}"] = self._listings[key]
         return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]
@@ -80,10 +80,10 @@ class Disk:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Open a file, without waiting for the writer of a pipe. Raises OSError if it is neither a file nor a folder."""
+    """Open a file without waiting for the writer of a pipe. Raises OSError if it is neither a file nor a folder."""
     handle = os.open(path, flags | _NO_WAITING)
     mode = os.fstat(handle).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` refuses a folder
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` raises an error for a folder
         return handle
     os.close(handle)
     raise OSError(f"it is a {inside.name_kind(mode)}, not a file")
@@ -93,18 +93,18 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 
 
 def find_module(name: str, folders: Sequence[str]) -> Path | None:
-    """Return the file of a module, looked for in `folders`; None if it is in none of them."""
+    """Return the file of a module in `folders`, or None."""
     return next((path for path in list_module_files(name, folders) if path.is_file()), None)
 
 
 def list_module_files(name: str, folders: Sequence[str]) -> list[Path]:
-    """Return the files in which a module is looked for, in this order."""
+    """Return the possible files of a module, in order of precedence."""
     paths = [Path(folder, *name.split(".")) for folder in folders]
     return [file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py")]
 
 
 def is_importable(name: str, folders: Sequence[str]) -> bool:
-    """Return whether a module's package is installed: found outside the project's own folders, without importing it."""
+    """Return whether a module's package exists outside the project's folders, without importing it."""
     from importlib.machinery import PathFinder
 
     own = {str(Path(folder).resolve()) for folder in ("", *folders)}
@@ -113,14 +113,14 @@ def is_importable(name: str, folders: Sequence[str]) -> bool:
 
 
 LISTING = "//"
-"""Between the folder and the pattern of a listing among inputs; no path holds it."""
+"""The separator of a listing's folder and pattern in `Disk.inputs`; no path contains it."""
 
 
 def read_text(path: Path) -> str | None:
-    """Read the text of a file that a command may rewrite, without a byte order mark; None if there is none.
+    """Read the text of a file that a command may rewrite, without a byte order mark; None if it does not exist.
 
     Raises:
-        OSError: It cannot be read, or is a link or no file.
+        OSError: It cannot be read, or is not a regular file.
     """
     data = inside.read_regular(path)
     if data is None and inside.find_kind(path) == "folder":
@@ -129,12 +129,12 @@ def read_text(path: Path) -> str | None:
 
 
 def create(path: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write one file that a person asked for by name, whole or not at all. Raises OSError, with the name of a file."""
+    """Write a text file atomically. Raises OSError with the file's name."""
     write(path, text.encode(encoding))
 
 
 def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Write one file, whole or not at all; a new one with that mode.
+    """Write a file atomically; `mode` is for a new file.
 
     Raises:
         NotWritableError: The path is relative, and a link in it points outside the working folder.
@@ -144,25 +144,25 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     refuse_links_out(path)
     try:
         if _is_stream(path):
-            with open(path, "ab", buffering=0) as stream:  # noqa: PTH123 - which `Path.open` cannot do without a buffer
+            with open(path, "ab", buffering=0) as stream:  # noqa: PTH123 - `Path.open` cannot be unbuffered
                 stream.write(data)
             return
-        with suppress(FileExistsError):  # a file there: the next line explains that better
+        with suppress(FileExistsError):  # writing the file reports this better
             path.parent.mkdir(parents=True, exist_ok=True)
-        name_temporary(path, 0, "stubwright").unlink(missing_ok=True)  # a killed run left it
+        name_temporary(path, 0, "stubwright").unlink(missing_ok=True)  # from a killed run
         staged = stage(path, data, 0, "stubwright", mode=mode)
         retry(lambda: staged.replace(path))
     except OSError as error:
         if staged is not None:
             staged.unlink(missing_ok=True)
-        # The error may name the staged file, which users do not know.
+        # The error may name the staged file, which means nothing to users.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def refuse_links_out(path: Path) -> None:
     """Raise NotWritableError if a relative path leaves the working folder through a link, which a checkout may contain.
 
-    Absolute paths and paths with `..` are not checked: their authors chose another folder.
+    Absolute paths and paths with `..` are not checked, because the user chose another folder.
     """
     if not path.is_absolute() and ".." not in path.parts:
         inside.ContainedFolder(".").check_folder(path.as_posix())
@@ -171,7 +171,7 @@ def refuse_links_out(path: Path) -> None:
 def _is_stream(path: Path) -> bool:
     """Return whether a path is a device, a pipe or an open file, which a rename would replace.
 
-    `/dev/stdout` may be a link to a file. No other link is followed: a checkout may contain a link to a disk.
+    `/dev/stdout` may be a link to a file. Other links are not followed, because a checkout may link to a device.
     """
     try:
         mode = path.lstat().st_mode
@@ -189,7 +189,7 @@ _PASSED = tuple(f"{folder}/" for folder in _OPEN_FILES)
 
 
 def retry(change: Callable[[], object]) -> None:
-    """Rename or remove a file. Windows refuses that while another program has it open: it is tried for two seconds."""
+    """Rename or remove a file; on Windows, retry for two seconds while another program has it open."""
     for pause in _PAUSES:
         try:
             change()
@@ -204,19 +204,19 @@ _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if sys.platform == "win32" else
 
 
 def name_temporary(target: Path, number: int, run: str) -> Path:
-    """Return the path at which a run stages its file with that number."""
-    # With the whole of a long name, the suffix would exceed the 255 bytes that most file systems allow.
+    """Return the path of a run's staged file with a number."""
+    # Truncated, since most file systems allow only 255 bytes.
     return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
 
 
 def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
-    """Write `data` next to `target`, so that a rename puts it into place; if `safe`, it also outlasts a power cut.
+    """Write `data` next to `target`, to be renamed later; with `safe`, flush it to disk.
 
     The file gets the mode of the existing file, otherwise `mode`, otherwise the default mode.
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = name_temporary(target, number, run)
-    # With O_EXCL, a link that has this name is not followed.
+    # With O_EXCL, an existing link of this name is not followed.
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -224,7 +224,7 @@ def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = Fals
             if safe:
                 file.flush()
                 os.fsync(file.fileno())
-        if mode is not None:  # of which the umask may have taken something
+        if mode is not None:  # the umask may have masked bits
             beside.chmod(mode)
     except BaseException:
         beside.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
-"""The check that a path on the disk stays in its folder: the one guard for reads, writes and deletions below a folder.
+"""Checks that paths stay in their folder, for all reads, writes and deletions below a folder.
 
-A folder itself may be reached through links: that is its owner's wish. Links below it are followed here, and nowhere
-else. `paths` judges a path as written, without a disk.
+The folder itself may be a link, but links below it are not followed. `paths` checks paths without accessing the disk.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _KINDS: Final[tuple[tuple[int, Kind], ...]] = (
 
 
 class NotWritableError(OSError):
-    """The path holds neither nothing, nor a folder, nor a file that can be read and replaced.
+    """The path is a link, a pipe, a socket or a device.
 
     `what` is its kind, and `filename` its path.
     """
@@ -42,7 +41,7 @@ class NotWritableError(OSError):
 
 
 class ContainedFolder:
-    """A folder, and its real contents. Each folder below it is looked up once."""
+    """A folder whose contents are accessed without following links. Each folder below it is resolved once."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = os.fspath(folder)
@@ -50,32 +49,32 @@ class ContainedFolder:
         self._real: dict[str, str] = {}
 
     def holds(self, path: str) -> bool:
-        """Return whether a path, with links followed, is in the folder; it is relative to the folder's own base."""
+        """Return whether a path, with links resolved, is in the folder; it is relative to the working folder."""
         if paths.is_impossible(path):
             return False
         real = self._where(path)
         return real == self._base or real.startswith(self._base.rstrip(os.sep) + os.sep)
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of a file; None if there is none, but perhaps a folder, or a file in place of its folder.
+        """Return the bytes of a file; None if it does not exist or is a folder.
 
         Args:
-            path: Counts from the folder, with `/` between folders.
+            path: The path relative to the folder, with `/` between folders.
 
         Raises:
-            NotWritableError: It is a link, below a link, or not a file, and so is not read.
+            NotWritableError: It is a link, below a link, or not a regular file.
             OSError: It cannot be read.
         """
         self._no_link_above(path)
         return read_regular(f"{self.folder}/{path}")
 
     def check(self, path: str) -> None:
-        """Raise NotWritableError if `read` would, and read nothing."""
+        """Raise NotWritableError if `read` would, without reading the file."""
         self._no_link_above(path)
         _opened(f"{self.folder}/{path}")
 
     def check_folder(self, path: str) -> None:
-        """Raise NotWritableError if the folder of a file is outside of this one, through a link."""
+        """Raise NotWritableError if a link puts the folder of a file outside this folder."""
         if not self.holds(os.path.join(self.folder, os.path.dirname(path))):  # noqa: PTH118, PTH120
             raise NotWritableError("link", self._link(path).removeprefix("./"))
 
@@ -97,10 +96,10 @@ class ContainedFolder:
         return self._real[folder]
 
     def _link(self, path: str) -> str:
-        """Return the first link on the way to a path."""
+        """Return the first link in a path."""
         steps = path.split("/")
-        ways = (f"{self.folder}/{'/'.join(steps[: count + 1])}" for count in range(len(steps)))
-        return next((way for way in ways if find_kind(way) == "link"), f"{self.folder}/{path}")
+        prefixes = (f"{self.folder}/{'/'.join(steps[: count + 1])}" for count in range(len(steps)))
+        return next((prefix for prefix in prefixes if find_kind(prefix) == "link"), f"{self.folder}/{path}")
 
 
 def find_kind(path: str | Path) -> Kind:
@@ -113,15 +112,15 @@ def find_kind(path: str | Path) -> Kind:
 
 
 def name_kind(mode: int) -> Kind:
-    """Return the kind of file that has a mode."""
+    """Return the kind of a file from its mode."""
     return next((name for bits, name in _KINDS if stat.S_IFMT(mode) == bits), "device")
 
 
 def read_regular(path: str | Path) -> bytes | None:
-    """Return the bytes of a file; None if there is nothing, or a folder.
+    """Return the bytes of a file; None if it does not exist or is a folder.
 
     Raises:
-        NotWritableError: It is another kind of file, which opening could wait for, or change.
+        NotWritableError: It is another kind of file, which might block or have side effects when opened.
         OSError: It cannot be read.
     """
     if not _opened(path):
@@ -142,5 +141,5 @@ def _joined(folder: str, below: str) -> str:
 
 
 def _same(first: str, second: str) -> bool:
-    # On Windows, `realpath` returns a path's case on the disk, which may differ from the caller's.
+    # On Windows, `realpath` returns the case on disk, which may differ from the caller's.
     return os.path.normcase(first) == os.path.normcase(second)

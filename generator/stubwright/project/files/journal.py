@@ -1,7 +1,7 @@
-"""The lock on disk, and the remains of killed runs.
+"""Reads the lock, and recovers from killed runs.
 
-A run stages its lock before anything else and moves it into place last. A staged lock that was never moved describes
-the files of a killed run, so that the next run can distinguish them from edits (`recover`).
+A run stages its lock first and moves it into place last. A staged lock that was never moved lists the files of a killed
+run, so that the next run can distinguish them from edits (`recover`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from stubwright.project.files.tree import list_folders_above, remove_empty
 
 
 def read_lock(output: Path) -> lock.Lock:
-    """Return the lock of an output folder with the planned files of killed runs; an empty one if there is none.
+    """Return the lock of an output folder with the planned files of killed runs; an empty lock if there is none.
 
     Raises:
         OSError: It exists and cannot be read.
-        lock.LockError: It is not a lock.
+        lock.LockError: It is not a valid lock.
     """
     path = output / lock.NAME
     if output.is_file():
@@ -33,9 +33,9 @@ def read_lock(output: Path) -> lock.Lock:
     try:
         data = inside.read_regular(path)
     except inside.NotWritableError as error:
-        raise lock.LockError(f"it is a {error.what}, and no file") from error
+        raise lock.LockError(f"it is a {error.what}, not a file") from error
     if data is None and inside.find_kind(path) == "folder":
-        raise lock.LockError("it is a folder, and no file")
+        raise lock.LockError("it is a folder, not a file")
     known = lock.Lock(__version__) if data is None else _loaded(data)
     return lock.unite(known, [pending for pending in _journals(output).values() if pending is not None])
 
@@ -53,11 +53,11 @@ def was_interrupted(output: Path) -> bool:
 
 
 _JOURNAL = re.compile(rf"\.{re.escape(lock.NAME)}\.0\.[0-9a-f]{{16}}\.tmp")
-"""The name of a lock that a run staged; before the end stands the run's own part of the names of all it stages."""
+"""The name of a staged lock. It contains the id of its run, like the names of all staged files."""
 
 
 def _journals(output: Path) -> dict[str, lock.Lock | None]:
-    """Return the locks that runs staged and never moved into place, by run; None if nothing was staged after one."""
+    """Return the staged locks that were never moved into place, by run; None for an incomplete lock."""
     try:
         paths = sorted(path for path in output.iterdir() if _JOURNAL.fullmatch(path.name))
     except (FileNotFoundError, NotADirectoryError):
@@ -76,36 +76,36 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
 
 
 def recover(output: Path) -> None:
-    """Clear an output folder of the remains of killed runs, and note in the lock the files that they may have written.
+    """Remove the staged files of killed runs, and add the files that they may have written to the lock.
 
-    Each step can be done again, so that this can be killed, too.
+    Each step can be repeated, so this may be killed, too.
 
     Raises:
-        OSError: Something cannot be read or written.
-        lock.LockError: The lock cannot be read.
+        OSError: A file cannot be read or written.
+        lock.LockError: The lock is invalid.
     """
     journals = _journals(output)
     if not journals:
         return
     known = read_lock(output)
     if was_interrupted(output):
-        # The lock is updated from the journals before they are removed, so that a kill in between loses no data.
+        # Update the lock before removing the journals, so that no data is lost if this run is killed in between.
         staged = stage(output / lock.NAME, lock.dump(known).encode(), 0, os.urandom(8).hex(), safe=True)
         retry(lambda: staged.replace(output / lock.NAME))
     ours = {folder for entry in known.manifests.values() for folder in list_folders_above(entry.files)}
     ends = tuple(f".{run}.tmp" for run in journals)
-    # Bottom up, so that folders in a folder are gone when its own turn comes.
+    # Bottom up, so that subfolders are removed before their parents.
     for folder, _, names in os.walk(output, topdown=False):
         for name in names:
             if name.endswith(ends) and not _JOURNAL.fullmatch(name):
                 Path(folder, name).unlink(missing_ok=True)
         if Path(folder).relative_to(output).as_posix() in ours:
             remove_empty(Path(folder))
-    # The journals go last, because they name the runs whose files are still to be removed.
+    # Remove the journals last, because they name the runs whose files must be removed.
     for run in journals:
         (output / f".{lock.NAME}.0.{run}.tmp").unlink(missing_ok=True)
 
 
-def hold_alone(output: Path) -> AbstractContextManager[None]:
-    """Wait until no other run writes to an output folder, and keep others waiting."""
+def lock_output(output: Path) -> AbstractContextManager[None]:
+    """Return a context that excludes other runs from an output folder."""
     return locking.exclusive_lock(find_above(output))

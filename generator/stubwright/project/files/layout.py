@@ -1,4 +1,4 @@
-"""Paths as the lock and generated files tell them, which are the same in all checkouts."""
+"""The paths in the lock and in generated files, which are the same in all checkouts."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from pathlib import Path, PurePosixPath
 
 
 def make_relative(path: str, output: Path) -> str:
-    """Return a path as the lock has it: relative to the folder above the output folder, so that checkouts are alike."""
+    """Return a path in the form of the lock: relative to the folder above the output folder."""
     return Path(os.path.relpath(path, find_above(output))).as_posix()
 
 
 def quote_manifest(path: str, output: Path) -> str:
-    """Return a manifest's path as generated files quote it, which is the same in all checkouts."""
+    """Return a manifest's path in the form of generated files."""
     name = make_relative(path, output)
     return Path(path).name if name.startswith("..") else name
 
 
 def find_above(output: Path) -> Path:
-    """Return the folder above the output folder, which the lock's paths count from."""
+    """Return the folder above the output folder, to which the lock's paths are relative."""
     return _absolute(output).parent
 
 
 def name(output: Path) -> str:
-    """Return the name of the output folder, as a command in the folder above it has it; also of `.`."""
+    """Return the name of the output folder relative to the folder above it, even for `.`."""
     return _absolute(output).name
 
 
 def show_path(output: Path, path: str) -> str:
-    """Return a path below the output folder as shown to users."""
+    """Return a path below the output folder in the form for messages."""
     return str(PurePosixPath(output) / path)
 
 

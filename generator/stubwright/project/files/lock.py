@@ -1,8 +1,7 @@
 """`stubwright.lock.json`: the files that stubwright wrote, and their digests.
 
-Each manifest has its own entry with one file on a line, sorted, so that branches that touch different files merge; a
-lock that holds both sides of a merge, with conflict markers or one after the other (git's `merge=union`), is read as
-both.
+Each manifest has its own entry with one sorted file per line, so that branches that change different files merge. Both
+sides of a merge are read, with conflict markers or concatenated (git's `merge=union`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from stubwright.compile.syntax import strictjson
 from stubwright.diagnostics import Diagnostic
 
 NAME = "stubwright.lock.json"
-# `|` marks the common ancestor, which git writes with the conflict style `diff3`.
+# `|` marks the common ancestor in git's conflict style `diff3`.
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
 _LINE = re.compile(r'\s*(?:\{\}?|\}|"(?:[^"\\]|\\.)*":\s*(?:\{\}?|"(?:[^"\\]|\\.)*")),?')
 _PAIR = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*"(sha256:[0-9a-f]{64})",?\s*$')
@@ -27,7 +26,7 @@ _OPEN = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*\{\s*$')
 
 
 class LockError(ValueError):
-    """The lock cannot be read; its text explains why."""
+    """The lock is invalid; the message explains why."""
 
 
 def report_unreadable(path: str, error: LockError) -> Diagnostic:
@@ -43,8 +42,8 @@ def report_unreadable(path: str, error: LockError) -> Diagnostic:
 class Entry:
     """The output of one manifest.
 
-    `hash` is the digest of all that went in. `files` has for each file the digests that it may have: more than one only
-    where two branches' locks met in a merge, or a run was killed.
+    `hash` is the digest of all inputs. `files` has the possible digests of each file: several only after a merge of
+    two branches' locks, or after a run was killed.
     """
 
     hash: str
@@ -68,11 +67,7 @@ class Lock:
 
 
 def load(text: str) -> Lock:
-    """Read a lock.
-
-    Raises:
-        LockError: It is not a lock of this format.
-    """
+    """Parse a lock. Raises LockError if it is invalid."""
     try:
         lock = _merged(text) if _MARKER.search(text) else _read(text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -81,12 +76,11 @@ def load(text: str) -> Lock:
         for path in (manifest, *entry_.files):
             if paths.is_impossible(path):
                 raise LockError(f"it lists {json.dumps(path)}, which no file can have as its path")
-        # A branch may bring any lock, and the files that it lists may be deleted.
+        # A branch may contain any lock, and the listed files may be deleted.
         for path in entry_.files:
             if paths.leaves(path):
                 raise LockError(f"it lists `{path}`, which is outside the output folder")
-            # A path with a backslash or a drive's colon leaves the folder on Windows only, but a lock is for all
-            # systems.
+            # A path with a backslash or a drive's colon leaves the folder only on Windows, but a lock is portable.
             if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
                 raise LockError(f"it lists `{path}`, which stubwright does not make")
     return lock
@@ -101,8 +95,8 @@ def _read(text: str) -> Lock:
     except strictjson.DuplicateKeyError:
         return _merged(text)
     except json.JSONDecodeError as error:
-        # git's `merge=union` keeps the lines of both sides, which may lack a comma in between. A lock whose beginning
-        # or end is cut off stays unreadable, since it does not list all files.
+        # git's `merge=union` concatenates the lines of both sides, maybe without a comma in between. A truncated lock
+        # is rejected, since it does not list all files.
         lines = text.strip().split("\n")
         if lines[:1] + lines[-1:] == ["{", "}"] and all(map(_LINE.fullmatch, lines)):
             return _merged(text)
@@ -123,7 +117,7 @@ def _parsed(value: Any) -> Lock:
 
 
 def dump(lock: Lock) -> str:
-    """Write a lock, the same text for the same lock; a file that may have several digests has a line for each."""
+    """Format a lock deterministically; a file with several possible digests has a line for each."""
     parts = [f'{{\n  "generator": {_text(lock.generator)},\n  "manifests": {{']
     entries = [_entry(name, entry) for name, entry in sorted(lock.manifests.items())]
     parts.append(",".join(entries) + ("\n  }" if entries else "}"))
@@ -142,7 +136,7 @@ def _text(value: str) -> str:
 
 
 def unite(lock: Lock, pending: Sequence[Lock]) -> Lock:
-    """Return a lock with the planned files of killed runs: no manifest is up to date whose files they change."""
+    """Add the planned files of killed runs to a lock; the manifests of changed files lose their hash."""
     locks = [lock, *pending]
     manifests: dict[str, Entry] = {}
     for name in dict.fromkeys(name for each_lock in locks for name in each_lock.manifests):
@@ -159,19 +153,19 @@ def unite(lock: Lock, pending: Sequence[Lock]) -> Lock:
 
 
 def _merged(text: str) -> Lock:
-    """Merge both sides of a conflict: a file of either is ours, with either digest; no manifest is up to date."""
+    """Merge both sides of a conflict: keep the files and digests of both, and drop the hashes."""
     files: dict[str, dict[str, set[str]]] = {}
     manifest = section = ""
     for line in text.split("\n"):
         if opened := _OPEN.match(line):
             name = json.loads(f'"{opened[1]}"')
             section = name
-            if name not in ("manifests", "files", "inputs", "tools"):  # the last two are of older locks
+            if name not in ("manifests", "files", "inputs", "tools"):  # older locks have the last two
                 manifest = name
                 files.setdefault(manifest, {})
         elif pair := _PAIR.match(line):
             name = json.loads(f'"{pair[1]}"')
-            if name == "hash":  # the other side's entry starts
+            if name == "hash":  # the start of the other side's entry
                 section = ""
             elif section == "files" and manifest:
                 files[manifest].setdefault(name, set()).add(pair[2])

@@ -1,4 +1,4 @@
-"""One process at a time: a process that writes into a folder makes others wait."""
+"""Locks a folder for one process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds a folder, and hold it if the system supports that.
+    """Wait until no other process has locked a folder, and lock it if the file system supports this.
 
-    It does not write below the folder. The lock is on the folder itself, or the nearest existing folder above it; on
-    Windows, where folders cannot be locked, it is on a file in the user's folder for temporary files.
+    The lock is on the folder itself, or the nearest existing folder above it; on Windows, where folders cannot be
+    locked, it is on a file in the user's folder for temporary files. No file is written below the folder.
     """
     if sys.platform == "win32":
         with file_lock(folder):
@@ -24,22 +24,22 @@ def exclusive_lock(folder: Path) -> Iterator[None]:
         return
     import fcntl
 
-    there = next(path for path in (folder, *folder.parents) if path.is_dir())
+    existing = next(path for path in (folder, *folder.parents) if path.is_dir())
     with ExitStack() as held:
         with suppress(OSError):  # some network disks do not support locks
-            handle = os.open(there, os.O_RDONLY)
+            handle = os.open(existing, os.O_RDONLY)
             held.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX)
-            held.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a helper may still have the handle
+            held.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a subprocess may still have the handle
         yield
 
 
 @contextmanager
 def file_lock(folder: Path) -> Iterator[None]:
-    """Hold a folder by a file elsewhere, whose name is a digest of the folder's path."""
+    """Lock a folder with a file for temporary files, whose name is a digest of the folder's path."""
     from filelock import FileLock
 
-    # Windows ignores case in paths, and allows halves of surrogate pairs in them, which UTF-8 does not encode.
+    # Windows ignores case in paths, and allows lone surrogates, which UTF-8 cannot encode.
     name = hashlib.sha256(os.path.normcase(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     with FileLock(Path(tempfile.gettempdir(), f"stubwright-{name}.lock")):
         yield

@@ -1,8 +1,8 @@
-"""The output folder: the changes to it, and their execution.
+"""Computes and applies the changes to the output folder.
 
-Everything is written next to its target first and moved into place when all of it is on disk, the lock last: a failure
-leaves the old tree. A file that the lock does not list, or that was edited since, is never overwritten or deleted, nor
-is anything behind a link. A file that differs in the ends of its lines alone is unchanged: git may have written it so.
+All files are written next to their targets first, and moved into place when all are on disk, the lock last, so that a
+failure leaves the old tree. Files that the lock does not list, edited files, and files behind links are never
+overwritten or deleted. Files that only differ in line endings, which git may change, count as unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stubwright.project.files.layout import find_above, show_path
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that differs: `new` is None if it goes, `old` is None if it comes."""
+    """A changed file: `old` is None for a new file, `new` for a removed file."""
 
     path: str
     old: bytes | None
@@ -35,7 +35,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes to a tree, and the obstacles to them; if these `refused` all, none is made."""
+    """The changes to a tree, and the diagnostics about them; if `refused` is true, no change is made."""
 
     changes: tuple[Change, ...]
     kept: int
@@ -53,12 +53,12 @@ class Tree:
     _inside: list[inside.ContainedFolder] = field(default_factory=list)
 
     def read(self, path: str) -> bytes | None:
-        """Return a file below the folder; None if there is none that can be read."""
+        """Return the content of a file below the folder; None if it does not exist or must not be read."""
         content = self._found(path)
         return None if isinstance(content, inside.NotWritableError) else content
 
-    def find_barred(self, path: str) -> inside.NotWritableError | None:
-        """Return the reason why a file cannot be read, written or deleted; None if it can."""
+    def find_refusal(self, path: str) -> inside.NotWritableError | None:
+        """Return why a file must not be read, written or deleted, or None."""
         content = self._found(path)
         return content if isinstance(content, inside.NotWritableError) else None
 
@@ -75,21 +75,21 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package as generated before, except files that were edited or removed since."""
+    """A previously generated package, without files that were edited or removed since."""
 
     tree: Tree
     name: str
     entry: lock.Entry
 
     def read_text(self, path: str) -> str | None:
-        """Return a file of the package; None if it is gone or was edited."""
+        """Return the text of a file in the package; None if it was removed or edited."""
         data = self.tree.read(f"{self.name}/{path}")
         seen = self.entry.files.get(f"{self.name}/{path}", ())
         return digests.with_lf(data).decode() if data is not None and digests.is_in(seen, data) else None
 
 
 def find_generated(tree: Tree, known: lock.Lock, manifest: str, package: str) -> Package:
-    """Return the package that `manifest` made before; an empty one if it made none."""
+    """Return the previously generated package of a manifest, which may be empty."""
     return Package(tree, package, known.manifests.get(manifest, lock.Entry("")))
 
 
@@ -104,19 +104,19 @@ def compare(
     at: Place | None = None,
     project: Container[str] | None = None,
 ) -> Changes:
-    """Return the changes that bring the files of one manifest to `artifacts`.
+    """Return the changes that update the files of one manifest to `artifacts`.
 
-    The files of a manifest that is gone, such as this one under its old name, become this one's.
+    The manifest takes over the files of removed manifests, such as this one under its old name.
 
     Args:
         tree: The output folder.
         known: The lock as read.
         manifest: The manifest's name in the lock.
-        new_entry: The digests of what went into the artifacts; its files are filled in here.
+        new_entry: The entry with the digest of the inputs; its files are added here.
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
-        at: The place that the package gets its name from.
-        project: All manifests of the project, if they are all compiled; others are gone.
+        at: The place of the package's name.
+        project: All manifests of the project, if all are compiled; other manifests count as removed.
     """
     output = tree.folder
     known = _inherited(known, manifest, artifacts, output, project)
@@ -134,16 +134,15 @@ def compare(
             return _refused(known, [Diagnostic("SW401", message, at, _TWO_SERVERS)])
         disk = tree.read(artifact.path)
         files[artifact.path] = frozenset({digests.compute_digest(digests.with_lf(artifact.data))})
-        if (barred := tree.find_barred(artifact.path)) is not None:
+        if (barred := tree.find_refusal(artifact.path)) is not None:
             foreign.append(_in_the_way(output, artifact.path, barred))
             continue
-        # git may have written this file with CRLF, which is not an edit; `--force` restores the bytes.
+        # git may have changed the line endings, which is not an edit; `--force` restores the bytes.
         if disk is not None and digests.is_same_text(disk, artifact.data) and (disk == artifact.data or not force):
             unchanged += 1
             continue
         name = show_path(output, artifact.path)
-        # After a lock was lost, every generated file would be foreign, and `--force` could not replace one. Its first
-        # line states that it is ours.
+        # Without a lock, the first line shows that a file is generated, so that `--force` can replace it.
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
         untouched = disk is None or digests.is_in(known.find_digests(artifact.path), disk)
         if untouched or (force and ours):
@@ -162,17 +161,17 @@ def compare(
     planned = {artifact.path for artifact in artifacts}
     others = {path for name, each in known.manifests.items() if name != manifest for path in each.files}
     gone = {path: seen for path, seen in before.files.items() if path not in planned | others}
-    # A file that is no longer made is deleted; if it lies behind a link, that would reach a file elsewhere.
+    # Do not delete obsolete files through links.
     foreign += [
         _in_the_way(output, path, barred)
         for path in gone
-        if (barred := tree.find_barred(path)) is not None and barred.what == "link"
+        if (barred := tree.find_refusal(path)) is not None and barred.what == "link"
     ]
     if foreign:
         return _refused(known, [*dict.fromkeys(foreign)])
     for path, seen in gone.items():
         disk = tree.read(path)
-        if disk is None and tree.find_barred(path) is None:
+        if disk is None and tree.find_refusal(path) is None:
             continue
         if disk is not None and (force or digests.is_in(seen, disk)):
             changes.append(Change(path, disk, None))
@@ -185,7 +184,7 @@ def compare(
                     "delete it, or keep it: it is no longer stubwright's",
                 )
             )
-    if edited:  # the changes are shown, but a part of a package would fit neither the old manifest nor the new one
+    if edited:  # show the changes, but do not apply only a part of them
         return Changes(tuple(changes), unchanged, known, (*edited, *problems), refused=True)
     left = list_folders_above(gone) - list_folders_above(planned | others)
     problems += [
@@ -196,7 +195,7 @@ def compare(
             "move it, or delete the folder",
         )
         for path in _files_in(output, left)
-        if path not in gone  # those were reported above
+        if path not in gone  # reported above
     ]
     entry = replace(new_entry, files=files) if not problems else lock.Entry("", files)
     manifests = {**known.manifests, manifest: entry}
@@ -235,7 +234,7 @@ def _in_the_way(output: Path, path: str, barred: inside.NotWritableError | None 
 def _inherited(
     known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
 ) -> lock.Lock:
-    """Return the lock, with files of removed manifests that made one of `artifacts` moved to `manifest`."""
+    """Return the lock with the files of removed manifests that share a file with `artifacts` moved to `manifest`."""
     planned = {artifact.path for artifact in artifacts if not artifact.is_shared}
     heirless = {
         name: entry
@@ -257,17 +256,17 @@ def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> boo
 
 
 RUNTIME_MARK = b"# Part of stubwright's runtime, copied as it is. DO NOT EDIT.\n"
-"""The first line of each file of the runtime that stubwright 0.1 copied into a package."""
+"""The first line of the runtime's files that stubwright 0.1 copied into packages."""
 
 RUNTIME_START = b'"""The runtime of generated servers and clients, '
 """The start of the `__init__.py` of a vendored runtime."""
 
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
-"""Files of a package that cannot be marked."""
+"""Files of a package without a mark."""
 
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
-    """Return whether a file says itself that stubwright wrote it, or if it cannot, that its package does."""
+    """Return whether a file, or the package of a file without a mark, is marked as written by stubwright."""
     if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK, TYPESCRIPT_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
@@ -279,7 +278,6 @@ _TWO_SERVERS = "set another `python.package` for one of the two servers, or anot
 
 
 def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
-    """Return no changes, and why."""
     return Changes((), 0, known, tuple(problems), refused=True)
 
 
@@ -300,20 +298,20 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
 
 
 def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collection[str] | None) -> Changes:
-    """Return the changes that remove files that stubwright wrote and no manifest makes, as after a lock was lost.
+    """Return the changes that remove generated files of no manifest, for example after the lock was lost.
 
     Args:
         output: The output folder.
-        before: The lock as read, whose files were compared with the generated files.
-        known: The lock, after all that was compiled is in it.
-        packages: The packages to search; `None` for all. Others may belong to manifests that were not compiled.
+        before: The lock as read.
+        known: The lock with all compiled manifests.
+        packages: The packages to search; None for all. Other packages may belong to manifests that were not compiled.
     """
     entries = [*before.manifests.values(), *known.manifests.values()]
     listed = {path for entry in entries for path in entry.files}
     tree = Tree(output)
     names = sorted(path.name for path in output.iterdir()) if packages is None and output.is_dir() else packages or ()
     strays_found = []
-    # The folder has the modules of all manifests.
+    # This folder has the modules of all manifests.
     modules = (output / "typescript").glob("*.ts") if packages is None else ()
     possible = {path for name in names for path in _of_package(tree, name)}
     possible |= {path.relative_to(output).as_posix() for path in modules}
@@ -325,7 +323,7 @@ def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Col
 
 
 def _of_package(tree: Tree, name: str) -> Iterator[str]:
-    """Yield the files of a package that stubwright made, or a file next to packages, if they may be stubwright's."""
+    """Yield the files of a generated package, or a module next to packages, that may be generated."""
     if (tree.read(f"{name}/__init__.py") or b"").startswith(MARK):
         for folder, _, files in os.walk(tree.folder / name):
             relative = Path(folder).relative_to(tree.folder).as_posix()
@@ -338,13 +336,13 @@ _SILENT_NAMES = frozenset(posixpath.basename(path) for path in _SILENT)
 
 
 def apply(output: Path, changes: Changes) -> None:
-    """Carry changes out, and write the lock; do neither if they were refused.
+    """Apply changes and write the lock, unless the changes were refused.
 
-    The lock is staged first, and put into place last: in between it tells `recover` the planned changes.
+    The lock is staged first and moved into place last; until then, `recover` reads the planned changes from it.
 
     Raises:
-        OSError: Something cannot be written; no file has changed, unless a move failed half-way. The staged files
-            are gone, also after an interrupt.
+        OSError: A file cannot be written. No file has changed, unless a move failed; staged files are removed, even
+            after an interrupt.
     """
     if changes.refused:
         return
@@ -362,11 +360,11 @@ def apply(output: Path, changes: Changes) -> None:
     files_for_folders = set(gone) & list_folders_above(written)
     in_the_way = files_for_folders | {path for path in gone if not list_folders_above([path]).isdisjoint(written)}
     guard = inside.ContainedFolder(output)
-    # A link may have come since the changes were computed, and none may lead a write or a removal out of the folder.
+    # A link may have been created since the changes were computed.
     for change in changes.changes:
         guard.check(change.path)
-    # No file can replace a folder that keeps something. This is found out now, because a move that fails later leaves
-    # half of the changes made.
+    # A file cannot replace a folder with other contents. Check this first, because a failing move would leave half of
+    # the changes applied.
     for target in (output / path for path in written):
         if target.is_dir() and not _has_only(target, {output / path for path in in_the_way}):
             raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
@@ -374,32 +372,29 @@ def apply(output: Path, changes: Changes) -> None:
     journal = None
     try:
         _make_folders(output, made_folders)
-        # After a power cut, only this file tells the next run which files are ours, so that it is on the disk before
-        # any other.
+        # After a power failure, only this file lists the generated files, so flush it to disk before all others.
         journal = stage(output / lock.NAME, text, 0, run, safe=bool(changes.changes))
         for number, change in enumerate(writes, 1):
             target = output / change.path
             file = next(iter(list_folders_above([change.path]) & files_for_folders), None)
-            # The folder of the new file cannot be made while an old file has its name, so that the new one waits next
-            # to that file.
+            # If an old file has the name of the new file's folder, stage the new file next to the old one.
             beside = target if file is None else output / file
             _make_folders(beside.parent, made_folders)
             staged.append((stage(beside, change.new or b"", number, run), target))
-        # From here on the staged lock stays if a step fails: it tells `recover` which files may have changed.
+        # From here on, keep the staged lock if a step fails, since `recover` needs it.
         begun = bool(changes.changes)
-        # A file and a folder cannot have the same name, so these are removed before
-        # anything is moved into place.
+        # A file and a folder cannot have the same name, so remove these before moving files into place.
         for path in in_the_way:
             _remove(output, output / path)
         while staged:
-            # The removals above may have taken folders with them that were empty for a moment.
+            # The removals above may have removed folders that were temporarily empty.
             _make_folders(staged[0][1].parent, made_folders)
             retry(lambda: staged[0][0].replace(staged[0][1]))
-            staged.pop(0)  # only after the move: an interrupt before it leaves the file to be removed below
+            staged.pop(0)  # after the move, so that an interrupt before it removes the staged file below
         for path in gone:
             if path not in in_the_way:
                 _remove(output, output / path)
-        # The lock on the disk says the same, perhaps with CRLF, and keeps its bytes.
+        # The lock on disk has the same content, perhaps with CRLF, and is not replaced.
         if is_listed:
             journal.unlink()
         else:
@@ -411,13 +406,13 @@ def apply(output: Path, changes: Changes) -> None:
         if journal is not None and not begun:
             journal.unlink(missing_ok=True)
         for folder in reversed(made_folders):
-            with suppress(OSError):  # it holds something by now: it stays
+            with suppress(OSError):  # keep it if it is not empty
                 folder.rmdir()
         raise
 
 
 def _has_only(folder: Path, files: Container[Path]) -> bool:
-    """Return whether a folder holds only folders, some of these files, and Python's caches of them."""
+    """Return whether a folder contains only folders, some of these files, and Python's caches."""
     files_there = (
         path for path in folder.rglob("*") if inside.find_kind(path) != "folder" and path.parent.name != "__pycache__"
     )
@@ -425,7 +420,7 @@ def _has_only(folder: Path, files: Container[Path]) -> bool:
 
 
 def list_folders_above(paths: Iterable[str]) -> set[str]:
-    """Return the folders that paths are in, up to the output folder."""
+    """Return all parent folders of paths, below the output folder."""
     folders = set()
     for path in paths:
         while (path := path.rpartition("/")[0]) and path not in folders:
@@ -434,7 +429,7 @@ def list_folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _make_folders(folder: Path, created: list[Path]) -> None:
-    """Make a folder and those above it, and note each in `created`."""
+    """Create a folder and its parents, and add new folders to `created`."""
     for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         path.mkdir(exist_ok=True)
         created.append(path)
@@ -448,14 +443,14 @@ def _remove(output: Path, path: Path) -> None:
 
 
 def remove_empty(folder: Path) -> bool:
-    """Remove a folder that holds only Python's caches; return False, and leave it, if it holds more."""
+    """Remove a folder with only Python's caches; return False if it contains other files."""
     if any(child.name != "__pycache__" for child in folder.iterdir()):
         return False
     cache = folder / "__pycache__"
-    # Through a `__pycache__` that is a link, the files of another folder would go.
+    # Do not follow a `__pycache__` that is a link.
     for child in (*(cache.glob("*.pyc") if inside.find_kind(cache) == "folder" else ()), cache):
-        with suppress(OSError):  # a cache that cannot be removed is not a reason to fail
+        with suppress(OSError):  # a cache that cannot be removed is harmless
             child.rmdir() if inside.find_kind(child) == "folder" else child.unlink()
-    with suppress(OSError):  # not empty after all: it has files of other programs
+    with suppress(OSError):  # not empty after all
         folder.rmdir()
     return True

@@ -1,8 +1,7 @@
-"""The user's cache folder. Files from other users are never read.
+"""Stores bytes by name in the user's cache folder, and never reads files of other users.
 
-Keeps bytes by names. Each file begins with a MAC of its name and content, by a key file next to it that only its owner
-can read. A file that is missing, foreign, broken or altered counts as absent, and an unusable folder is ignored: the
-cache only saves time.
+Each file begins with a MAC of its name and content, by a key file that only its owner can read. A missing, foreign,
+broken or altered file counts as absent, and an unusable folder is ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import platformdirs
 from stubwright.project.files import disk, inside
 
 VARIABLE = "STUBWRIGHT_CACHE_DIR"
-"""Names another folder than the platform's."""
+"""The variable that replaces the platform's cache folder."""
 
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_FILES = 1000
@@ -34,11 +33,11 @@ _MAC_BYTES = hashlib.sha256().digest_size
 _ENTRY = re.compile(r"[0-9a-f]{64}")
 _STAGED = re.compile(r"\..+\.tmp")
 _ABANDONED = 3600
-"""After how many seconds a staged file belongs to a run that was killed."""
+"""The age in seconds from which a staged file belongs to a killed run."""
 
 
 def locate() -> Path:
-    """Return the folder of the cache, whether or not it can be used."""
+    """Return the cache folder, which may be unusable."""
     configured = os.environ.get(VARIABLE)
     return Path(configured) if configured else platformdirs.user_cache_path("stubwright", appauthor=False)
 
@@ -49,14 +48,14 @@ def name(output: Path, manifest: str, what: str) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """Return the bytes stored under a name; `None` if there are none from this user."""
+    """Return the bytes stored under a name; None if this user stored none."""
     with suppress(OSError):
         if (key := _existing_key(locate())) is None:
             return None
         path = locate() / _file(name)
         data = inside.read_regular(path)
         if data is not None and hmac.compare_digest(data[:_MAC_BYTES], _mac(key, name, data[_MAC_BYTES:])):
-            os.utime(path)  # what was read last is pruned last
+            os.utime(path)  # `_prune` removes the least recently read files
             return data[_MAC_BYTES:]
     return None
 
@@ -76,7 +75,7 @@ def _file(name: str) -> str:
 
 
 def _mac(key: bytes, name: str, data: bytes) -> bytes:
-    # With the name in it, an entry that is copied to the name of another one is not accepted.
+    # Includes the name, so that an entry copied to another name is rejected.
     return hmac.digest(key, _file(name).encode() + data, "sha256")
 
 
@@ -88,7 +87,7 @@ def _existing_key(at: Path) -> bytes | None:
 
 
 def _new_key(at: Path) -> bytes | None:
-    """Make the folder and a key, unless another process is first; `None` if the folder cannot be used."""
+    """Create the folder and a key, unless another process is first; return None if the folder is unusable."""
     at.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         at.mkdir(0o700)
@@ -98,7 +97,7 @@ def _new_key(at: Path) -> bytes | None:
     try:
         with suppress(FileExistsError):
             (at / _KEY).hardlink_to(staged)  # unlike a rename, this does not replace the key of another process
-        if (key := _existing_key(at)) is None:  # the key is readable by others, or broken
+        if (key := _existing_key(at)) is None:  # the key is broken, or readable by others
             (at / _KEY).unlink(missing_ok=True)
             (at / _KEY).hardlink_to(staged)
             key = _existing_key(at)
@@ -108,14 +107,14 @@ def _new_key(at: Path) -> bytes | None:
 
 
 def is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
-    """Return whether a path is of this kind (no link), belongs to this user, and is closed to `others` by its mode."""
+    """Return whether a path has this kind, belongs to this user, and its mode has none of the bits `others`."""
     try:
         status = path.lstat()
     except FileNotFoundError:
         return False
     if not is_kind(status.st_mode):
         return False
-    # The mode that Windows reports shows nothing about other users.
+    # On Windows, the mode has no information about other users.
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
 
 

@@ -1,4 +1,4 @@
-"""Files in the user's configuration folder that no other user can read."""
+"""Stores files in the user's configuration folder that no other user can read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stubwright.project.files import disk, inside
 from stubwright.project.files.user_cache import is_ours
 
 VARIABLE: Final = "STUBWRIGHT_CONFIG_DIR"
-"""The variable that names another folder than the platform's."""
+"""The variable that replaces the platform's configuration folder."""
 
 _OTHERS: Final = 0o077
 
@@ -30,7 +30,7 @@ def locate(folder: str, name: str) -> Path:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the contents of a file; `None` if there is no file.
+    """Return the contents of a file; None if it does not exist.
 
     Raises:
         ExposedError: Other users can read or replace it.

@@ -1,1 +1,1 @@
-"""Static analysis of handwritten modules: their handlers and imports, without importing them."""
+"""Static analysis of handwritten modules and their imports."""

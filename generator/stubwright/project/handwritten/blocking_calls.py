@@ -1,7 +1,7 @@
-"""Calls in `async def` methods of handlers that hold the event loop until they return.
+"""Finds calls in `async def` methods of handlers that block the event loop.
 
-It recognizes blocking functions of the standard library and of requests, by the names under which the module imports
-them. A `def` or a `lambda` inside a method is ignored: it may run in a thread.
+It recognizes blocking functions of the standard library and of requests by their imports. Nested `def` and `lambda` are
+ignored, because they may run in a thread.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ INSTEAD: Final[Mapping[str, str]] = {
         _IN_A_THREAD,
     ),
 }
-"""The functions that block, each with the one to await in its place."""
+"""The blocking functions, each with its asynchronous replacement."""
 
 
 def find_blocking(module: Module, methods: Iterable[Function], handlers: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield the calls in `async def` methods that hold the event loop.
+    """Yield the calls in `async def` methods that block the event loop.
 
     Args:
         module: The module.
         methods: The methods of its class.
-        handlers: The names of the methods that the server calls, which may also be plain functions.
+        handlers: The names of the handler methods, which may also be plain functions.
     """
     known = scopes.find_meanings(module.syntax)
     for method in methods:
@@ -60,7 +60,7 @@ def find_blocking(module: Module, methods: Iterable[Function], handlers: Collect
 
 
 def _calls(function: ast.AsyncFunctionDef, around: Mapping[str, str]) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the blocking functions that a function calls, each with its name in its own module."""
+    """Yield the blocking functions that a function calls, each with its qualified name."""
     known = scopes.find_meanings_inside(function, around)
     for statement in function.body:
         yield from _below(statement, known)

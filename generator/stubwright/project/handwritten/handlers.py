@@ -1,6 +1,6 @@
-"""Static analysis of the handwritten class: missing, obsolete and mismatched methods.
+"""Finds missing, obsolete and mismatched methods of the handwritten class.
 
-It parses the module and never imports it. If a base class comes from elsewhere, its methods are not known, and no
+It parses the module and never imports it. If a base class comes from another module, its methods are unknown, and no
 method is reported as missing.
 """
 
@@ -31,10 +31,15 @@ _ANY = frozenset({"Any", "object"})
 
 @dataclass(frozen=True, slots=True)
 class HandwrittenClass:
-    """A class in a module: `path` is the file as diagnostics show it, `handlers` the interface that the class
-    implements.
+    """A handwritten class in a module.
 
-    `package` is the package that stubs import names from, and `at` the place in the manifest that names the class.
+    Attributes:
+        path: The file, as diagnostics show it.
+        text: The text of the module.
+        name: The class.
+        handlers: The interface that the class implements.
+        package: The package that stubs import names from.
+        at: The place of the class's name in the manifest.
     """
 
     path: str
@@ -47,11 +52,11 @@ class HandwrittenClass:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The faults of the class, and the methods that are missing; `is_there` specifies whether the class was found."""
+    """The faults of the class, and the methods that are missing; `is_found` specifies whether the class was found."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     missing: tuple[HandlerMethod, ...] = ()
-    is_there: bool = True
+    is_found: bool = True
 
 
 def compare(
@@ -60,23 +65,22 @@ def compare(
     before: Mapping[str, str | None] | None = None,
     renamed: Mapping[str, str] | None = None,
 ) -> Findings:
-    """Compare a class with the methods that it needs.
+    """Compare a class with the methods that the manifest requires.
 
     Args:
         written: The class.
-        needed: The methods that the manifest requires now.
-        before: The methods that it required when its package was last generated, each with the class of a tool's
-            result.
-        renamed: Known old names of methods, with their new names.
+        needed: The required methods.
+        before: The methods that were required when the package was last generated, each with its result class.
+        renamed: The new names of renamed methods, by old name.
     """
     module = _module(written)
     if isinstance(module, Diagnostic):
-        return Findings((module,), is_there=False)
+        return Findings((module,), is_found=False)
     handlers_class = _class(written, module)
     read = Module(written.path, written.text, module)
     if handlers_class is None:
         absent = _absent(written, module)
-        return Findings((absent,) if absent is not None else (), is_there=False)
+        return Findings((absent,) if absent is not None else (), is_found=False)
     methods, is_whole = handlers_class.methods, handlers_class.is_whole
     asked = {method.name for method in needed}
     there = methods.keys() | handlers_class.assigned
@@ -85,7 +89,7 @@ def compare(
     diagnostics = [
         Diagnostic(
             "SW427",
-            f"`{called[method.name]}` is called `{method.name}` now",
+            f"`{called[method.name]}` was renamed to `{method.name}`",
             handlers_class.find_span(methods[called[method.name]]),
             f"rename it: `{format_signature(method)}`",
         )
@@ -115,7 +119,7 @@ def compare(
 
 
 def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
-    """Report all missing methods as one finding: they are written, or stubbed, together."""
+    """Report all missing methods as one finding, because they are written together."""
     if len(missing) == 1:
         fix = f"write `{format_signature(missing[0])}`"
         return Diagnostic("SW420", f"`{name}` has no method `{missing[0].name}`", at, fix)
@@ -127,29 +131,29 @@ def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> D
 
 
 _LISTED: Final = 10
-"""The maximum number of missing methods that are named."""
+"""The maximum number of missing methods to name."""
 
 
 def _decorators(function: Function) -> set[str | None]:
-    return {_said(decorator) for decorator in function.decorator_list}
+    return {_parse_name(decorator) for decorator in function.decorator_list}
 
 
 def _positional(function: Function) -> list[ast.arg]:
-    """Return the parameters of a method that a call gives by their order."""
+    """Return the positional parameters of a method without `self`."""
     parameters = [*function.args.posonlyargs, *function.args.args]
     return parameters if "staticmethod" in _decorators(function) else parameters[1:]
 
 
 def format_signature(method: HandlerMethod) -> Code:
-    """Return the first line of a method, as it would be written."""
+    """Return the first line of a method."""
     return fill("async def {}({}) -> {}:", method.name, method.signature, method.result.text)
 
 
 def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> str:
-    """Add a stub for each missing method at the end of the class; the rest of the module's text stays unchanged.
+    """Add a stub for each missing method at the end of the class, without changing the rest of the module.
 
-    Names that the module does not have are imported there. If their module is unknown, they are written as strings,
-    so that the module can still be imported.
+    Missing names are imported. If their module is unknown, annotations are strings, so that the module can still be
+    imported.
     """
     if missing and written.package:
         names = list_names_to_import(written, missing)
@@ -159,13 +163,13 @@ def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> s
     if handlers_class is None or not missing:
         return written.text
     missing = _qualified(missing, written, handlers_class)
-    lines = io.StringIO(written.text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
+    lines = io.StringIO(written.text, newline="").readlines()  # `splitlines` would also split at form feeds
     newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
     first = handlers_class.node.body[0]
     end = handlers_class.node.end_lineno or len(lines)
     row = lines[first.lineno - 1].encode()  # `ast` counts columns in bytes of UTF-8
     head, body = row[: first.col_offset].decode().rstrip(), row[first.col_offset :].decode()
-    if head:  # `class X: pass` has no room for a method
+    if head:  # break the line of `class X: pass`
         lines[first.lineno - 1] = f"{head}{newline}    {body}"
         margin = "    "
     else:
@@ -181,7 +185,7 @@ def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> s
 
 
 def list_names_to_import(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
-    """Return the names in the stubs that the module does not have yet, sorted."""
+    """Return the sorted names in the stubs that the module lacks."""
     module = _module(written)
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
     known = handlers_class.names if handlers_class is not None else frozenset()
@@ -192,7 +196,7 @@ def list_names_to_import(written: HandwrittenClass, missing: Sequence[HandlerMet
 def _qualified(
     missing: Sequence[HandlerMethod], written: HandwrittenClass, handlers_class: _Class
 ) -> Sequence[HandlerMethod]:
-    """Return the methods with types as `api.GetInput` if the module has all imports of its package as `api`."""
+    """Return the methods with types such as `api.GetInput` if the module only imports its package as `api`."""
     alias = handlers_class.packages.get(written.package)
     if alias is None:
         return missing
@@ -211,10 +215,17 @@ def _qualified(
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """A class. `assigned` are names that its body gives a value, such as `say = shout`, which may be a method.
+    """A parsed class.
 
-    `names` are the names in its module, and `packages` the packages that are imported only as modules, with their local
-    names.
+    Attributes:
+        node: Its syntax.
+        methods: Its methods, including inherited ones of the same module.
+        assigned: The names that its body assigns, which may be methods.
+        is_whole: True if all of its base classes are known.
+        names: The names in its module.
+        packages: The local names of packages that are only imported as modules.
+        lazy: True if annotations are not evaluated.
+        path: The file, as diagnostics show it.
     """
 
     node: ast.ClassDef
@@ -244,12 +255,12 @@ def _module(written: HandwrittenClass) -> ast.Module | Diagnostic:
         return Diagnostic(
             "SW425", f"this is not valid Python: {error.msg}", at, "fix it, so that its methods can be checked"
         )
-    except ValueError as error:  # of a null byte, in some releases of Python
+    except ValueError as error:  # some releases of Python raise it for a null byte
         return Diagnostic("SW425", f"this is not valid Python: {error}", Span(written.path, 1, 1, 1, 2))
 
 
 def _class(written: HandwrittenClass, module: ast.Module) -> _Class | None:
-    """Return the class, with the classes of its module that it inherits from; None if it is not there."""
+    """Return the class with the members of its base classes in the module; None if the module lacks it."""
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     node = classes.get(written.name)
     if node is None:
@@ -274,7 +285,7 @@ def _class(written: HandwrittenClass, module: ast.Module) -> _Class | None:
 
 
 def _absent(written: HandwrittenClass, module: ast.Module) -> Diagnostic | None:
-    """Return the diagnostic for a name that a module lacks; None if it may have it by other means than a class."""
+    """Return the diagnostic for a missing class; None if the module may define the name in another way."""
     names = imports.find_bound(module)
     if written.name in names or "*" in names or "__getattr__" in names:
         return None
@@ -285,7 +296,7 @@ def _absent(written: HandwrittenClass, module: ast.Module) -> Diagnostic | None:
 
 
 def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]:
-    """Return the methods that nothing asks for, and that take the arguments of a tool that is not there."""
+    """Return the methods that take the arguments of an unknown tool."""
     inputs = {choice for method in needed for parameter in method.parameters for choice in parameter.type.choices}
     return {
         name
@@ -295,9 +306,9 @@ def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]
 
 
 def _takes_input(written: Function, known: Collection[str]) -> bool:
-    """Return whether a method takes the arguments of some tool that is none of those known, and a context."""
+    """Return whether a method takes the arguments of a tool that is not known, and a context."""
     arguments = [*written.args.posonlyargs, *written.args.args][1:]
-    annotation = _said(arguments[0].annotation) if len(arguments) == 2 else None
+    annotation = _parse_name(arguments[0].annotation) if len(arguments) == 2 else None
     return annotation is not None and annotation.endswith("Input") and annotation not in known
 
 
@@ -309,9 +320,7 @@ def _collect(
     assigned: set[str],
     seen: set[str],
 ) -> bool:
-    """Note the methods and names of a class and its bases, the nearest first, and return whether all bases are
-    known.
-    """
+    """Collect the members of a class and its bases, and return whether all bases are known."""
     seen.add(node.name)
     for member in node.body:
         if isinstance(member, Function):
@@ -333,9 +342,9 @@ def _collect(
 def _differences(
     method: HandlerMethod, written: Function, handlers_class: _Class, results: Collection[str | None]
 ) -> Iterator[Diagnostic]:
-    """Report methods that take other arguments than they get, or declare another result.
+    """Report methods with the wrong parameters or return type.
 
-    A declared result is only judged if it is one of `results`: the classes that the results of tools have.
+    A return type is only checked if it is one of `results`, the result classes of tools.
     """
     arguments = written.args
     positional = _positional(written)
@@ -350,15 +359,15 @@ def _differences(
         yield _difference(f"is called with ({_names(method)})", method, written, handlers_class)
         return
     for argument, wanted in zip(positional, expected, strict=False):
-        annotation = _said(argument.annotation)
+        annotation = _parse_name(argument.annotation)
         fits = {*_ANY, *wanted.type.choices, *([naming.CONTEXT] if wanted is method.context else [])}
         if annotation is not None and annotation not in fits:
-            problem = f"gets `{wanted.type.text}`, and not `{annotation}`, as `{argument.arg}`"
+            problem = f"receives `{wanted.type.text}`, not `{annotation}`, as `{argument.arg}`"
             yield _difference(problem, method, written, handlers_class)
             return
-    annotation = _said(written.returns)
+    annotation = _parse_name(written.returns)
     if annotation is not None and annotation in results and annotation not in method.result.choices:
-        yield _difference(f"gives `{method.result.text}`, and not `{annotation}`", method, written, handlers_class)
+        yield _difference(f"must return `{method.result.text}`, not `{annotation}`", method, written, handlers_class)
 
 
 def _difference(words: str, method: HandlerMethod, written: Function, handlers_class: _Class) -> Diagnostic:
@@ -371,8 +380,8 @@ def _names(method: HandlerMethod) -> str:
     return ", ".join(parameter.name for parameter in method.parameters)
 
 
-def _said(annotation: ast.expr | None) -> str | None:
-    """Return the name that an annotation is, without its module; None if it is anything else."""
+def _parse_name(annotation: ast.expr | None) -> str | None:
+    """Return the unqualified name of an annotation; None for other expressions."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
@@ -384,7 +393,7 @@ def _said(annotation: ast.expr | None) -> str | None:
 
 
 def _annotated(method: HandlerMethod) -> frozenset[str]:
-    """Return the names that a stub's annotations need, except builtins."""
+    """Return the names in a stub's annotations, except builtins."""
     return method.result.names.union(*(parameter.type.names for parameter in method.parameters))
 
 

@@ -1,4 +1,4 @@
-"""The imports of a handwritten module: the names that they bind, and the text with more of them."""
+"""Reads the imports of a handwritten module, and adds imports to it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 STANDARD: Final = {"Mapping": "collections.abc", "Sequence": "collections.abc", "Any": "typing"}
-"""Names in annotations that do not belong to a package, and their modules."""
+"""The modules of names in annotations that are not from a package."""
 
 _LONGEST: Final = 88
-"""The maximum length of an import line, as in Black; longer lines are broken."""
+"""The maximum length of an import line, as in Black."""
 
 
 def is_lazy(module: ast.Module) -> bool:
-    """Return whether annotations are looked up only when they are asked for (PEP 563)."""
+    """Return whether annotations are not evaluated at definition (PEP 563)."""
     return any(
         isinstance(node, ast.ImportFrom)
         and node.module == "__future__"
@@ -26,7 +26,7 @@ def is_lazy(module: ast.Module) -> bool:
 
 
 def list_aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
-    """Return the names that a statement imports; with `typing` also those for type checkers alone."""
+    """Return the names that a statement imports; with `typing`, including imports for type checkers."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return node.names
     if isinstance(node, ast.If) and (typing or not is_for_types(node)):
@@ -39,7 +39,7 @@ def find_imports(module: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
     yield from (node for node in _statements(module) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
-def list_brought(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+def list_bound_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """Yield the names that an import binds, including `*`."""
     yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
 
@@ -50,13 +50,13 @@ def find_bound(module: ast.Module) -> frozenset[str]:
 
 
 def list_bindings(module: ast.Module) -> Iterator[str]:
-    """Yield the same names, once or more for each binding."""
+    """Yield the names that a module may define, once for each binding."""
     for node in _statements(module):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name
             case ast.Import() | ast.ImportFrom():
-                yield from list_brought(node)
+                yield from list_bound_names(node)
             case _:
                 yield from (
                     each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
@@ -64,9 +64,9 @@ def list_bindings(module: ast.Module) -> Iterator[str]:
 
 
 def _statements(module: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements of a module itself, those inside of others among them."""
+    """Yield the statements of a module, including nested ones, but not those in classes and functions."""
     waiting: list[ast.stmt] = [*module.body]
-    for node in waiting:  # grows while it is read
+    for node in waiting:  # grows during the loop
         yield node
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             waiting += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
@@ -74,14 +74,15 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
 
 
 def with_imports(text: str, package: str, names: Iterable[str]) -> str:
-    """Add imports to the text of a module: of names of a package, and of names of the standard library.
+    """Import names from a package or the standard library in the text of a module.
 
-    An import from the same place gets more names; otherwise a line is added behind the last import, or at the top.
+    Names are added to an existing import from the same module; otherwise a line is added after the last import, or at
+    the top.
 
     Args:
         text: The module, which can be parsed.
-        package: The package that has the names.
-        names: Names in annotations that the module does not have.
+        package: The package that defines the names.
+        names: Names in annotations that the module lacks.
     """
     sources: dict[str, list[str]] = defaultdict(list)
     for name in sorted({*names}):
@@ -93,7 +94,7 @@ def with_imports(text: str, package: str, names: Iterable[str]) -> str:
 
 def _added(text: str, source: str, names: Sequence[str]) -> str:
     module = ast.parse(text)
-    lines = io.StringIO(text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
+    lines = io.StringIO(text, newline="").readlines()  # `splitlines` would also split at form feeds
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
     node = next(_imports(module.body, source, typing=is_lazy(module)), None)
     if node is not None:
@@ -106,7 +107,7 @@ def _added(text: str, source: str, names: Sequence[str]) -> str:
 
 
 def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator[ast.ImportFrom]:
-    """Yield the imports from a module, those for all before those for type checkers."""
+    """Yield the imports from a module, first those at runtime, then those for type checkers."""
     for node in body:
         if isinstance(node, ast.ImportFrom) and node.module == source and not node.level and node.names[0].name != "*":
             yield node
@@ -116,13 +117,13 @@ def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator
 
 
 def is_for_types(node: ast.If) -> bool:
-    """Return whether a condition holds for type checkers alone."""
+    """Return whether a condition is `TYPE_CHECKING`."""
     test = node.test
     return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def _place(module: ast.Module) -> int:
-    """Return after how many lines an import goes: behind the first imports, otherwise before the first statement."""
+    """Return the line after which to add an import: after the first imports, or before the first statement."""
     after = 0
     for node in module.body:
         is_doc = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node is module.body[0]
@@ -142,7 +143,7 @@ def _line(source: str, names: Sequence[str], newline: str) -> str:
 
 
 def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], newline: str) -> list[str]:
-    """Add names to an import: in their order if it has one, otherwise at its end."""
+    """Add names to an import: in order if its names are sorted, otherwise at the end."""
     changed = [*lines]
     here = [alias.name for alias in node.names]
     is_ordered = here == sorted(here)

@@ -1,7 +1,4 @@
-"""The modules of the project that handwritten modules import, by their syntax.
-
-Other imports, such as installed packages, are ignored.
-"""
+"""Finds the modules of the project that handwritten modules import, without importing them."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ def list_candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
 
 
 def find_reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
-    """Return the files of a module, of its imports, and so on; also the paths that missing ones would have.
+    """Return the files of a module and of its transitive imports in the project, including the paths of missing files.
 
     Args:
         module: The module's name.
@@ -47,18 +44,16 @@ def find_reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
 
 
 def _is_near(module: str, folders: Sequence[str]) -> bool:
-    """Return whether a module that is missing would be a file next to others of the project, not an attribute of
-    one.
-    """
+    """Return whether a missing module could be a file of the project, and not an attribute of a module."""
     above, _, _ = module.rpartition(".")
     return not above or any(Path(folder, *above.split(".")).is_dir() for folder in folders)
 
 
 def _imported(file: Path, module: str) -> Iterator[str]:
-    """Yield the modules, and the names that could be modules, that a file imports; none if it is broken."""
+    """Yield the modules that a file imports, and imported names that may be modules; none if the file is invalid."""
     try:
         tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):  # the last of a null byte, in some releases of Python
+    except (OSError, SyntaxError, ValueError):  # some releases of Python raise ValueError for a null byte
         return
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(tree):

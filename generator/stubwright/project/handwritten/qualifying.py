@@ -1,4 +1,4 @@
-"""Types of stubs as a module writes them that imports its package as a whole: `api.GetInput`."""
+"""Qualifies the types of stubs for modules that import their package as a whole: `api.GetInput`."""
 
 from __future__ import annotations
 

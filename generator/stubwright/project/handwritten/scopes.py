@@ -1,6 +1,6 @@
-"""The names of a module and of its functions: their bindings, and the meanings of imported ones.
+"""Resolves imported names in a module and its functions to qualified names.
 
-A name that may be something else, too, has no meaning here.
+Names with several possible bindings are not resolved.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from stubwright.project.handwritten.reading import Function
 
 
 def find_meanings(module: ast.Module) -> dict[str, str]:
-    """Return the names that a module's imports bind, with their meanings: `t` is `time`, `sleep` is `time.sleep`."""
+    """Return the qualified names of a module's imports by local name, such as `time.sleep` for `sleep`."""
     return _agreed(imports.find_imports(module), Counter(imports.list_bindings(module)))
 
 
 def find_meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) -> dict[str, str]:
-    """Return the same for a function, given the meanings of the names around it."""
+    """Return the qualified names in a function, given those of the enclosing scope."""
     bound = Counter(find_stored(function))
     bound.update(each.arg for each in list_parameters(function.args))
     own = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
@@ -27,7 +27,7 @@ def find_meanings_inside(function: Function | ast.Lambda, around: Mapping[str, s
 
 
 def _agreed(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, int]) -> dict[str, str]:
-    """Return the names that only imports bind, and always with the same meaning."""
+    """Return the names that are only bound by imports, always to the same qualified name."""
     meanings: dict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         for name, meaning in _imported(node):
@@ -52,7 +52,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 
 def find_meaning(expression: ast.expr, known: Mapping[str, str]) -> str | None:
-    """Return the meaning of a name, or of an attribute of one; None if that is not known."""
+    """Return the qualified name of a name or an attribute; None if it is unknown."""
     match expression:
         case ast.Name(id=name):
             return known.get(name)
@@ -64,16 +64,16 @@ def find_meaning(expression: ast.expr, known: Mapping[str, str]) -> str | None:
 
 
 def find_stored(function: Function | ast.Lambda) -> Iterator[str]:
-    """Yield the names that a function binds, each time."""
+    """Yield the names that a function binds, once for each binding."""
     for node in ast.walk(function):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
             case ast.Global(names=names) | ast.Nonlocal(names=names):
-                # Other functions bind it as well, so that it must not count as bound once.
+                # Other functions may bind the name as well, so count it twice.
                 yield from names * 2
             case ast.Import() | ast.ImportFrom():
-                yield from imports.list_brought(node)
+                yield from imports.list_bound_names(node)
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 yield name
             case ast.MatchMapping(rest=str(name)):
