@@ -57,7 +57,7 @@ def measure(folder: Path) -> str:
 def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
     found = [
         finding
-        for finding in targets.judge(targets.make_list(tools, server), targets.TARGETS[name])
+        for finding in targets.find_violations(targets.make_list(tools, server), targets.TARGETS[name])
         if not finding.rule.is_lossy
     ]
     sure = {finding.tool for finding in found if finding.rule.is_sure}
@@ -69,7 +69,7 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
             {"name": each.name, "description": "d", "inputSchema": each.parameters}
             for each in project_tools(tools, FORMS[name])
         ]
-        refused = targets.judge(targets.make_list(written, server), targets.TARGETS[name])
+        refused = targets.find_violations(targets.make_list(written, server), targets.TARGETS[name])
         row.projected += len({each.tool for each in refused if not each.rule.is_lossy} - {None})
 
 

@@ -1,7 +1,7 @@
-"""The packages that generated ones need, which a package of the same name would hide.
+"""Lists the modules that generated packages need, which a package of the same name would hide.
 
-They are listed in `dependencies.json`, whatever is installed, so that no name depends on the machine.
-`python tests/support/dependencies.py` writes that file.
+They are in `dependencies.json`, so that names do not depend on the machine. `python tests/support/dependencies.py`
+writes that file.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ FILE: Final = package_data.ROOT / "dependencies.json"
 
 @cache
 def list_modules() -> frozenset[str]:
-    """Return the names by which they are imported."""
+    """Return the names of the modules."""
     return frozenset(name for names in json.loads(FILE.read_bytes()).values() for name in names)

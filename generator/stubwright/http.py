@@ -10,10 +10,10 @@ TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """The name of a header (RFC 9110, section 5.6.2)."""
 
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""Characters that no header's value may hold (RFC 9110, section 5.5)."""
+"""Characters that a header's value must not contain (RFC 9110, section 5.5)."""
 
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
-"""A variable of a URL in braces, as paths of OpenAPI and templates of RFC 6570 have it."""
+"""A variable of a URL in braces, as in OpenAPI paths and RFC 6570 templates."""
 
 _BLANK: Final = re.compile(r"[\s\x00-\x20\x7f{}]")
 
@@ -59,19 +59,17 @@ def is_unseen(parts: SplitResult) -> bool:
 
 
 def is_ours(name: str) -> bool:
-    """Return whether only the sender of the request may write a header; many servers take `_` in a name for `-`."""
+    """Return whether only the sender may set a header; many servers treat `_` in a name as `-`."""
     return _plain(name) in _OURS
 
 
 def steers(name: str) -> bool:
-    """Return whether a header decides where the request goes, or holds several values: no argument may be part of
-    it.
-    """
+    """Return whether a header affects routing, or has several values, so that it must not contain an argument."""
     return _plain(name) in ("host", "cookie")
 
 
 def is_key_header(name: str) -> bool:
-    """Return whether a header can hold a key: its name can be sent, and does not describe the request."""
+    """Return whether a header can contain a key: its name is valid, and it does not describe the request."""
     return bool(TOKEN.fullmatch(name)) and not is_ours(name) and not steers(name)
 
 

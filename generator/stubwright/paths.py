@@ -1,4 +1,4 @@
-"""Paths as text: whether they leave their folder, and whether a file can have them, here or on Windows.
+"""Checks paths as text: whether they leave their folder, and whether they are valid here and on Windows.
 
 They have `/` between folders. The disk is not read; `project.files.inside` resolves links.
 """
@@ -61,7 +61,7 @@ def is_device(name: str) -> bool:
 
 
 def find_misfit(path: str) -> str | None:
-    """Return the reason why no file on Windows can have a path, as a text for people, if there is one.
+    """Describe why a path is invalid on Windows; return None if it is valid.
 
     The rules are in "Naming Files, Paths, and Namespaces"
     (https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file).

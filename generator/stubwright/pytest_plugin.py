@@ -1,7 +1,7 @@
-"""The plug-in of pytest: `@pytest.mark.contract(TARGET)` makes a test of each check of `stubwright test`.
+"""The pytest plugin: `@pytest.mark.contract(TARGET)` makes a test of each check of `stubwright test`.
 
-The server is tested once in each process of pytest, by its own process, when the first of the tests runs. Nothing
-of the compiler is imported unless the mark is used.
+The server is tested once in each pytest process, in a subprocess, when the first of the tests runs. The compiler is not
+imported unless the mark is used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each check. Raises pytest.Collector.CollectError if the mark is wrong."""
+    """Make a test of each check. Raises pytest.Collector.CollectError if the mark is invalid."""
     mark = metafunc.definition.get_closest_marker("contract")
     if mark is None:
         return
@@ -56,20 +56,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Refuse the mark on what pytest cannot parametrize, such as methods of unittest. Raises pytest.UsageError."""
+    """Reject the mark on items that pytest cannot parametrize, such as unittest methods. Raises pytest.UsageError."""
     if item.get_closest_marker("contract") is not None and not hasattr(item, "callspec"):
         raise pytest.UsageError(f"@pytest.mark.contract is for functions of pytest, and {item.name} is none")
 
 
 @pytest.fixture
 def contract_check(request: pytest.FixtureRequest) -> Any:
-    """Return the check that the test makes, and the words of the command line."""
+    """Return the check of the test, and the words of the command line."""
     return request.param
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Make the check after the function itself has run."""
+    """Run the check after the test function."""
     result = yield
     mark = pyfuncitem.get_closest_marker("contract")
     if mark is not None:
@@ -79,13 +79,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         runs = pyfuncitem.config.stash[_RUNS]
         if words not in runs:
             runs[words] = _run(words, pyfuncitem.config)
-        _judge(pyfuncitem, check, words, runs[words], is_strict=mark.kwargs.get("strict", False))
+        _check(pyfuncitem, check, words, runs[words], is_strict=mark.kwargs.get("strict", False))
     return result
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The outcome of a run: its report, or the reason why there is none."""
+    """The outcome of a run: its report, or why it has none."""
 
     report: Mapping[str, Any]
     problem: str = ""
@@ -95,7 +95,7 @@ _RUNS: Final = pytest.StashKey[dict[tuple[str, ...], _Run]]()
 
 
 def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
-    """Return the words after `stubwright test`. Raises pytest.Collector.CollectError if the mark is wrong."""
+    """Return the words after `stubwright test`. Raises pytest.Collector.CollectError if the mark is invalid."""
     options = dict(mark.kwargs)
     words = [*_make_repeated(options)]
     words += [f"--{name}={options.pop(name)}" for name in _OPTIONS if name in options]
@@ -113,7 +113,7 @@ def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
 
 
 def _make_repeated(options: dict[str, Any]) -> Iterator[str]:
-    """Yield the words of options that may be repeated, and take these out. Raises pytest.Collector.CollectError."""
+    """Remove the repeatable options, and yield their words. Raises pytest.Collector.CollectError."""
     for name, option in _LISTS.items():
         values = options.pop(name, ())
         if isinstance(values, str):
@@ -124,7 +124,7 @@ def _make_repeated(options: dict[str, Any]) -> Iterator[str]:
 
 
 _WRONG_COMMAND: Final = 2
-"""The exit status if the options of the mark are wrong for this server."""
+"""The exit status if the options of the mark are invalid for this server."""
 
 
 def _run(words: Sequence[str], config: pytest.Config) -> _Run:
@@ -142,7 +142,7 @@ def _run(words: Sequence[str], config: pytest.Config) -> _Run:
     return _Run(report, report.get("problem", ""))
 
 
-def _judge(item: pytest.Function, check: Check, words: Sequence[str], run: _Run, *, is_strict: bool) -> None:
+def _check(item: pytest.Function, check: Check, words: Sequence[str], run: _Run, *, is_strict: bool) -> None:
     """Fail or skip a test, unless the server passes the check."""
     from stubwright.contract_tests.checks import OF_CALLS, OF_PROBES
 

@@ -1,7 +1,8 @@
-"""The cost of a text for models: its tokens.
+"""Counts the tokens of a text, its cost for models.
 
-They are counted as OpenAI's models do (`o200k_base`), where `tiktoken` is installed and has its table already: nothing
-is downloaded. Otherwise they are an estimate from the characters, and said to be one. Each model counts in its own way.
+Tokens are counted with OpenAI's encoding `o200k_base` if `tiktoken` is installed and has cached its table; nothing is
+downloaded. Otherwise the count is an estimate from the characters, and labelled as such. Other models count
+differently.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _CACHES: Final = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
 def count(definition: Mapping[str, Any]) -> int:
-    """Count the tokens of a definition, as compact JSON: as `tools/list` has it."""
+    """Count the tokens of a definition as compact JSON, as in `tools/list`."""
     return count_text(json.dumps(definition, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -41,7 +42,7 @@ def name_unit() -> str:
 
 @lru_cache(1)
 def _encoder() -> Callable[[str], list[int]] | None:
-    """Return the encoder of a text; None if that would need a download."""
+    """Return the encoder; None if that would require a download."""
     name = hashlib.sha1(_TABLE.encode(), usedforsecurity=False).hexdigest()
     folders = [os.environ[key] for key in _CACHES if os.environ.get(key)]
     folders = folders[:1] or [f"{tempfile.gettempdir()}/data-gym-cache"]

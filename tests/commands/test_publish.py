@@ -102,7 +102,7 @@ def test_links_hold_what_clients_store(project: Path) -> None:
         ("README.md", "mcp-name", "name", "README.md:1:1", "does not name `io.github.acme/shop`"),
         ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "says `io.github.acme/store`"),
         ("shop.yaml", ", description: Sells tea.", "", "shop.yaml:2:16", "has no `description`"),
-        ("shop.yaml", "Sells tea.", "x" * 101, "shop.yaml:2:68", "has 101 characters, and the registry takes 100"),
+        ("shop.yaml", "Sells tea.", "x" * 101, "shop.yaml:2:68", "has 101 characters; the registry allows 100"),
         (
             "pyproject.toml",
             "io.github.acme/shop",

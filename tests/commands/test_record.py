@@ -690,7 +690,7 @@ def test_a_compressed_answer_passes_unchanged_and_is_recorded(
     ("encoding", "body", "why"),
     [
         ("br", b"\x0b\x02\x80{}\x03", "its Content-Encoding is 'br', which cannot be read"),
-        ("gzip", b"{}", "it is not gzip, which its Content-Encoding says"),
+        ("gzip", b"{}", "it is not gzip, although its Content-Encoding is"),
     ],
 )
 @pytest.mark.parametrize("kind", ["application/json", amounts.mark_long("text/event-stream")])
@@ -865,7 +865,7 @@ def test_an_answer_that_the_endpoint_breaks_off_is_no_traceback(tmp_path: Path) 
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "go"}}
     with asgi(break_off) as url, over_http(tmp_path, "record", "-o", "r.jsonl", f"{url}/mcp") as proxy:
         whole = httpx2.post(proxy, json=request, headers={"Accept": "application/json"})
-        assert (whole.status_code, whole.text) == (502, "The endpoint broke off its answer.")
+        assert (whole.status_code, whole.text) == (502, "The endpoint aborted its answer.")
         with pytest.raises(httpx2.RemoteProtocolError):
             httpx2.post(proxy, json=request, headers={"Accept": "application/json", "X-Large": "1"})
         stream = httpx2.post(proxy, json=request, headers={"Accept": "text/event-stream"})

@@ -105,7 +105,7 @@ def test_a_tool_that_breaks_is_shown_with_a_value_that_no_longer_fits(folder: Pa
         "breaking\n"
         "  SW538 wire    tool `find_desk`, argument `floor`: `maximum` changed from `9` to `5`\n"
         "                 was at contracts/desk.yaml:25:20\n"
-        '                 for example {"floor": 6} was accepted and is now refused\n'
+        '                 for example {"floor": 6} was accepted and is now rejected\n'
     ), done.stdout
     assert done.stdout.endswith(f"1 breaking from contracts/desk.yaml to {sys.executable} server.py desk\n")
     assert verify(folder, "--fail-on", "never").returncode == 0
@@ -215,7 +215,7 @@ def test_notes_for_github_are_at_the_lines_of_the_contract(folder: Path) -> None
     assert error == (
         "::error file=contracts/a.yaml,line=25,col=20,endLine=25,endColumn=21,title=SW538 breaking::"
         "tool `find_desk`, argument `floor`: `maximum` changed from `9` to `5`%0A"
-        'for example {"floor": 6} was accepted and is now refused'
+        'for example {"floor": 6} was accepted and is now rejected'
     )
     assert words.startswith("::warning file=contracts/a.yaml,")
     assert "100%25" in words

@@ -23,7 +23,7 @@ from stubwright import ir
 from stubwright.compile import pipeline
 from stubwright.diagnostics import Place
 from stubwright.diff.compare import compare
-from stubwright.diff.subsumption.proof import Judge, covers
+from stubwright.diff.subsumption.proof import SchemaValidator, covers
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.inlining import LARGEST, InlinedSchema, inline
 from stubwright.jsonschema.references import Folder, Local, Outline
@@ -312,7 +312,7 @@ def test_what_stands_in_its_place(schema: dict[str, Any], expected: dict[str, An
 
 @pytest.mark.parametrize("schema", [case[1] for case in CASES], ids=[case[0] for case in CASES])
 def test_each_of_them_is_proved_to_accept_the_same(schema: dict[str, Any]) -> None:
-    before, after = Judge(schema), Judge(inlined(schema).wire)
+    before, after = SchemaValidator(schema), SchemaValidator(inlined(schema).wire)
     assert covers(after, before), "it accepts all that the original accepts"
     assert covers(before, after), "it accepts nothing else"
 
@@ -683,7 +683,9 @@ def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
         made = inlined(schema).wire
         if "allOf" not in json.dumps(made):
             merged += 1
-            proved += covers(Judge(made), Judge(schema)) and covers(Judge(schema), Judge(made))
+            proved += covers(SchemaValidator(made), SchemaValidator(schema)) and covers(
+                SchemaValidator(schema), SchemaValidator(made)
+            )
     # the proof gives up on some schemas with patterns that fit names, or with `unevaluatedProperties` below
     assert proved > 0.85 * merged > 0.3 * seeds
 

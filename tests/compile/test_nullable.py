@@ -13,7 +13,7 @@ from stubwright.compile import pipeline
 from stubwright.compile.audience.nullable import split_types
 from stubwright.diagnostics import Place
 from stubwright.diff.compare import compare
-from stubwright.diff.subsumption.proof import Judge, covers
+from stubwright.diff.subsumption.proof import SchemaValidator, covers
 from stubwright.jsonschema import dialects
 from stubwright.project.files import disk
 
@@ -108,7 +108,7 @@ def test_each_type_becomes_an_alternative_and_the_schema_accepts_the_same(
 ) -> None:
     result = split(schema)
     assert result == expected
-    before, after = Judge(schema), Judge(result)
+    before, after = SchemaValidator(schema), SchemaValidator(result)
     assert covers(before, after)
     assert covers(after, before)
 

@@ -53,7 +53,7 @@ cost: +1,012 tokens, estimated; now 1,105
   -5  tool `less`; now 22
   +1,008  tool `more`; now 1,030
   +21  tool `new` (new)
-  -22  tool `gone` (gone)
+  -22  tool `gone` (removed)
 """
 
 
@@ -85,7 +85,7 @@ def test_markdown_and_notes_of_github_have_the_lines(
     assert (
         "<details><summary>cost: +1,012 tokens, estimated; now 1,105</summary>\n\n- -5  tool <code>less</code>" in text
     )
-    assert text.endswith("- -22  tool <code>gone</code> (gone)\n\n</details>\n")
+    assert text.endswith("- -22  tool <code>gone</code> (removed)\n\n</details>\n")
     notes = shown(capsys, "github", "old.json", "new.json").splitlines()
     assert notes[-1] == "::notice title=cost::" + LINES.rstrip("\n").replace("\n", "%0A")
 

@@ -40,13 +40,16 @@ PAIR = {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
     ],
 )
 def test_alternatives_that_apply_together_multiply(schema: Any, is_costly: bool) -> None:
-    judge = proof.Judge(schema)
+    judge = proof.SchemaValidator(schema)
     assert judge.is_costly is is_costly
     assert (judge.canonical is None) is is_costly
 
 
 def test_a_costly_schema_is_compared_by_cases() -> None:
-    wide, narrow = proof.Judge(make_conditionals(8)), proof.Judge(make_conditionals(8, minProperties=1))
+    wide, narrow = (
+        proof.SchemaValidator(make_conditionals(8)),
+        proof.SchemaValidator(make_conditionals(8, minProperties=1)),
+    )
     assert wide.is_costly
     assert proof.covers(wide, narrow)
     assert not proof.covers(narrow, wide)

@@ -17,7 +17,7 @@ from stubwright.diff.kinds import schemas
 from stubwright.diff.kinds.schemas import SchemaComparison
 from stubwright.diff.subsumption import memory
 from stubwright.diff.subsumption.memory import ProofMemory
-from stubwright.diff.subsumption.proof import Judge
+from stubwright.diff.subsumption.proof import SchemaValidator
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.instances.parts import Subschema
 from stubwright.jsonschema.instances.scalars import list_numbers
@@ -42,7 +42,7 @@ def decide(old: Json, new: Json, direction: Literal["input", "output"]) -> str |
 
 def part(schema: Json, **more: Json) -> Subschema:
     """A schema as a part of one that has more keywords."""
-    return Subschema(schema, Judge(schema | more))
+    return Subschema(schema, SchemaValidator(schema | more))
 
 
 def find_values(*group: Subschema) -> list[Json]:
@@ -208,7 +208,7 @@ def test_a_keyword_is_violated_unless_a_reference_hides_it(dialect: dialects.Dia
     bound = {"$schema": dialect.uri, "minimum": 1}
     referring = {**bound, "$ref": "#/definitions/any", "definitions": {"any": True}}
     for schema, violations in ((bound, 1), (referring, 1 if dialect.reference_hides_siblings else 2)):
-        assert len([*make_invalid(Subschema(schema, Judge(schema)), ())]) == violations
+        assert len([*make_invalid(Subschema(schema, SchemaValidator(schema)), ())]) == violations
 
 
 def test_siblings_of_a_reference_break_where_a_dialect_sees_them() -> None:
@@ -229,11 +229,11 @@ def test_siblings_of_a_reference_break_where_a_dialect_sees_them() -> None:
 @pytest.mark.parametrize("is_exclusive", [True, False])
 def test_a_bound_of_draft_04_violates_itself_if_it_is_exclusive(limit: str, *, is_exclusive: bool) -> None:
     schema = {"$schema": dialects.DRAFT_4.uri, limit: 3, f"exclusive{limit.capitalize()}": is_exclusive}
-    whole = Subschema(schema, Judge(schema))
+    whole = Subschema(schema, SchemaValidator(schema))
     found = find_values(whole.negate(schema))
     assert len(found) > 1
     assert (3 in found) == is_exclusive
-    assert not any(map(whole.judge.accepts, found))
+    assert not any(map(whole.validator.accepts, found))
 
 
 @pytest.fixture
@@ -275,7 +275,7 @@ def test_what_is_too_long_to_search_may_break(monkeypatch: pytest.MonkeyPatch) -
 def test_texts_that_do_not_fit_take_steps(steps: list[Search]) -> None:
     pattern = {"type": "string", "pattern": "^(?=b)a"}
     search = Search(1_000, 2, Budget(1_000))
-    assert list(search.find_values((Subschema(pattern, Judge(pattern)),))) == []
+    assert list(search.find_values((Subschema(pattern, SchemaValidator(pattern)),))) == []
     assert 10 < len(steps) < 100
 
 
@@ -319,7 +319,7 @@ def test_four_multiples_on_each_side_of_a_bound_are_tried(bound: str) -> None:
 
 def test_a_budget_ends_all_its_searches() -> None:
     budget = Budget(5)
-    part = Subschema({"type": "integer"}, Judge({"type": "integer"}))
+    part = Subschema({"type": "integer"}, SchemaValidator({"type": "integer"}))
     first = islice(Search(1_000, 2, budget).find_values((part,)), 3)
     assert len(list(first)) == 3
     with pytest.raises(ExhaustedError):
@@ -329,7 +329,7 @@ def test_a_budget_ends_all_its_searches() -> None:
 
 def test_steps_are_kept_for_later_searches() -> None:
     budget = Budget(9)
-    part = Subschema({"type": "integer"}, Judge({"type": "integer"}))
+    part = Subschema({"type": "integer"}, SchemaValidator({"type": "integer"}))
     left = []
     for later in (2, 1, 0):
         budget.reserve_for(later)
@@ -343,7 +343,7 @@ def test_steps_are_kept_for_later_searches() -> None:
 def test_a_search_says_if_more_levels_may_find_more(levels: int, *, is_cut: bool) -> None:
     schema = {"type": "array", "items": {"type": "array", "items": {"const": 1}, "maxItems": 1}, "maxItems": 1}
     search = Search(1_000, levels, Budget(1_000))
-    assert ([[1]] in list(search.find_values((Subschema(schema, Judge(schema)),)))) != is_cut
+    assert ([[1]] in list(search.find_values((Subschema(schema, SchemaValidator(schema)),)))) != is_cut
     assert search.is_cut == is_cut
 
 
@@ -363,26 +363,26 @@ def test_anchors_are_followed() -> None:
 
 
 def test_a_proof_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Judge, Judge]] = []
+    asked: list[tuple[SchemaValidator, SchemaValidator]] = []
 
-    def covers(wide: Judge, narrow: Judge) -> bool:
+    def covers(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
         asked.append((wide, narrow))
         return True
 
     monkeypatch.setattr(memory, "covers", covers)
     proofs = ProofMemory(10_000)
-    wide, narrow = Judge({"type": "number"}), Judge({"type": "integer"})
+    wide, narrow = SchemaValidator({"type": "number"}), SchemaValidator({"type": "integer"})
     assert proofs.covers(wide, narrow)
-    assert proofs.covers(Judge({"type": "number"}), narrow)
+    assert proofs.covers(SchemaValidator({"type": "number"}), narrow)
     assert len(asked) == 1
     assert proofs.covers(narrow, wide)
-    assert proofs.covers(Judge({"type": "number"}, "assert"), narrow)
+    assert proofs.covers(SchemaValidator({"type": "number"}, "assert"), narrow)
     assert len(asked) == 3
 
 
 def test_the_first_proof_is_tried_and_no_more_than_its_effort_allows() -> None:
     proofs = ProofMemory(1)
-    wide, narrow = Judge({"type": "number"}), Judge({"type": "integer"})
+    wide, narrow = SchemaValidator({"type": "number"}), SchemaValidator({"type": "integer"})
     assert proofs.covers(wide, narrow)
     assert proofs.effort == 1 - (len('{"type": "number"}') + len('{"type": "integer"}')) ** 2
     assert not proofs.covers(wide, wide)

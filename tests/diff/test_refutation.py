@@ -12,7 +12,7 @@ import vocabulary_edits
 from amounts import choose
 from stubwright.diff.subsumption import patterns, refutation
 from stubwright.diff.subsumption.annotations import strip_annotations
-from stubwright.diff.subsumption.proof import Judge
+from stubwright.diff.subsumption.proof import SchemaValidator
 from stubwright.jsonschema import dialects
 
 Json = Any
@@ -24,7 +24,7 @@ DRAFT_7: Final = {"$schema": dialects.DRAFT_7.uri}
 
 def is_proved(narrow: Json, wide: Json) -> bool:
     """Return whether it is proved by cases alone that `wide` accepts what `narrow` accepts."""
-    judge = Judge(narrow)
+    judge = SchemaValidator(narrow)
     documents = [strip_annotations(schema, judge.dialect) for schema in (narrow, wide)]
     return refutation.is_refuted(documents[0], documents[1], judge.dialect, judge.formats)
 
@@ -119,7 +119,7 @@ def test_no_instance_refutes_a_proof(edits: Any) -> None:
         old = schema_edits.schema(chance)
         new = edits.edited(chance, old)
         for narrow, wide in ((old, new), (new, old)):
-            judges = Judge(narrow), Judge(wide)
+            judges = SchemaValidator(narrow), SchemaValidator(wide)
             if judges[0].dialect is judges[1].dialect and is_proved(narrow, wide):
                 proved += 1
                 found = [one for one in schema_edits.aimed(narrow, wide, str(number)) if judges[0].accepts(one)]

@@ -22,7 +22,7 @@ from stubwright import ir
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Impact, find_worst_impact
 from stubwright.diff.kinds.schemas import SchemaComparison
-from stubwright.diff.subsumption.proof import Judge, covers
+from stubwright.diff.subsumption.proof import SchemaValidator, covers
 from stubwright.diff.subsumption.upgrade import upgrade
 from stubwright.jsonschema import dialects
 
@@ -52,7 +52,7 @@ def compared(
 
 def counterexample(old: Json, new: Json, seed: str) -> Json | None:
     """An instance of `old` that `new` rejects, alone in a list, if one is found."""
-    judges = Judge(old), Judge(new)
+    judges = SchemaValidator(old), SchemaValidator(new)
     tried = schema_edits.aimed(old, new, seed)
     return next(([one] for one in tried if judges[0].accepts(one) and not judges[1].accepts(one)), None)
 
@@ -119,8 +119,8 @@ def test_a_break_is_shown_by_an_instance() -> None:
             text = (change.help or "").partition("for example ")[2].partition(" was accepted")[0]
             if change.impact == "breaking" and not text.endswith("…"):
                 instance = json.loads(text)
-                assert Judge(old).accepts(instance)
-                assert not Judge(new).accepts(instance)
+                assert SchemaValidator(old).accepts(instance)
+                assert not SchemaValidator(new).accepts(instance)
                 shown += 1
     assert shown > PAIRS // 20
 
@@ -179,7 +179,7 @@ PROVED = [
 
 @pytest.mark.parametrize(("old", "new"), PROVED)
 def test_a_proof_is_found(old: Json, new: Json) -> None:
-    assert covers(Judge(new), Judge(old))
+    assert covers(SchemaValidator(new), SchemaValidator(old))
 
 
 NOT_PROVED = [
@@ -201,7 +201,7 @@ NOT_PROVED = [
 
 @pytest.mark.parametrize(("old", "new"), NOT_PROVED)
 def test_no_proof_is_found_where_there_is_none(old: Json, new: Json) -> None:
-    assert not covers(Judge(new), Judge(old))
+    assert not covers(SchemaValidator(new), SchemaValidator(old))
 
 
 REFUTED = [
@@ -220,9 +220,9 @@ REFUTED = [
 
 @pytest.mark.parametrize(("old", "new", "instance"), REFUTED)
 def test_no_proof_is_found_where_an_instance_refutes_it(old: Json, new: Json, instance: Json) -> None:
-    assert Judge(old).accepts(instance)
-    assert not Judge(new).accepts(instance)
-    assert not covers(Judge(new), Judge(old))
+    assert SchemaValidator(old).accepts(instance)
+    assert not SchemaValidator(new).accepts(instance)
+    assert not covers(SchemaValidator(new), SchemaValidator(old))
 
 
 def test_formats_count_where_they_are_asserted() -> None:
@@ -288,14 +288,14 @@ def test_edits_are_judged_under_exact_formats() -> None:
     ],
 )
 def test_no_proof_is_found_for_texts_that_are_not_exact(wide: Json, narrow: Json) -> None:
-    assert not covers(Judge(wide, "exact"), Judge(narrow, "exact"))
+    assert not covers(SchemaValidator(wide, "exact"), SchemaValidator(narrow, "exact"))
 
 
 def test_less_exactness_below_not_is_not_proved() -> None:
     schema = {"not": {"type": "string", "format": "date"}}
-    assert not covers(Judge(schema, "assert"), Judge(schema, "assert and exact"))
-    assert Judge(schema, "assert and exact").accepts("0000-01-01")
-    assert covers(Judge(schema, "exact"), Judge(schema, "exact"))
+    assert not covers(SchemaValidator(schema, "assert"), SchemaValidator(schema, "assert and exact"))
+    assert SchemaValidator(schema, "assert and exact").accepts("0000-01-01")
+    assert covers(SchemaValidator(schema, "exact"), SchemaValidator(schema, "exact"))
 
 
 @pytest.mark.parametrize(

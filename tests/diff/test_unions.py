@@ -17,7 +17,7 @@ from stubwright import ir
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import find_worst_impact
 from stubwright.diff.kinds.schemas import SchemaComparison
-from stubwright.diff.subsumption.proof import Judge, covers
+from stubwright.diff.subsumption.proof import SchemaValidator, covers
 from stubwright.diff.subsumption.unions import merge_exclusive
 from stubwright.jsonschema import dialects
 
@@ -233,7 +233,7 @@ def test_random_unions(seed: int) -> None:
     new = edit_union(chance, old)
     merged = merge_exclusive(old, dialects.DRAFT_2020_12)
     before, after, same = (jsonschema_rs.Draft202012Validator(each) for each in (old, new, merged))
-    is_kept = covers(Judge(new), Judge(old))
+    is_kept = covers(SchemaValidator(new), SchemaValidator(old))
     for instance in list_instances(old, new, str(seed)):
         was_valid = before.is_valid(instance)
         assert same.is_valid(instance) == was_valid, (old, instance)

@@ -29,7 +29,7 @@ from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, find_worst_impact
 from stubwright.diff.kinds.schemas import SchemaComparison
 from stubwright.diff.subsumption import counterexample
-from stubwright.diff.subsumption.proof import Judge
+from stubwright.diff.subsumption.proof import SchemaValidator
 from stubwright.jsonschema import dialects
 
 Json = Any
@@ -72,7 +72,7 @@ def is_usable(schema: Json) -> bool:
         return False
     try:
         jsonschema_rs.meta.validate(schema)
-        Judge(schema).accepts({})
+        SchemaValidator(schema).accepts({})
     except (jsonschema_rs.ValidationError, ValueError):
         return False
     return True

@@ -422,7 +422,7 @@ def test_without_a_browser_the_url_is_printed(
     monkeypatch.setattr(webbrowser, "open", fail)
     done = run("call", world.server, "a", "--login")
     [note, url] = done.err.splitlines()
-    assert note == f"note: no browser can be opened; open this URL to log in to `{world.server}`:"
+    assert note == f"note: no browser could be opened; open this URL to log in to `{world.server}`:"
     assert url.startswith(f"{world.url}/authorize?")
     assert done.out == "mcp\n"
 

@@ -71,7 +71,7 @@ def _define(name: str) -> dict[str, Any]:
 
 def test_a_target_says_what_its_framework_refuses_and_loses(framework: tuple[str, Read]) -> None:
     target, read = framework
-    findings = list(targets.judge(targets.make_list(map(_define, SCHEMAS), "s"), targets.TARGETS[target]))
+    findings = list(targets.find_violations(targets.make_list(map(_define, SCHEMAS), "s"), targets.TARGETS[target]))
     refused = {finding.tool for finding in findings if not finding.rule.is_lossy}
     lossy = {finding.tool for finding in findings if finding.rule.is_lossy} - refused
 

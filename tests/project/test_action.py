@@ -111,7 +111,7 @@ def test_a_change_that_breaks_callers_fails_and_is_a_comment(project: Project) -
     done = project.step("Compare", fail_on="breaking")
     assert done.returncode == 1, done.stderr
     assert project.body.read_text().startswith("<!-- stubwright diff -->")
-    assert "tool <code>find</code> (gone)" in project.body.read_text()
+    assert "tool <code>find</code> (removed)" in project.body.read_text()
     assert project.summary.read_text() == project.body.read_text()
     assert "--method POST repos/ann/desk/issues/7/comments" in project.calls.read_text()
     assert project.step("Compare").returncode == 0

@@ -134,7 +134,7 @@ manifests = ["parcels.yaml"]
 MODULES: Final = [name for name in FILES if name.endswith(".py")]
 
 UNIMPLEMENTED: Final = (
-    "the server does not start without it; `stubwright generate --stubs` writes a stub of it"  # of a new tool
+    "the server does not start without the method; `stubwright generate --stubs` writes a stub of it"  # of a new tool
 )
 
 
@@ -205,7 +205,7 @@ CHANGES: Final = {
             "breaking: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`",
             "to answer to both names, give the new one `stubwright: {aliases: [{name: track_parcel}]}`",
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
-            "the server does not start without it; rename `track_parcel`",
+            "the server does not start without the method; rename `track_parcel`",
             *RENAMED,
             "compatible: SW590 python client `find_parcel`: a new method",
         ),
@@ -256,7 +256,7 @@ CHANGES: Final = {
         ),
         diff=(
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
-            "the server does not start without it; rename `track_parcel`",
+            "the server does not start without the method; rename `track_parcel`",
             *RENAMED,
             (
                 "compatible: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`, and still answers to its "
@@ -301,7 +301,7 @@ CHANGES: Final = {
         check=(),
         diff=(
             "breaking: SW531 wire tool `track_parcel`, argument `zip`: a required property was added",
-            'for example {"number": "a"} was accepted and is now refused',
+            'for example {"number": "a"} was accepted and is now rejected',
             "breaking: SW584 python client `track_parcel`: the required parameter `zip` was added",
             "compatible: SW587 python class `TrackParcelInput`: the attribute `zip` was added",
         ),
@@ -376,7 +376,7 @@ CHANGES: Final = {
         check=(),
         diff=(
             'breaking: SW537 wire tool `quote_price`, argument `speed`: no longer allowed: `"express"`',
-            'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is now refused',
+            'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is now rejected',
             (
                 "may break: SW585 python client `quote_price`: `speed` changed from "
                 '`Literal["normal", "express"]` to `Literal["normal"]`'
@@ -429,10 +429,7 @@ CHANGES: Final = {
             ),
             'handlers that give it `Literal["travelling"]` must change',
             'compatible: SW537 wire tool `track_parcel`, result `state`: no longer allowed: `"travelling"`',
-            (
-                "results with other values are refused from now on, so handlers must not return them; "
-                "callers need no change"
-            ),
+            "results with other values are now rejected, so handlers must not return them; callers need no change",
         ),
         breaks=False,
         version="a minor version, 1.4.0 → 1.5.0",
@@ -482,12 +479,13 @@ CHANGES: Final = {
         diff=(
             "breaking: SW531 wire schema `Address`: a required property was added",
             (
-                'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is now refused; '
+                'for example {"speed": "express", "to": {"city": "a", "street": "a"}} was accepted and is now '
+                "rejected; "
                 "affects 2 places: tool `quote_price`, argument `Address.country`; tool `send_parcel`, argument "
                 "`Address.country`"
             ),
             "breaking: SW587 python class `Address`: the attribute `country` was added",
-            "typed callers that make one must set it",
+            "typed callers that create one must set it",
         ),
         breaks=True,
         version="a major version, 1.4.0 → 2.0.0",
@@ -609,7 +607,7 @@ def test_check_says_what_handlers_need(name: str, life: Life) -> None:
 def test_diff_says_whom_it_breaks_and_what_to_do(name: str, life: Life) -> None:
     told = life.told[name].diff
     assert (told.stderr, tuple(changes(told.stdout))) == ("", CHANGES[name].diff)
-    assert told.stdout.endswith(f"; suggested: {CHANGES[name].version} (the manifest says 1.4.0)\n")
+    assert told.stdout.endswith(f"; suggested: {CHANGES[name].version} (the manifest has 1.4.0)\n")
     assert told.returncode == int(CHANGES[name].breaks)
 
 

@@ -319,7 +319,7 @@ def test_a_file_that_never_rests_is_left_alone(tmp_path: Path) -> None:
         disk.create(file, f'{{"n": {next(count)}}}')
         return entry(CLIENTS["claude"]).put(text)
 
-    with pytest.raises(RefusedError, match="changes all the time"):
+    with pytest.raises(RefusedError, match="changes continually"):
         edit(file, put, private=True)
     assert list(json.loads(file.read_text())) == ["n"]
 

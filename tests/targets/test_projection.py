@@ -34,7 +34,7 @@ def project(schema: Json, target: str = STRICT, name: str = "get") -> ProjectedT
 def refused(projected: ProjectedTool, target: str) -> list[str]:
     """What the table of targets says of a function."""
     definition = {"name": projected.name, "description": "d", "inputSchema": projected.parameters}
-    found = targets.judge(targets.make_list([definition], "s"), targets.TARGETS[target])
+    found = targets.find_violations(targets.make_list([definition], "s"), targets.TARGETS[target])
     return [finding.what for finding in found if finding.tool is not None]
 
 
@@ -179,7 +179,7 @@ def test_objects_of_gemini_have_properties() -> None:
 @pytest.mark.parametrize("target", ["gemini", "gemini-developer-api"])
 def test_empty_properties_are_named(target: str) -> None:
     tools = [{"name": "ping", "inputSchema": {"type": "object", "properties": {}}}]
-    (finding,) = targets.judge(targets.make_list(tools, "s"), targets.TARGETS[target])
+    (finding,) = targets.find_violations(targets.make_list(tools, "s"), targets.TARGETS[target])
     assert (finding.what, finding.pointer) == ("has an object with `properties: {}`", ("inputSchema", "properties"))
 
 

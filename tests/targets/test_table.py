@@ -11,7 +11,7 @@ import pytest
 import forked
 from stubwright import targets
 from stubwright.targets import rules
-from stubwright.targets.wording import say
+from stubwright.targets.wording import describe
 
 ROOT = Path(__file__).parents[2]
 RULES = [(name, rule) for name, target in targets.TARGETS.items() for rule in target.rules]
@@ -24,7 +24,7 @@ def test_every_rule_has_its_source(name: str, rule: targets.Rule) -> None:
     assert rule.kind in rules.OF_TOOLS or rule.kind in rules.OF_LISTS
     assert rule.certainty in ("documented", "source code", "measured", "reported", "derived")
     assert (rule.certainty == "derived") == (name == targets.PORTABLE)
-    assert say(rule)
+    assert describe(rule)
 
 
 def test_what_was_read_over_a_year_ago_is_old() -> None:

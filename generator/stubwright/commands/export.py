@@ -90,7 +90,7 @@ def _list_notes(projected: Sequence[Any], target: str) -> list[str]:
         "",
     )
     notes = [f"`{each.tool}` is called `{each.name}` there" for each in projected if each.tool != each.name]
-    for finding in targets.judge(listed, targets.TARGETS[target]):
+    for finding in targets.find_violations(listed, targets.TARGETS[target]):
         if finding.rule.kind != "long name":
             subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
             notes.append(f"{subject}, which `{target}` may refuse: {finding.fix} ({finding.rule.source})")

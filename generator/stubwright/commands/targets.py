@@ -50,7 +50,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _describe(target: Target) -> str:
-    from stubwright.targets.wording import say
+    from stubwright.targets.wording import describe
 
     lines = [f"{target.name}: {target.title}"]
     lines += (
@@ -60,7 +60,7 @@ def _describe(target: Target) -> str:
     today = datetime.now(UTC).date()
     for rule in target.rules:
         age = ", over a year ago" if rule.is_old(today) else ""
-        lines += [f"- {say(rule)}", f"  {rule.certainty}, read {rule.read}{age}: {rule.source}"]
+        lines += [f"- {describe(rule)}", f"  {rule.certainty}, read {rule.read}{age}: {rule.source}"]
     return "\n".join(lines) + "\n"
 
 

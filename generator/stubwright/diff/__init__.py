@@ -1,1 +1,1 @@
-"""`stubwright diff`: what changed between two manifests, and whom it breaks."""
+"""Compares two manifests, and reports whom the changes break."""

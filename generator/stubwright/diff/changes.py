@@ -1,4 +1,4 @@
-"""A change between two manifests, and the one table of its codes."""
+"""Changes between two manifests, and the table of their codes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Key: TypeAlias = "tuple[str, Impact, str | None, str, str, Place | None, Place |
 Bump: TypeAlias = Literal["major", "minor", "patch"]
 
 IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compatible", "cosmetic")
-"""From the worst to the most harmless. `words` break no client, but models read them and may obey them."""
+"""The impacts from worst to least. `words` break no client, but models read them and may follow them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The old and the new words for models: a text, or a value with texts in it; None if there is none."""
+    """The old and the new words for models: a text, a value that contains texts, or None."""
 
     old: Json
     new: Json
@@ -32,14 +32,22 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change.
+    """A change between two manifests.
 
-    `side` is `wire` if models or clients of the old server see the change, `python` if handlers or typed callers do,
-    and `typescript` if TypeScript callers do. `subject` is what changed, such as "tool `get_weather`"; `old` and
-    `new` are its places, if it has any. `help` explains why, or what to do. `ignored` is true if the manifest's
-    `diff: {ignore: …}` counts it as harmless. `target` is the only client or API that it breaks. `words` are the texts
-    for models, if the impact is `words`. `is_equal` is true if the schema is written differently, but proved to accept
-    the same values.
+    Attributes:
+        code: Its code.
+        side: `wire` if models or clients of the old server see the change, `python` if handlers or typed callers do,
+            and `typescript` if TypeScript callers do.
+        impact: Its impact.
+        subject: The changed part, such as "tool `get_weather`".
+        message: A description of the change.
+        old: The place of the part in the old manifest, if any.
+        new: The place of the part in the new manifest, if any.
+        help: The reason for the impact, or a remedy.
+        ignored: True if the manifest's `diff: {ignore: …}` treats it as harmless.
+        target: The only client or API that it breaks; None for all.
+        words: The texts for models, if the impact is `words`.
+        is_equal: True if both schemas are proved to accept the same values.
     """
 
     code: str
@@ -67,7 +75,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A part of a manifest that may have changed: its name in messages, and its place on each side."""
+    """A part of a manifest that may have changed: its name in messages, and its place in each manifest."""
 
     name: str
     old: Place | None = None
@@ -75,7 +83,7 @@ class Subject:
     side: Side = "wire"
 
     def at(self, *steps: str) -> Subject:
-        """Return a part of the subject, under the same name."""
+        """Return a part of the subject with the same name."""
         old, new = (place and Place(place.file, (*place.pointer, *steps)) for place in (self.old, self.new))
         return replace(self, old=old, new=new)
 
@@ -84,7 +92,7 @@ class Subject:
         return Change(code, self.side, impact, self.name, message, self.old, self.new, why)
 
     def change_words(self, code: str, message: str, old: Json, new: Json) -> Change:
-        """Return a change of text for models; `old` and `new` are its values, None if it is absent."""
+        """Return a change of words for models; `old` and `new` are the values, or None."""
         return replace(self.change(code, "words", message), words=Words(old, new))
 
 
@@ -104,7 +112,7 @@ CODES: Final = _make_table(
     ("SW506", "wire", "The authorization that callers need changed."),
     ("SW507", "wire", "The format of lists, the parsing of arguments or the oldest supported revision changed."),
     ("SW508", "wire", "`format` became an assertion, or stopped being one."),
-    ("SW509", "wire", "Audit records gained or lost the values of arguments."),
+    ("SW509", "wire", "The values of arguments were added to audit records, or removed from them."),
     ("SW510", "wire", "A tool was removed."),
     ("SW511", "wire", "A tool was added."),
     ("SW512", "wire", "A tool was renamed."),
@@ -119,7 +127,7 @@ CODES: Final = _make_table(
     ("SW521", "wire", "The questions during a call changed."),
     ("SW523", "wire", "The arguments that the server sets from the caller's token changed."),
     ("SW522", "wire", "The implementation behind a tool (`http`, or its API) changed."),
-    ("SW524", "wire", "A state handle changed: its kind, its lifetime, or the places of its ids in tools."),
+    ("SW524", "wire", "The kind or lifetime of a state handle, or the use of its ids in tools, changed."),
     ("SW525", "wire", "An alias (an old name of a tool) was added, removed or changed."),
     ("SW530", "wire", "An optional property was added."),
     ("SW531", "wire", "A required property was added."),
@@ -136,9 +144,9 @@ CODES: Final = _make_table(
     ("SW542", "wire", "Another keyword of a schema changed."),
     ("SW543", "wire", "A reference points to another schema."),
     ("SW544", "wire", "The dialect of a schema changed."),
-    ("SW545", "wire", "A schema changed in ways that no single edit explains."),
-    ("SW546", "wire", "A default changed, which is an annotation on the wire."),
-    ("SW547", "wire", "Texts in a schema changed, or keywords without a meaning."),
+    ("SW545", "wire", "Several edits of a schema together may break it, but no single edit does."),
+    ("SW546", "wire", "A default, which is an annotation on the wire, changed."),
+    ("SW547", "wire", "Texts or unknown keywords in a schema changed."),
     ("SW550", "wire", "A resource, template or prompt was removed."),
     ("SW551", "wire", "A resource, template or prompt was added."),
     ("SW552", "wire", "An argument of a prompt became required."),
@@ -151,7 +159,7 @@ CODES: Final = _make_table(
     ("SW561", "wire", "A toolset or its contents changed."),
     ("SW562", "wire", "A skill or its contents changed."),
     ("SW580", "python", "The package or its classes were renamed, or the set of generated files changed."),
-    ("SW581", "python", "Handlers need another method."),
+    ("SW581", "python", "Handlers need an additional method."),
     ("SW582", "python", "A method was removed."),
     ("SW583", "python", "A handler's signature changed."),
     ("SW584", "python", "A parameter of a client's method was added or removed, or became required."),
@@ -166,7 +174,7 @@ CODES: Final = _make_table(
 
 
 def name_class(impact: Impact, target: str | None) -> str:
-    """Return the words for the changes of an impact: `breaking`, or `breaks gemini` if they are about one target."""
+    """Return the title of an impact: `breaking`, or `breaks gemini` for changes that affect one target."""
     if target is None:
         return impact
     who = "some clients" if target == PORTABLE else target
@@ -174,16 +182,17 @@ def name_class(impact: Impact, target: str | None) -> str:
 
 
 def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
-    """Return the worst impact of the changes that are not ignored; None if there are none."""
+    """Return the worst impact of the changes that are not ignored, or None."""
     impacts = {change.impact for change in changes if not change.ignored}
     return next((impact for impact in IMPACTS if impact in impacts), None)
 
 
 def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
-    """Return the part of a version to raise (https://semver.org); None without a version, or if all stays equal.
+    """Return the part of a version to raise (https://semver.org); None without a version or a change.
 
-    Before 1.0.0 it is the next lower one (semver.org, 4), but a change that may break a client is never a patch. A
-    change that breaks handlers alone counts as compatible: they are the server's own, and its version is for callers.
+    Before 1.0.0 it is the next lower part (semver.org, 4), but a change that may break a client is never a patch. A
+    change that only breaks handlers counts as compatible, since handlers belong to the server, and its version is for
+    callers.
     """
     bumps = _EARLY_BUMPS if version.removeprefix("v").startswith("0.") else _BUMPS
     counted = [change for change in changes if not change.ignored and not change.is_equal]
@@ -212,7 +221,7 @@ _VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-
 
 
 def raise_version(version: str, part: Bump) -> str | None:
-    """Return a semantic version with that part raised; None of a version that is not one."""
+    """Return a semantic version with a part raised; None if it is not a semantic version."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

@@ -1,7 +1,4 @@
-"""`diff`: the changes between two manifests, and their impacts.
-
-This package never reads, fetches or prints.
-"""
+"""Compares two manifests without input or output."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 _SHOWN: Final = 3
-"""The most places affected by a shared schema that are named."""
+"""The maximum number of places affected by a shared schema to name."""
 
 
 def compare(
@@ -26,20 +23,20 @@ def compare(
     values: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
     files: tuple[str, str] | None = None,
     ignored: Collection[str] = (),
-    judged_by: Sequence[str] = (),
+    audience: Sequence[str] = (),
     *,
     on_wire_alone: bool = False,
 ) -> list[Change]:
-    """Return all changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
+    """Return all changes from `old` to `new`, sorted by impact and then in the order of the new manifest.
 
     Args:
         old: The old manifest.
         new: The new manifest.
         values: The contents of the two entry files, with `auth`, `policy` and other keys that lowering drops.
-        files: Their paths, as places have them.
-        ignored: Codes of changes that count as harmless.
-        judged_by: Targets that replace the new manifest's.
-        on_wire_alone: Omit the Python side, which takes longest, and which lists of servers do not have.
+        files: The paths of the entry files, as in places.
+        ignored: Codes of changes to treat as harmless.
+        audience: Targets that replace the new manifest's.
+        on_wire_alone: Omit the Python side, which is slow and does not exist for lists of servers.
     """
     pair = ManifestPair(old, new)
     changes = [
@@ -48,7 +45,7 @@ def compare(
         *primitives.compare(pair),
         *skills.compare(pair, files or (old.source, new.source)),
         *toolsets.compare(pair, files or (old.source, new.source)),
-        *targets.compare(pair, judged_by, (files or (old.source, new.source))[1]),
+        *targets.compare(pair, audience, (files or (old.source, new.source))[1]),
         *(() if on_wire_alone else python.compare(pair)),
     ]
     marked = [replace(change, ignored=change.code in ignored) for change in _merge_shared(changes)]
@@ -56,7 +53,7 @@ def compare(
 
 
 def _merge_shared(changes: Sequence[Change]) -> Iterator[Change]:
-    """Yield the changes, each of a shared schema once, with all that it affects; its worst impact counts."""
+    """Merge equal changes of a shared schema into one change with the worst impact and the affected subjects."""
     groups: dict[object, list[Change]] = {}
     for number, change in enumerate(changes):
         place = change.new or change.old

@@ -1,4 +1,4 @@
-"""The cost of a change for models: the old and the new tokens of a server's lists."""
+"""Compares the tokens of a server's lists in two manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolCost:
-    """The old and the new tokens of one tool; None if there is no tool of this name."""
+    """The old and the new number of tokens of a tool; None if the manifest lacks it."""
 
     name: str
     old: int | None
@@ -30,13 +30,13 @@ class ToolCost:
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """The old and the new tokens of a server's lists.
+    """The old and the new number of tokens of a server's lists.
 
     Attributes:
         old: The old number.
         new: The new number.
         unit: The unit of the count, which may be an estimate.
-        tools: The tools that cost more or less, in the order of the new manifest; then the removed tools.
+        tools: The tools whose cost changed, in the order of the new manifest, followed by removed tools.
     """
 
     old: int

@@ -1,7 +1,4 @@
-"""Printers of changes: text for people, JSON for programs, Markdown and GitHub's notes for pull requests.
-
-It prints nothing.
-"""
+"""Formats changes as text, JSON, Markdown and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -32,20 +29,29 @@ _HARMLESS: Final = frozenset({"compatible", "cosmetic"})
 _COUNTED: Final = {"words": "in words"}
 _MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
 _LINKED: Final = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
-"""Places where a mention, a reference or a bare link is broken off: GitHub looks for them in text without entities."""
+"""Places to break mentions, references and bare links, which GitHub detects in text without entities."""
 
 _CODE: Final = re.compile(r"`([^`]*)`")
 _AROUND: Final = 40
-"""Characters that are shown on each side of what changed in a text."""
+"""The number of unchanged characters to show on each side of a change in a text."""
 
 _LONGEST: Final = 2000
-"""Characters of a changed text that are shown; `json` has all of them."""
+"""The maximum number of characters of a changed text to show, except in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The subject of a report for people: names, documents and versions of the old and the new manifest, and their
-    costs; `repeated` has the keys of changes that an earlier report of the same run lists.
+    """The two sides of a report.
+
+    Attributes:
+        old: The name of the old manifest.
+        new: The name of the new manifest.
+        old_documents: The documents of the old manifest.
+        new_documents: The documents of the new manifest.
+        old_version: The old version.
+        new_version: The new version.
+        costs: The costs of both; None if unknown.
+        repeated: The keys of changes that an earlier report of the same run lists.
     """
 
     old: str
@@ -62,24 +68,24 @@ class Comparison:
         return [change for change in changes if change.key not in self.repeated]
 
     def describe_repeated(self, changes: Sequence[Change]) -> str:
-        """Return a line on the changes that an earlier report lists; empty without any."""
+        """Return a line about the changes that an earlier report lists; empty if there are none."""
         repeated = [change for change in changes if change.key in self.repeated and not change.ignored]
         files = sorted({place.file for change in repeated if (place := change.new or change.old)})
         count = "1 change" if len(repeated) == 1 else f"{len(repeated)} changes"
         return f"{count} in {', '.join(files)}: see above" if repeated else ""
 
     def find_places(self, change: Change) -> tuple[Span | None, Span | None]:
-        """Return the places of a change, in the old and in the new manifest."""
+        """Return the spans of a change in the old and the new manifest."""
         return _find_span(change.old, self.old_documents), _find_span(change.new, self.new_documents)
 
     def suggest_version(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
-        """Return the part of the version to raise, and the new version; None without one."""
+        """Return the part of the version to raise, and the new version, if any."""
         part = suggest_bump(changes, self.old_version)
         return (part, raise_version(self.old_version, part)) if part else (None, None)
 
 
 def format_text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
-    """Format for people: the changes by impact, each with its place and why, then a summary."""
+    """Format changes as text: grouped by impact, each with its place and its reason, then a summary."""
 
     def paint(words: str, colour: str) -> str:
         return f"{colour}{words}{_PLAIN}" if color else words
@@ -101,12 +107,12 @@ def format_text(changes: Sequence[Change], comparison: Comparison, *, color: boo
 
 
 def format_json(changes: Sequence[Change], comparison: Comparison) -> str:
-    """Format for programs: the changes, how many there are of each impact, and the suggested version."""
+    """Format changes as JSON, with the number of each impact and the suggested version."""
     return format_ascii(to_value(changes, comparison))
 
 
 def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any]:
-    """Return the JSON value that `json` formats."""
+    """Return the JSON value that `format_json` formats."""
     part, version = comparison.suggest_version(changes)
     rows = []
     for change in changes:
@@ -140,12 +146,12 @@ def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any
 
 
 def format_github(changes: Sequence[Change], comparison: Comparison, *, failing: Collection[Impact]) -> str:
-    """Format as GitHub's workflow commands, one for each change that counts, at its place in the new or the old.
+    """Format changes that are not ignored as GitHub's workflow commands, at their place in the new or old manifest.
 
     Args:
         changes: The changes.
-        comparison: What is compared.
-        failing: What is an error; of the rest, what may break someone or is read by models is a warning.
+        comparison: The two sides.
+        failing: The impacts that are errors; others are warnings, or notices if they are harmless.
     """
     lines = []
     for change in comparison.list_new(changes):
@@ -167,7 +173,7 @@ def grade(change: Change, failing: Collection[Impact]) -> Level:
 
 
 def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
-    """Format for pull requests: one table for each impact; tables of harmless changes are folded."""
+    """Format changes as Markdown for pull requests: a table for each impact; harmless changes are folded."""
     lines = [f"**{escape(_summarize(changes, comparison))}**"]
     if repeated := comparison.describe_repeated(changes):
         lines += ["", escape(repeated)]
@@ -191,7 +197,7 @@ def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
 
 
 def format_findings(diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]) -> str:
-    """Format diagnostics of a file that cannot be compared for pull requests: a list; empty without any."""
+    """Format diagnostics of a file that cannot be compared as a Markdown list; empty if there are none."""
     lines = []
     for finding in locate(diagnostics, documents):
         diagnostic = finding.diagnostic
@@ -202,7 +208,7 @@ def format_findings(diagnostics: Sequence[Diagnostic], documents: Mapping[str, D
 
 
 def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Change]]]:
-    """Yield the changes that count, by impact, each impact first for everyone and then for single targets."""
+    """Yield the changes that are not ignored by impact, each impact first for all and then for single targets."""
     for impact in IMPACTS:
         counted = [change for change in changes if change.impact == impact and not change.ignored]
         for target in sorted({change.target for change in counted}, key=lambda name: name or ""):
@@ -220,7 +226,7 @@ def _list_details(change: Change, comparison: Comparison) -> list[str]:
 
 
 def explain(change: Change) -> Iterator[str]:
-    """Yield the reason for a change's impact, and the words in it."""
+    """Yield the reason for a change's impact, and its old and new words."""
     if change.help:
         yield change.help
     if change.words:
@@ -230,7 +236,7 @@ def explain(change: Change) -> Iterator[str]:
 
 
 def _cut(words: Words) -> tuple[str, str]:
-    """Format both as JSON on one line, and shorten their common start and end."""
+    """Format both values as JSON on one line, with their common start and end shortened."""
     old, new = (
         "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)
     )
@@ -246,7 +252,7 @@ def _count_shared(left: str, right: str) -> int:
 
 
 def _cut_out(text: str, start: int, end: int) -> str:
-    """Return a text without this number of characters at its start and at its end."""
+    """Return a text without `start` characters at its start and `end` characters at its end."""
     part = text[start : len(text) - end]
     more = f"… and {len(part) - _LONGEST} characters more" if len(part) > _LONGEST else ""
     return f"{'…' if start else ''}{part[:_LONGEST]}{more}{'…' if end and not more else ''}"
@@ -262,18 +268,18 @@ def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
     if part is None:
         return f"{summary} from {comparison.old} to {comparison.new}"
     suggested = f"{part} version" + (f", {comparison.old_version} → {version}" if version else "")
-    mismatch = f" (the manifest says {comparison.new_version})" if version and comparison.new_version != version else ""
+    mismatch = f" (the manifest has {comparison.new_version})" if version and comparison.new_version != version else ""
     return f"{summary} from {comparison.old} to {comparison.new}; suggested: a {suggested}{mismatch}"
 
 
 def _list_costs(comparison: Comparison) -> list[str]:
-    """Return a line on the additional tokens for models, and one for each tool; empty if the cost is unchanged."""
+    """Return a line about the additional tokens, and a line for each tool; empty if the cost is unchanged."""
     costs = comparison.costs
     if costs is None or not (costs.difference or costs.tools):
         return []
     lines = [f"cost: {costs.difference:+,} {costs.unit}; now {costs.new:,}"]
     for tool in costs.tools:
-        state = " (new)" if tool.old is None else " (gone)" if tool.new is None else f"; now {tool.new:,}"
+        state = " (new)" if tool.old is None else " (removed)" if tool.new is None else f"; now {tool.new:,}"
         lines.append(f"  {tool.difference:+,}  tool `{tool.name}`{state}")
     return [*map(to_one_line, lines)]
 
@@ -306,10 +312,10 @@ def _to_json(span: Span | None) -> Any:
 
 
 def escape(words: str) -> str:
-    """Escape text for Markdown, with code for what stands between backticks.
+    """Escape text for Markdown, except backticks, which become code.
 
-    No markup in a name survives: every character that means something in Markdown or HTML is written as an entity. A
-    word joiner (U+2060) keeps GitHub from mentions and links.
+    Every special character of Markdown or HTML becomes an entity. A word joiner (U+2060) prevents GitHub's mentions and
+    links.
     """
     text = _LINKED.sub("\u2060", to_one_line(words))
     plain = _MARKED.sub(lambda match: f"&#{ord(match[0])};", text).replace("\u2060", "&#8288;")

@@ -1,7 +1,7 @@
-"""Changes as SARIF 2.1.0 (OASIS), which code scanning of GitHub, Azure DevOps and editors read.
+"""Formats changes as SARIF 2.1.0 (OASIS) for code scanning in GitHub, Azure DevOps and editors.
 
-A change is a result of the rule with its code, at its place in the new document, else in the old one. Changes that a
-manifest ignores are suppressed. Diagnostics of a file that cannot be compared are results, too.
+A change is a result of the rule with its code, at its place in the new document, or else in the old document. Ignored
+changes are suppressed. Diagnostics of a file that cannot be compared are results, too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LEVELS: Final = {"error": "error", "warning": "warning", "notice": "note"}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One comparison: its changes, and which of their impacts fail the run."""
+    """One comparison: its changes, and the impacts that fail the run."""
 
     changes: Sequence[Change]
     comparison: Comparison
@@ -41,11 +41,11 @@ class Run:
 def render(
     runs: Sequence[Run], problems: Sequence[tuple[str | None, str]] = (), findings: Sequence[Finding] = ()
 ) -> str:
-    """Return a document.
+    """Return a SARIF document.
 
     Args:
         runs: The comparisons.
-        problems: What could not be compared: its file, and why.
+        problems: The file, if any, and the reason of each failed comparison.
         findings: The diagnostics of files that could not be compared.
     """
     rules = {change.code: CODES[change.code][1] for run in runs for change in run.changes}
@@ -75,7 +75,7 @@ def render(
 
 def _make_rule(code: str, meaning: str) -> dict[str, Any]:
     """Return a rule with all texts that GitHub's code scanning shows."""
-    help_ = f"{meaning} The result names the change and whom it affects; docs/diagnostics.md lists all codes."
+    help_ = f"{meaning} The result describes the change and whom it affects; docs/diagnostics.md lists all codes."
     return {
         "id": code,
         "shortDescription": {"text": meaning},
@@ -114,7 +114,7 @@ def _make_finding(finding: Finding, codes: Sequence[str]) -> dict[str, Any]:
 
 
 def _locate_file(file: str) -> dict[str, Any]:
-    """Return the place of a file: a reference to a URI (RFC 3986), relative as annotations of GitHub are."""
+    """Return the location of a file: a URI reference (RFC 3986), relative to the checkout like GitHub's annotations."""
     return {"artifactLocation": {"uri": quote(find_reported_path(file))}}
 
 

@@ -1,8 +1,8 @@
-"""Untrusted descriptions as HTML, from CommonMark.
+"""Renders untrusted CommonMark descriptions as HTML.
 
-HTML is shown as text. Links work only for the web and mail. Images, which the page would have to fetch, become links.
-Headings are put below the heading of their section. Line breaks stay, because most descriptions are docstrings. Text
-that is too long for a description is shown verbatim.
+HTML is shown as text. Only web and mail links work. Images, which the page would have to fetch, become links. Headings
+are lowered below the heading of their section. Line breaks are kept, because most descriptions are docstrings.
+Overlong text is shown verbatim.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
 
 LOWEST: Final = 6
-"""The lowest heading of HTML."""
+"""The lowest heading level of HTML."""
 
 MOST: Final = 20_000
-"""The characters of the longest text that is Markdown; some texts take a parser the square of their length."""
+"""The maximum length of Markdown, since parsing can take quadratic time."""
 
 _BEGINNING: Final = 2_000
-"""The characters in which the first paragraph is looked for."""
+"""The number of characters in which to search for the first paragraph."""
 
 _LINK: Final = re.compile(r"https?://[^/]|mailto:.", re.IGNORECASE)
 _INDENT: Final = re.compile(r"(?<=\n)[ \t]+")
@@ -42,8 +42,8 @@ def render_html(text: str, level: int) -> Markup:
     """Render a text as HTML blocks.
 
     Args:
-        text: The text, which may hold anything.
-        level: The level of its highest heading; those below it follow without a gap.
+        text: The untrusted text.
+        level: The level of its highest heading; lower headings follow without a gap.
     """
     if len(text) > MOST:
         return render_block(text, "Text")
@@ -86,10 +86,10 @@ def _get_text(tokens: Sequence[Token]) -> str:
 
 
 def _remove_indentation(text: str) -> str:
-    """Remove the indentation of its code from a docstring (PEP 257); CommonMark handles other indentation.
+    """Remove the common indentation of a docstring (PEP 257); CommonMark handles other indentation.
 
-    In a docstring all lines except the first are indented. So are the lines after a line that announces an example, or
-    in a list that continues its first line.
+    All lines of a docstring except the first are indented, but so are the lines of an example or a list after the first
+    line.
     """
     first, _, rest = text.partition("\n")
     if not rest or _BLOCK.match(first) or (first.rstrip().endswith(":") and not rest.partition("\n")[0].strip()):
@@ -111,7 +111,7 @@ def _lower_headings(tokens: Sequence[Token], level: int) -> None:
 
 def _make_inert(tokens: Sequence[Token]) -> Iterator[Token]:
     """Yield the tokens of a line without effects: links with only an address, and links in place of images."""
-    are_kept: list[bool] = []  # of the links that are open, whether they lead somewhere
+    are_kept: list[bool] = []  # for each open link, whether its target is allowed
     for token in tokens:
         if token.type == "link_open":
             are_kept.append(_LINK.match(str(token.attrs["href"])) is not None)
@@ -122,7 +122,7 @@ def _make_inert(tokens: Sequence[Token]) -> Iterator[Token]:
                 yield token
         elif token.type == "image":
             label = Token("text", "", 0, content=escape_invisible(_get_text(token.children or [])) or "image")
-            # HTML allows no link in a link.
+            # HTML does not allow nested links.
             if _LINK.match(str(token.attrs["src"])) and not any(are_kept):
                 yield from (_link(str(token.attrs["src"])), label, Token("link_close", "a", -1))
             else:

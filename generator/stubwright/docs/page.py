@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from stubwright.docs.views import View
 
 GENERATOR: Final = '<meta name="generator" content="stubwright docs">'
-"""Stands in each page, so that files from elsewhere can be told apart."""
+"""The mark of our pages, which distinguishes them from other files."""
 
 _TITLE: Final = re.compile("<title>(.*?)</title>", re.DOTALL)
 _INDEX_STYLE: Final = "body { font: 1rem/1.6 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto }"
 _BRIEF: Final = 200
-"""The most characters of a description that are next to a name."""
+"""The maximum length of a description next to a name."""
 
 
 def render(view: View) -> str:
@@ -41,7 +41,7 @@ def render(view: View) -> str:
 
 
 def render_page(folder: str, view: View, *, policy: str = "", data: Any = None, **values: Any) -> str:
-    """Render the page of a server by the template, the style and the script of a folder, and what all pages share.
+    """Render the page of a server with the template, the style and the script of a folder, and the shared assets.
 
     Args:
         folder: The folder below the templates with `page.html.jinja`, `style.css` and `script.js`.
@@ -72,7 +72,7 @@ def render_page(folder: str, view: View, *, policy: str = "", data: Any = None, 
 
 
 def render_index(pages: Mapping[str, str]) -> str:
-    """Render the page that links to these pages, by their files' names."""
+    """Render the page that links to these pages, by file name."""
     titles = [(name, Markup(_TITLE.findall(text)[0])) for name, text in pages.items()]  # noqa: S704 - escaped there
     return (
         _make_environment()
@@ -87,12 +87,12 @@ def render_index(pages: Mapping[str, str]) -> str:
 
 
 def _format_name(text: str) -> Markup:
-    """Return a name that may be broken behind its separators, and is still copied and found as one word."""
+    """Return a name with line break opportunities after its separators, which is still copied as one word."""
     return Markup("<wbr>").join(split_name(text))
 
 
 def _format_code(text: str) -> Markup:
-    """Render `text` with what stands between backticks as code."""
+    """Render `text` with backticks as code."""
     parts = text.split("`")
     shaped = (Markup("<code>{}</code>") if at % 2 else Markup("{}") for at in range(len(parts)))
     return Markup("").join(shape.format(escape_invisible(part)) for shape, part in zip(shaped, parts, strict=True))
@@ -103,7 +103,7 @@ def _read_asset(folder: str, name: str) -> str:
 
 
 def _escape_data(value: Any) -> str:
-    """Return JSON that a script element can hold (HTML, "Restrictions for contents of script elements")."""
+    """Return JSON for a script element (HTML, "Restrictions for contents of script elements")."""
     return json.dumps(value).replace("<", "\\u003c")
 
 

@@ -1,7 +1,7 @@
-"""Schemas with one table for the whole page, for all tools that use them.
+"""Collects the schemas that several tools use, which have one table on the page.
 
-These are the shared `schemas` of the manifest, and equal schemas under the `$defs` of several schemas, as in lists of
-tools from servers that share models in code; both with all schemas that they reference.
+These are the shared `schemas` of the manifest, and equal schemas under the `$defs` of several schemas, as in servers
+that share models in code; both with all schemas that they reference.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.]+")
 _CHARACTERS: Final = 8
-"""The characters of a digest that distinguish two schemas with the same anchor."""
+"""The length of the digest that distinguishes two schemas with the same anchor."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSchemaView:
-    """One shared schema: it is at `start` in `schema`."""
+    """A shared schema at `start` in `schema`."""
 
     anchor: Anchor
     schema: ir.Schema
@@ -42,18 +42,18 @@ class SharedSchemaView:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The shared schemas, and for each schema of the server, in the order in which they were given, where they are."""
+    """The shared schemas, and their places in each schema of the server."""
 
     shared: tuple[SharedSchemaView, ...]
     anchors: tuple[Mapping[Pointer, Anchor], ...]
 
 
 def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> Catalogue:
-    """Find the schemas with one table for the page.
+    """Find the shared schemas of a page.
 
     Args:
         schemas: The schemas of tools and of their questions.
-        named: The shared schemas of the manifest. They come first; others follow in the order of their first use.
+        named: The shared schemas of the manifest, which come first; others follow in the order of their first use.
     """
     taken: set[str] = set()
     by_name = {schema.name: Anchor(_make_anchor(schema.name, schema.name, taken), schema.name) for schema in named}
@@ -94,7 +94,7 @@ def _find_bundled(schema: ir.Schema, by_name: Mapping[str, Anchor]) -> dict[Poin
 
 
 def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor]) -> Iterator[tuple[Pointer, str]]:
-    """Yield the schema's own reusable schemas that are referenced, each with a digest of its content.
+    """Yield the referenced reusable schemas of a schema, each with a digest of its content.
 
     Two schemas with the same digest have the same name and dialect, and equal references at the same places.
     """
@@ -109,7 +109,7 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
             continue
         waiting: list[Pointer] = [start]
         reached = dict.fromkeys(waiting)
-        for pointer in waiting:  # grows while it is read
+        for pointer in waiting:  # grows during the loop
             more = [target for target in targets_by_holder.get(_find_holder(pointer), ()) if target not in reached]
             reached |= dict.fromkeys(more)
             waiting += more
@@ -124,12 +124,12 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
 
 
 def _find_holder(pointer: Pointer) -> Pointer:
-    """Return the reusable schema that a place is in, or the root."""
+    """Return the reusable schema that contains a place, or the root."""
     return pointer[:2] if pointer and pointer[0] in _REUSABLE else ()
 
 
 def _make_anchor(name: str, identity: str, taken: set[str]) -> str:
-    """Return an address on the page, without characters that URLs escape, and without `-`, which separates parts."""
+    """Return an anchor without characters that URLs escape, and without `-`, which separates parts."""
     anchor = f"schema-{_UNSAFE.sub('_', name)}"
     if anchor in taken:
         anchor += f"-{_digest(identity)[:_CHARACTERS]}"

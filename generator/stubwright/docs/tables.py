@@ -1,7 +1,6 @@
-"""Schemas as tables that people can read.
+"""Describes schemas as tables, independently of HTML.
 
-A reference is a link to its own table, which exists once, so that recursion ends: next to the schema's own table,
-or where the whole page has it. It does not know any HTML.
+A reference links to the table of its target, which exists once, so that recursive schemas terminate.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Reference
 
 DEEPEST: Final = 8
-"""The deepest indentation that is still readable; deeper rows have the same."""
+"""The maximum indentation of rows."""
 
 _TEXTS: Final = frozenset({"description", "title", "type", "$schema", "$id", "id", "$anchor", "$dynamicAnchor"})
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
@@ -76,7 +75,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One word of a type: a link if it has the number of a table (`target`), or the `anchor` of one elsewhere."""
+    """A word of a type, which may link to a table by number (`target`) or by `anchor`."""
 
     text: str
     target: int | None = None
@@ -85,7 +84,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A further rule for a value: text, followed by values as JSON texts."""
+    """A rule for a value: text, followed by values as JSON."""
 
     words: str
     values: tuple[str, ...] = ()
@@ -93,7 +92,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table: a property (`is_key`), or something else that a schema is given for."""
+    """A row of a table: a property (`is_key`), or another part with a schema."""
 
     depth: int
     name: str
@@ -107,7 +106,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One schema: what holds for the whole value, and a row for each part of it."""
+    """The table of a schema: the rules for the whole value, and a row for each part."""
 
     number: int
     name: str
@@ -118,18 +117,18 @@ class Table:
 def make_tables(
     schema: ir.Schema, anchors: Mapping[Pointer, Anchor] | None = None, start: Pointer = ()
 ) -> tuple[Table, ...]:
-    """Return the table of a schema, then the tables of schemas that it refers to, in the order of their first use.
+    """Return the table of a schema, then the tables of schemas that it references, in the order of their first use.
 
     Args:
         schema: The schema.
-        anchors: The places in it whose tables the page has elsewhere.
-        start: The place in it of the schema whose table is the first.
+        anchors: The anchors of parts with a shared table, by pointer.
+        start: The pointer of the schema of the first table.
     """
     return tuple(_Reader(schema, anchors or {}, start).read_tables())
 
 
 def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
-    """Return the places and references of a schema, except those inside schemas that the page has elsewhere."""
+    """Return the places and references of a schema, except those in schemas with a shared table."""
     return Outline(
         Place(""),
         schema.wire,
@@ -154,7 +153,7 @@ class _Reader:
 
     def read_tables(self) -> Iterator[Table]:
         pointers = [self._start]
-        for pointer in pointers:  # grows while it is read
+        for pointer in pointers:  # grows during the loop
             schema = get_at(self._outline.schema, pointer)
             root = self._make_row(pointer, schema, 0, "", is_key=False, required=False)
             rows = tuple(self._make_rows(pointer, schema, 0))
@@ -193,14 +192,14 @@ class _Reader:
         return None
 
     def _get_effective(self, schema: Any) -> Mapping[str, Any]:
-        """Return the keywords that have an effect: before 2019-09, a `$ref` is alone."""
+        """Return the effective keywords: before 2019-09, a `$ref` disables its siblings."""
         if not isinstance(schema, dict):
             return {}
         if self._hides and "$ref" in schema:
             return {"$ref": schema["$ref"]}
         return schema
 
-    # What a value is
+    # The type of a value
 
     def _find_kinds(self, pointer: Pointer, schema: Any) -> Iterator[Kind]:
         if schema is False:
@@ -252,7 +251,7 @@ class _Reader:
     def _has_plain_items(self, schema: Mapping[str, Any]) -> bool:
         return "prefixItems" not in schema and isinstance(schema.get("items"), dict) and _is_plain(schema["items"])
 
-    # What else holds for it
+    # The rules for a value
 
     def _make_notes(self, pointer: Pointer, schema: Mapping[str, Any]) -> Iterator[Note]:
         for keyword, value in schema.items():
@@ -287,7 +286,7 @@ class _Reader:
             elif keyword not in self._outline.dialect.holders and value is not False:
                 yield Note(keyword, (value if isinstance(value, str) else _to_json(value),))
 
-    # What is below it
+    # The parts of a value
 
     def _make_rows(self, pointer: Pointer, schema: Any, depth: int) -> Iterator[Row]:
         for below, child, name, is_key, required in self._find_children(pointer, self._get_effective(schema)):
@@ -338,7 +337,7 @@ class _Reader:
 
 
 def _is_plain(schema: Any) -> bool:
-    """Return whether a schema has only a type or a reference."""
+    """Return whether a schema only has a type or a reference."""
     return (
         isinstance(schema, dict)
         and len(schema) == 1
@@ -348,7 +347,7 @@ def _is_plain(schema: Any) -> bool:
 
 
 def _simplify(text: str) -> str:
-    """Normalize the spelling of a name: the title `Page Size`, which libraries make of `page_size`, is omitted."""
+    """Normalize a name, to omit titles such as `Page Size` that libraries derive from `page_size`."""
     return "".join(filter(str.isalnum, text.lower()))
 
 

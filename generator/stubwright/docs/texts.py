@@ -1,4 +1,4 @@
-"""Texts of a manifest as people can read them."""
+"""Prepares texts of a manifest for display."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SEPARATORS: Final = re.compile(r"(?<=[^_\-/.:])[_\-/.:]+(?=[^_\-/.:])")
 
 
 def escape_invisible(text: str) -> str:
-    """Replace characters of `text` that are invisible, or hide the rest, by their numbers: `\\u202e`."""
+    """Replace invisible and direction-changing characters by escapes such as `\\u202e`."""
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
 
 
 def split_name(name: str) -> list[str]:
-    """Split a name after its separators, for people to read: `get_weather` gives `get_` and `weather`."""
+    """Split a name after its separators: `get_weather` gives `get_` and `weather`."""
     readable = escape_invisible(name)
     ends = [0, *(match.end() for match in _SEPARATORS.finditer(readable)), len(readable)]
     return [readable[start:end] for start, end in itertools.pairwise(ends)]

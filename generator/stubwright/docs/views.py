@@ -1,7 +1,4 @@
-"""The content of a server's page, as plain values.
-
-It lays nothing out.
-"""
+"""Collects the content of a server's page as plain values, without layout."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ _TASKS: Final = {"optional": "may run as a task", "required": "runs as a task on
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A word or two about a tool; `tone` is `calm`, `grave` or empty."""
+    """A short label of a tool; `tone` is `calm`, `grave` or empty."""
 
     text: str
     tone: str = ""
@@ -50,7 +47,7 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line such as a policy: what it is, and its values."""
+    """A line such as a policy: a label and its values."""
 
     name: str
     values: tuple[str, ...]
@@ -59,7 +56,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class SchemaSection:
-    """A schema of an entry under a heading; `id` is where its tables are."""
+    """A schema of an entry under a heading; `id` is the anchor of its tables."""
 
     id: str
     heading: str
@@ -69,7 +66,7 @@ class SchemaSection:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A use of a shared schema: its anchor, the tool or other entry that has it, and its role in words."""
+    """A use of a shared schema: its anchor, the tool or other entry, and the role of the schema."""
 
     id: str
     key: str
@@ -101,7 +98,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a prompt, or a variable of a URI template, with the values that are offered for it."""
+    """An argument of a prompt, or a variable of a URI template, with its completions."""
 
     name: str
     description: str | None
@@ -148,7 +145,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class NewerField:
-    """A field that not every revision has: since when, and what of the server uses it."""
+    """A field that not every revision has: its first revision, and the entries that use it."""
 
     field: str
     since: str
@@ -176,13 +173,13 @@ class View:
 
     @property
     def keys(self) -> Mapping[str, tuple[str, ...]]:
-        """The keys of each shared schema's instances, by its anchor."""
+        """The keys of each shared schema's instances, by anchor."""
         return {model.anchor.id: model.keys for model in self.models}
 
 
 @dataclass(frozen=True, slots=True)
 class _PlannedPart:
-    """A part whose tables wait for the shared schemas."""
+    """A part whose tables are made after the shared schemas are known."""
 
     id: str
     heading: str
@@ -398,7 +395,7 @@ def _plan_questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_Pla
 
 
 def _collect_policies(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the policy of a tool, or of all tools, with how many tokens results may have."""
+    """Return the policy of a tool or of all tools, with the maximum tokens of results."""
     budget = _to_mapping(settings.get("budget"))
     return {**_to_mapping(settings.get("policy")), **({"resultTokens": budget["result"]} if "result" in budget else {})}
 
@@ -487,7 +484,7 @@ def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
 
 
 def _get_website(url: Any) -> str | None:
-    """Return a web address that a page may link to; it contains no script."""
+    """Return the text if it is a web address, which is safe to link to."""
     text = _to_text(url)
     parts = None if text is None else split(text)
     return text if parts is not None and parts.scheme in ("http", "https") else None

@@ -1,5 +1,4 @@
-"""The cache around the compiler: unchanged tools are not compiled again, and changed ones are compiled on all
-processors.
+"""Caches compiled tools, and compiles changed tools on all processors.
 
-The compiler does not depend on it. Runs that do not use the cache take longer, with the same result.
+The compiler does not depend on it. Runs without the cache have the same result.
 """

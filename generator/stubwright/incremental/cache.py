@@ -1,7 +1,6 @@
-"""The cache of one run for the next: the units of tools, each known to be free of errors.
+"""The cache of one run for the next: the generated code of error-free tools.
 
-One that cannot be read, or that another version wrote, is as good as none, and so is a unit with code that models and
-the methods of clients do not need.
+An unreadable cache, or one of another version, counts as empty, and code with unexpected statements is ignored.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _FORMAT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The units of tools by the digest of their sources.
+    """The code of tools by the digest of their sources.
 
-    `clean` are the digests of tools without diagnostics, valid while the digest `around` stays the same. `proven` are
-    the digests of modules whose models were built.
+    `clean` has the digests of tools without diagnostics, valid for the digest `around`. `proven` has the digests of
+    modules whose models were built.
     """
 
     units: Mapping[str, PrimitiveCode] = field(default_factory=dict)
@@ -35,7 +34,7 @@ class Cache:
 
 
 def load(data: bytes | None) -> Cache:
-    """Return the cache in a file; an empty one where it cannot be used."""
+    """Return the cache in a file, which is empty if the file is unusable."""
     try:
         value = from_json(data or b"")
         if value["format"] != _FORMAT:

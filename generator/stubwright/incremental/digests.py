@@ -1,4 +1,4 @@
-"""Digests: of bytes, and of stubwright itself; and which bytes are the same text."""
+"""Computes digests of bytes and of stubwright, and compares texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from stubwright import package_data
 
 _SUFFIXES: Final = frozenset({".py", ".jinja", ".jinja2", ".json", ".css", ".js"})
-"""Of files that decide what is made; pages have the style and the script of their templates in them."""
+"""The suffixes of files that affect the output; pages contain the styles and scripts of their templates."""
 
 
 def compute_digest(data: bytes) -> str:
@@ -21,7 +21,7 @@ def compute_digest(data: bytes) -> str:
 
 
 def with_lf(data: bytes) -> bytes:
-    """Return a text with LF at the end of each line; what contains NUL is not text, and stays unchanged.
+    """Return a text with LF line endings; data with NUL is not text, and stays unchanged.
 
     Git may write the files of a checkout with CRLF (`core.autocrlf`), so values that all checkouts share must not
     depend on line endings.
@@ -30,7 +30,7 @@ def with_lf(data: bytes) -> bytes:
 
 
 def is_same_text(left: bytes, right: bytes) -> bool:
-    """Return whether two files are equal, or differ only in the ends of their lines."""
+    """Return whether two files are equal, ignoring line endings."""
     return left == right or with_lf(left) == with_lf(right)
 
 
@@ -41,9 +41,9 @@ def is_in(digests: Container[str], data: bytes) -> bool:
 
 @cache
 def compute_generator_digest() -> str:
-    """Return a digest of stubwright itself, so that a changed generator makes everything again.
+    """Return a digest of stubwright, so that a changed generator invalidates all caches.
 
-    It is the same for each way to install stubwright: in a wheel the templates are below the code, and count once.
+    It does not depend on the kind of installation: in a wheel, the templates are below the code, and count once.
     """
     sha256 = hashlib.sha256()
     for folder in (package_data.ROOT, package_data.RUNTIME, package_data.TEMPLATES):
@@ -54,9 +54,9 @@ def compute_generator_digest() -> str:
 
 
 def _list_sources(folder: str, without: str, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the files that decide what is made, each with its name below the folder and its path.
+    """Yield the files that affect the output, each with its name below the folder and its path.
 
-    Paths are strings: objects for the seven hundred files took most of the time of a run that changes nothing.
+    Paths are strings, because `Path` objects for seven hundred files took most of the time of an unchanged run.
     """
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -1,7 +1,4 @@
-"""Cache keys: digests of what things are made from.
-
-What is made from the same, by the same stubwright, is the same.
-"""
+"""Computes cache keys: digests of all inputs of an output."""
 
 from __future__ import annotations
 
@@ -25,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A digest for each tool of a manifest, by name, and a digest of everything around the tools."""
+    """A digest for each tool of a manifest, by name, and a digest of all other parts."""
 
     tools: Mapping[str, str]
     around: str
 
 
 def make_keys(resolved: ResolvedBundle, made_by: Sequence[str]) -> Keys:
-    """Return the keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
+    """Return the keys of a resolved manifest; `made_by` are the other inputs of all outputs."""
     rich = (resolved.entry.get("python") or {}).get("formats")
     settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, get_declared(resolved)]
     settings += [resolved.entry.get("targets"), resolved.entry["server"]["name"], resolved.entry.get("budget")]

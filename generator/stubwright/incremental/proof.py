@@ -1,7 +1,4 @@
-"""Proof that models work: in its own process, each is imported and built from the text that is going to be.
-
-It touches no disk.
-"""
+"""Tests in a separate process that generated models can be imported and built, without writing them to disk."""
 
 from __future__ import annotations
 
@@ -23,12 +20,12 @@ _MISTAKES = (
     *(AssertionError, AttributeError, ImportError, LookupError, NameError),
     *(RuntimeError, SchemaError, SyntaxError, TypeError, ValueError),
 )
-"""The exceptions that Python and pydantic raise for a class that is wrong."""
+"""The exceptions that Python and pydantic raise for an invalid class."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildFailure:
-    """A module below `models`, the class in it that cannot be built, or "" where it cannot be imported, and why."""
+    """A module below `models`, the class that cannot be built ("" if the module cannot be imported), and the reason."""
 
     module: str
     name: str
@@ -40,11 +37,11 @@ def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) ->
 
     Args:
         package: The package's name.
-        sources: Its Python files, by their paths in it.
-        modules: The modules, by their names below `models`.
+        sources: Its Python files, by path.
+        modules: The names of the modules below `models`.
 
     Returns:
-        What cannot be built, in the order of the modules.
+        The failures, in the order of the modules.
     """
     failures: list[BuildFailure] = []
     with _importable(package, sources):
@@ -71,7 +68,7 @@ def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
 
 
 def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
-    """Return the models that cannot be built. They are built together, so that each is once, whatever refers to it."""
+    """Return the models that cannot be built; all are built together, so that each is only built once."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
         TypeAdapter(every).rebuild(raise_errors=True)  # which otherwise waits for names that are not there
@@ -104,7 +101,7 @@ def _message(error: BaseException) -> str:
 
 @contextmanager
 def _importable(package: str, sources: Mapping[str, bytes]) -> Iterator[None]:
-    """Let a package be imported from its sources, and forget it afterwards."""
+    """Make a package importable from its sources during the block."""
     finder = _Sources(package, sources)
     forget(package)
     sys.meta_path.insert(0, finder)
@@ -122,10 +119,10 @@ def forget(package: str) -> None:
 
 
 class _Sources(MetaPathFinder, InspectLoader):
-    """Finds and loads the modules of one package in the texts of its files."""
+    """Finds and loads the modules of a package from the texts of its files."""
 
     def __init__(self, package: str, sources: Mapping[str, bytes]) -> None:
-        """Take the package's name, and its files by their paths in it."""
+        """Import `package` from its files by path."""
         self._package = package
         self._sources = sources
 

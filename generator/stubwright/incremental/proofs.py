@@ -1,4 +1,4 @@
-"""The proof that models work before a package is written, and the diagnostics of models that do not."""
+"""Tests models before a package is written, and reports models that cannot be built."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 _BATCH = 300
-"""The number of modules for one process: each process imports the shared ones again."""
+"""The number of modules for one process; each process imports the shared modules again."""
 
 _HELP = (
     "nothing was written. This is a bug in stubwright, not your mistake: please report it with the schema; "
@@ -30,9 +30,9 @@ _HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module of models: its name below `models`, a digest of its sources, and its purpose.
+    """A module of models: its name below `models`, a digest of its sources, and a description.
 
-    `places` are the places of the schemas behind its classes, by the starts of their names; the last is for all others.
+    `places` are the places of the classes' schemas, by prefix of the class name; the last is for all other classes.
     """
 
     name: str
@@ -41,17 +41,17 @@ class Module:
     places: tuple[tuple[str, Place], ...]
 
     def place(self, cls: str) -> Place:
-        """Return the place of the schema that a class is made from."""
+        """Return the place of a class's schema."""
         return next((place for start, place in self.places if cls.startswith(start)), self.places[-1][1])
 
 
 def list_modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) -> list[Module]:
-    """Return the modules of models of a manifest, what others import first.
+    """Return the modules of models of a manifest, beginning with imported modules.
 
     Args:
         manifest: The manifest.
-        code: What was made of it.
-        units: A digest for each tool of what its module is made from.
+        code: Its generated code.
+        units: The digest of each tool's module.
     """
     return [*_shared(manifest, code), *_primitives(manifest, code), *_tools(manifest, units)]
 
@@ -105,7 +105,7 @@ def prove(
         manifest: The manifest.
         todo: The modules.
         artifacts: The files of its package.
-        workers: The processes, if there are any; otherwise one is started.
+        workers: The worker processes; None to start one.
 
     Returns:
         An error for each class that cannot be built, and for each module that cannot be imported.

@@ -1,4 +1,4 @@
-"""The compiler's steps for single tools, as a cache and more than one process have them."""
+"""Runs the compiler's steps for single tools with a cache and worker processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 BATCH = 24
-"""The number of tools for one process. Fewer than two batches are not worth another process."""
+"""The number of tools for one process; another process is only started for two batches or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of a manifest; `units` are all that were made or used on the way, by the digests of their tools."""
+    """The models of a manifest; `units` has all generated or reused code, by the digest of its tool."""
 
     reuse: Reuse
     manifest: ir.Manifest
@@ -44,7 +44,7 @@ class Models:
     digests: Mapping[str, str]
 
     def prove(self, artifacts: Sequence[Artifact]) -> Proof:
-        """Build the models that are not known to work, in other processes, from the files of the package."""
+        """Test the models that are not yet proven, in other processes, from the files of the package."""
         before = self.reuse.before.proven
         if not self.manifest.has_package:
             return Proof((), before)
@@ -57,8 +57,8 @@ class Models:
         """Return the cache for the next run.
 
         Args:
-            proof: The proof of the models, if they had to be proven.
-            is_clean: Whether no tool has a diagnostic.
+            proof: The proof of the models, if they were tested.
+            is_clean: True if no tool has a diagnostic.
         """
         clean = frozenset(self.reuse.keys.tools.values()) if is_clean else frozenset()
         proven = self.reuse.before.proven if proof is None else proof.proven
@@ -67,9 +67,9 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """The results of the last run that this one can use, for a resolved manifest.
+    """The reusable results of the last run for a resolved manifest; create it with `compare`.
 
-    Make it by `of`. `workers` make what is not in the cache, if there are any.
+    `workers` generate the code that is not in the cache, if there are any.
     """
 
     before: Cache
@@ -80,7 +80,7 @@ class Reuse:
 
     @classmethod
     def compare(cls, resolved: ResolvedBundle, before: Cache, made_by: Sequence[str], workers: Workers | None) -> Reuse:
-        """Compare a manifest with the last run's cache; `made_by` is the other input of all generated files."""
+        """Compare a manifest with the last run's cache; `made_by` are the other inputs of all outputs."""
         now = keys.make_keys(resolved, made_by)
         if before.around != now.around:
             return cls(before, now, workers, resolved)
@@ -89,11 +89,11 @@ class Reuse:
         return cls(before, now, workers, replace(resolved, tools=dirty, outlines=outlines))
 
     def compute_digest(self, manifest: ir.Manifest) -> str:
-        """Return the digest of all that the artifacts of a manifest are made from."""
+        """Return the digest of all inputs of a manifest's artifacts."""
         return keys.digest_manifest(manifest, self.keys.tools)
 
     def begin(self, manifest: ir.Manifest) -> Callable[[], Models]:
-        """Begin to make the units that are not in the cache, and return a function that waits for them."""
+        """Start generating the code that is not in the cache, and return a function that waits for the result."""
         if not manifest.has_package:
             nothing = Models(self, manifest, PackageCode({}, (), {}, {}), {}, {})
             return lambda: nothing
@@ -115,7 +115,7 @@ class Reuse:
     def _begin(
         self, manifest: ir.Manifest, taken: ReservedNames, units: dict[str, PrimitiveCode]
     ) -> Callable[[], Models]:
-        """Begin to make the units that are not there yet, without the names that are taken; they join `units`."""
+        """Start generating the missing code without reserved names; it is added to `units`."""
         from stubwright.codegen.models import reserved
         from stubwright.codegen.pages import modules
 

@@ -1,8 +1,7 @@
-"""Processes that make models, the first of which gets ready while the compiler still reads and checks.
+"""Runs jobs in worker processes, the first of which starts while the compiler still reads and checks.
 
-To load the generator of models takes longer than all the rest of a run in which little has changed, and to run it takes
-longer than all the rest of one in which much has. What a process fails at, this one does again, and meets the same
-mistake.
+Loading the generator of models takes longer than the rest of a run with few changes, and running it longer than the
+rest of a run with many. A job that fails in a worker is repeated in this process, which raises its error.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 Job: TypeAlias = tuple[Callable[..., Any], Sequence[Any]]
-"""A function, and its arguments; its result depends on these alone."""
+"""A function and its arguments; its result must only depend on these."""
 
 
 class Worker:
@@ -31,7 +30,7 @@ class Worker:
         self._connection, theirs = Pipe()
         self._process = Process(target=_serve, args=(theirs, self._connection, makes_models), daemon=True)
         self._process.start()
-        # While this process holds the other end, too, `recv` does not end when the worker dies.
+        # Close the other end here, since otherwise `recv` would not end when the worker dies.
         theirs.close()
         self._is_stopped = False
 
@@ -40,29 +39,29 @@ class Worker:
         try:
             self._connection.send(job)
             return self._connection.recv()
-        except (EOFError, OSError):  # it has died
+        except (EOFError, OSError):  # the worker has died
             if self._is_stopped:
                 raise
             make, arguments = job
             return make(*arguments)
 
     def stop(self) -> None:
-        """End it, whatever it does."""
+        """Kill the worker."""
         self._is_stopped = True
         self._process.kill()
         self._process.join()
 
 
 class Workers:
-    """As many workers as there is work for, and processors."""
+    """A pool of workers, limited by the number of jobs and processors."""
 
     def __init__(self) -> None:
-        """Start the first one."""
+        """Start the first worker."""
         self._workers = [Worker()]
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, jobs: Sequence[Job], most: int) -> Callable[[], list[Any]]:
-        """Start jobs, and return a function that waits for their results, in order; call it before you start others.
+        """Start jobs, and return a function that waits for their results; call it before starting other jobs.
 
         Args:
             jobs: The jobs, which are started in this order.
@@ -86,7 +85,7 @@ class Workers:
         return lambda: [each.result() for each in begun]
 
     def stop(self) -> None:
-        """End all, whatever they do."""
+        """Kill all workers."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._workers:
@@ -95,7 +94,7 @@ class Workers:
 
 @contextmanager
 def run_workers() -> Iterator[Workers | None]:
-    """Yield workers for the length of a block; None if they could save no time."""
+    """Yield workers for a block; None if they could not save time."""
     workers_started = Workers() if is_worthwhile() else None
     try:
         yield workers_started
@@ -105,12 +104,12 @@ def run_workers() -> Iterator[Workers | None]:
 
 
 def is_worthwhile() -> bool:
-    """Return whether workers can save time: there is a processor for one, and something to load."""
+    """Return whether workers can save time: a processor is free, and the generator is not loaded."""
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 
 def run_parallel(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
-    """Do jobs in other processes, in these or in a new one, and wait for their results, in the order of the jobs."""
+    """Run jobs in workers, or in a new process, and return their results in the order of the jobs."""
     if workers is not None:
         return workers.begin(jobs, len(jobs))()
     worker = Worker(makes_models=False)
@@ -121,10 +120,10 @@ def run_parallel(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
 
 
 def _serve(connection: Connection, other: Connection, makes_models: bool) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process kills this one
     other.close()  # otherwise this process would keep its own connection open when the first one is gone
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they take a look at all that is installed
-    # A job that fails ends this process. `Worker.run` then does it in the first one, where the error is seen.
+    # A failing job ends this process. `Worker.run` then repeats it in the first process, which raises the error.
     with suppress(Exception):
         if makes_models:
             from stubwright.codegen.models import datamodel

@@ -1,1 +1,1 @@
-"""Access tokens for servers behind OAuth 2.1 (MCP 2026-07-28, basic/authorization): by a browser, or by credentials."""
+"""Gets OAuth 2.1 access tokens for servers by browser or client credentials (MCP 2026-07-28, basic/authorization)."""

@@ -1,4 +1,4 @@
-"""The authorization of requests to one server: a token in each, and the answers to its challenges."""
+"""Authorizes requests to one server with access tokens, and answers its challenges."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stubwright.login.tokens import Grant
 
 _ATTEMPTS: Final = 3
-"""The number of times that one request is repeated with another token."""
+"""The maximum number of times to repeat a request with another token."""
 
 _OFFLINE: Final = "offline_access"
 """The scope for a refresh token (OpenID Connect Core, section 11)."""
@@ -47,7 +47,7 @@ _PROBE: Final = {
 }
 
 _LOGINS: Final = anyio.Lock()
-"""A person logs in to one server after the other."""
+"""Serializes browser logins to several servers."""
 
 
 class Authorization(httpx2.Auth):
@@ -57,7 +57,7 @@ class Authorization(httpx2.Auth):
         """Authorize requests to a server.
 
         Args:
-            server: Its URL. No other origin gets a token.
+            server: Its URL. Tokens are not sent to other origins.
         """
         self._server = server
         self._origin = find_origin(str(httpx2.URL(server)))
@@ -66,14 +66,14 @@ class Authorization(httpx2.Auth):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The tokens and secrets that are known now, which no output may hold."""
+        """The current tokens and secrets, which must not appear in output."""
         return () if self._grant is None else self._grant.secrets
 
     async def prepare(self) -> None:
-        """Do what takes a person's time, before a server's time begins. Raises LoginError."""
+        """Log in interactively if necessary, before the time limits of a server start. Raises LoginError."""
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send a request with a token, and again with another one if the server asks for it. Raises LoginError."""
+        """Send a request with a token, and again with a new token if the server requires it. Raises LoginError."""
         if find_origin(str(request.url)) != self._origin:
             yield request
             return
@@ -102,11 +102,11 @@ class Authorization(httpx2.Auth):
         """Replace the token that was sent; return whether there is a new token."""
         async with self._lock:
             if self._grant is not None and self._grant.access != sent:
-                return True  # another request got it in the meantime
+                return True  # another request has renewed it in the meantime
             return await self._answer(challenge, status)
 
     async def _renew_early(self) -> None:
-        """Renew a token that has ended."""
+        """Renew an expired token."""
 
     async def _answer(self, challenge: Challenge, status: int) -> bool:
         """Replace the token; return whether there is a new token."""
@@ -118,7 +118,7 @@ class Authorization(httpx2.Auth):
         return resource, await discovery.find_issuer(client, resource, self._server)
 
     def _choose_scopes(self, challenge: Challenge, resource: Resource) -> tuple[str, ...]:
-        """Return the scopes to request: the challenge's scopes, or all, and the scopes of earlier requests."""
+        """Return the scopes to request: those of the challenge, or all, and those of earlier requests."""
         needed = resource.scopes if challenge.scopes is None else challenge.scopes
         return tuple(dict.fromkeys((*(() if self._grant is None else self._grant.scopes), *needed)))
 
@@ -129,7 +129,7 @@ class Authorization(httpx2.Auth):
 
 
 def _find_challenge(response: httpx2.Response) -> Challenge | None:
-    """Return the challenge of a response that another token can answer; `None` if it is none."""
+    """Return the challenge of a response that another token can satisfy, or None."""
     challenge = discovery.parse_challenge(response.headers.get_list("www-authenticate"))
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         return challenge
@@ -141,7 +141,7 @@ class ClientCredentials(Authorization):
     """Tokens by the client credentials grant (RFC 6749, section 4.4). They stay in memory."""
 
     def __init__(self, server: str, name: str, secret: str) -> None:
-        """Authorize requests to a server as a program.
+        """Authorize requests to a server with client credentials.
 
         Args:
             server: Its URL.
@@ -153,7 +153,7 @@ class ClientCredentials(Authorization):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The tokens and secrets that are known now, which no output may hold."""
+        """The current tokens and secrets, which must not appear in output."""
         return (*super().secrets, self._secret)
 
     async def _renew_early(self) -> None:
@@ -179,7 +179,7 @@ class ClientCredentials(Authorization):
 
 
 class KeptLogin(Authorization):
-    """The token of an earlier login, refreshed and stored again if necessary."""
+    """Uses the token of an earlier login, and refreshes and stores it if necessary."""
 
     _is_read = False
 
@@ -231,20 +231,20 @@ class BrowserLogin(KeptLogin):
         say: Callable[[str], None],
         program: Program | None = None,
     ) -> None:
-        """Authorize requests to a server as a person.
+        """Authorize requests to a server with a user's login.
 
         Args:
             server: Its URL.
             headers: The user's headers for each request to it.
-            say: Tells the person what to do.
-            program: The program that is registered; `None` to register it at the first login.
+            say: Prints instructions for the user.
+            program: The registered client; None to register one at the first login.
         """
         super().__init__(server)
         self._headers, self._say, self._program = headers, say, program
         self._is_new = False
 
     async def prepare(self) -> None:
-        """Log in, unless the server takes the kept token, or asks for none. Raises LoginError."""
+        """Log in, unless the server accepts the saved token or requires none. Raises LoginError."""
         await self._renew_early()
         async with requests.open_client() as client:
             for _ in range(_ATTEMPTS):
@@ -258,11 +258,11 @@ class BrowserLogin(KeptLogin):
                         return
                     continue
                 if self._grant is None and await discovery.find_resource(client, self._server, Challenge()):
-                    await self._log_in(Challenge())  # it answers requests without a token, but perhaps with less
+                    await self._log_in(Challenge())  # without a token, the server may list fewer tools
                 return
 
     async def _probe(self, client: httpx2.AsyncClient) -> httpx2.Response | None:
-        """Return the head of the response to a first request; `None` if there is none."""
+        """Return the headers of the response to a first request, or None without a response."""
         headers = {
             **self._headers,
             "Accept": "application/json, text/event-stream",
@@ -321,7 +321,7 @@ class BrowserLogin(KeptLogin):
             self._is_new = True
 
     def _find_program(self, issuer: Issuer, scopes: Sequence[str]) -> Program | None:
-        """Return the program that the authorization server knows, if it may request the scopes."""
+        """Return the client registered at the authorization server, if it may request the scopes."""
         if self._program is not None:
             return self._program
         if self._grant is None or self._grant.issuer != issuer.name:
@@ -361,12 +361,12 @@ def _make_url(
 
 
 def _read_code(fields: Mapping[str, str], issuer: Issuer) -> str:
-    """Return the code in a redirect. Raises LoginError if it is of another server, or has an error in its place."""
+    """Return the code in a redirect. Raises LoginError if it has an error, or is from another server."""
     name = fields.get("iss")
     if name != issuer.name and (name is not None or issuer.is_named):
-        raise LoginError(f"the browser came back from a server other than {requests.show(issuer.name)}")
+        raise LoginError(f"the browser was redirected by a server other than {requests.show(issuer.name)}")
     if "error" in fields:
         raise LoginError(f"{requests.show(issuer.name)} denied the login{tokens.find_error(fields)}")
     if not fields.get("code"):
-        raise LoginError(f"{requests.show(issuer.name)} sent the browser back without a code")
+        raise LoginError(f"{requests.show(issuer.name)} redirected the browser without a code")
     return fields["code"]

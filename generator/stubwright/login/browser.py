@@ -1,4 +1,4 @@
-"""The person's browser: opened at the authorization server, and redirected to a listener on this machine."""
+"""Opens the user's browser at the authorization server, and receives the redirect on this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _HOST: Final = "127.0.0.1"
 _PATH: Final = "/callback"
 _SECONDS: Final = 300.0
-"""The time that a person may take."""
+"""The time limit for a login, in seconds."""
 
 _SECONDS_TO_SEND: Final = 10.0
 _MOST_BYTES: Final = 32 * 1024
@@ -28,21 +28,21 @@ _FOREIGN: Final = "This is not the answer to a login of this program."
 
 
 class Listener:
-    """The end of the redirect.
+    """Receives the redirect of a login.
 
     Attributes:
-        state: The state of this login, which each redirect must have.
+        state: The state of this login, which the redirect must have.
     """
 
     def __init__(self) -> None:
-        """Wait for the first redirect with the state of this login."""
+        """Create the state of a login."""
         self.state = secrets.token_urlsafe(32)
         self._arrived: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
         self._port = 0
 
     @property
     def uri(self) -> str:
-        """The URI to return to."""
+        """The redirect URI."""
         return f"http://{_HOST}:{self._port}{_PATH}"
 
     async def start(self, port: int) -> asyncio.Server:
@@ -77,12 +77,12 @@ class Listener:
                 )
                 await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):
-            pass  # a browser that asks for no more, or a stranger: the login waits for the redirect
+            pass  # a closed or foreign connection; the login waits for the redirect
         finally:
             writer.close()
 
     def _read_fields(self, head: bytes) -> Mapping[str, str] | None:
-        """Return the fields of the redirect; `None` if the request is not it: other programs can reach this port."""
+        """Return the fields of the redirect; None for other requests, since other programs can reach this port."""
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
         parts = urlsplit(f"http://{_HOST}{rest.partition(' ')[0]}")
         pairs = parse_qsl(parts.query, keep_blank_values=True)
@@ -93,10 +93,10 @@ class Listener:
 
 @asynccontextmanager
 async def listen(port: int) -> AsyncIterator[Listener]:
-    """Listen for one redirect during the block; at the port if it is free.
+    """Listen for one redirect during the block, at the port if it is free.
 
     Raises:
-        LoginError: This machine does not allow it.
+        LoginError: No port can be opened.
     """
     listener = Listener()
     try:
@@ -110,7 +110,7 @@ async def listen(port: int) -> AsyncIterator[Listener]:
 
 
 async def show(url: str, server: str, say: Callable[[str], None]) -> None:
-    """Open a URL in the person's browser, and tell them to log in to the server of this name."""
+    """Open a URL in the user's browser, and print instructions to log in to a server."""
     try:
         is_open = await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
     except (OSError, webbrowser.Error):
@@ -118,4 +118,4 @@ async def show(url: str, server: str, say: Callable[[str], None]) -> None:
     if is_open:
         say(f"log in to {server} in the browser window that opened")
     else:
-        say(f"no browser can be opened; open this URL to log in to {server}:\n{url}")
+        say(f"no browser could be opened; open this URL to log in to {server}:\n{url}")

@@ -1,4 +1,4 @@
-"""The authorization server of an MCP server, found by their metadata (RFC 9728, RFC 8414, OpenID Connect Discovery)."""
+"""Discovers the authorization server of an MCP server by metadata (RFC 9728, RFC 8414, OpenID Connect Discovery)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Challenge:
     """The Bearer challenge of a response (RFC 6750, section 3).
 
     Attributes:
-        metadata: The URL of the resource's metadata; empty if it is not stated.
-        scopes: The scopes that the request needs; `None` if they are not stated.
+        metadata: The URL of the resource's metadata; empty if absent.
+        scopes: The scopes that the request needs; None if absent.
         error: The error code.
     """
 
@@ -42,7 +42,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """An MCP server as tokens name it (RFC 8707): its identifier, its authorization server, and its scopes."""
+    """An MCP server as a resource (RFC 8707): its identifier, its authorization server, and its scopes."""
 
     identifier: str
     issuer: str
@@ -59,9 +59,9 @@ class Issuer:
         authorization: Its authorization endpoint, or an empty text.
         registration: Its registration endpoint, or an empty text.
         scopes: The scopes that it lists.
-        methods: The ways in which programs authenticate at the token endpoint.
-        has_pkce: True if it supports PKCE by S256.
-        is_named: True if its redirects name it (RFC 9207).
+        methods: The client authentication methods of the token endpoint.
+        has_pkce: True if it supports PKCE with S256.
+        is_named: True if its redirects contain its identifier (RFC 9207).
     """
 
     name: str
@@ -75,7 +75,7 @@ class Issuer:
 
 
 def parse_challenge(values: Sequence[str]) -> Challenge:
-    """Return the Bearer challenge in the values of `WWW-Authenticate`; an empty one if there is none."""
+    """Return the Bearer challenge in the values of `WWW-Authenticate`, which may be empty."""
     fields: dict[str, str] = {}
     for value in values:
         scheme = ""
@@ -99,7 +99,7 @@ def _read_scopes(value: Any) -> tuple[str, ...]:
 
 
 async def find_resource(client: httpx2.AsyncClient, server: str, challenge: Challenge) -> Resource | None:
-    """Return the resource that a server is, by its metadata; `None` if the server publishes no metadata.
+    """Return the resource of a server by its metadata; None if the server publishes no metadata.
 
     Args:
         client: Sends the requests.
@@ -107,7 +107,7 @@ async def find_resource(client: httpx2.AsyncClient, server: str, challenge: Chal
         challenge: The challenge of its response, which may name the metadata.
 
     Raises:
-        LoginError: They are of another resource, or name no authorization server that secrets may be sent to.
+        LoginError: The metadata is of another resource, or names no authorization server that may receive secrets.
     """
     parts = urlsplit(server)
     root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/.well-known/oauth-protected-resource"
@@ -124,9 +124,9 @@ async def find_resource(client: httpx2.AsyncClient, server: str, challenge: Chal
 def _read_resource(value: Mapping[str, Any], server: str) -> Resource:
     identifier, issuers = value["resource"], value.get("authorization_servers")
     if not isinstance(identifier, str) or not _covers(identifier, server):
-        raise LoginError("the server's metadata describe a different resource")
+        raise LoginError("the server's metadata describes a different resource")
     if not isinstance(issuers, list) or not issuers:
-        raise LoginError("the server's metadata name no authorization server")
+        raise LoginError("the server's metadata names no authorization server")
     issuer = requests.check_url(issuers[0], "authorization server", server)
     return Resource(identifier, issuer, _read_scopes(value.get("scopes_supported")))
 
@@ -142,7 +142,7 @@ def _covers(identifier: str, server: str) -> bool:
 
 
 def make_resource(server: str) -> Resource:
-    """Return a server without metadata, whose own origin is its authorization server, as in MCP 2025-03-26."""
+    """Return a server without metadata as a resource whose origin is its authorization server, as in MCP 2025-03-26."""
     parts = urlsplit(server)
     host = parts.netloc.rpartition("@")[2]
     origin = f"{parts.scheme}://{host}"
@@ -153,7 +153,7 @@ async def find_issuer(client: httpx2.AsyncClient, resource: Resource, server: st
     """Return the authorization server of a resource.
 
     Raises:
-        LoginError: It has no metadata, they are of another server, or they name an endpoint without https.
+        LoginError: It has no metadata, or the metadata is of another server or names an endpoint without https.
     """
     parts = urlsplit(resource.issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
@@ -169,7 +169,7 @@ def _read_issuer(value: Mapping[str, Any], expected: str, server: str) -> Issuer
     name = value["issuer"]
     # `https://host` and `https://host/` are the same (RFC 3986, section 6.2.3), and some servers write both.
     if not isinstance(name, str) or _add_root(name) != _add_root(expected):
-        raise LoginError(f"the metadata of {requests.show(expected)} are of a different authorization server")
+        raise LoginError(f"the metadata of {requests.show(expected)} is of a different authorization server")
     methods, challenges = (
         value.get("token_endpoint_auth_methods_supported"),
         value.get("code_challenge_methods_supported"),

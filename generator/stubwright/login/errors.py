@@ -1,11 +1,11 @@
-"""The error of a login."""
+"""The errors of logins."""
 
 from __future__ import annotations
 
 
 class LoginError(Exception):
-    """There is no access token; the message is the reason, in one sentence without a secret."""
+    """No access token is available; the message is one sentence without secrets."""
 
 
 class RefusedError(LoginError):
-    """A token endpoint, which was reached, gives no token."""
+    """A token endpoint rejected a request."""

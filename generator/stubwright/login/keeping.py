@@ -1,4 +1,4 @@
-"""The user's tokens between commands, by the URL of their server."""
+"""Stores the user's tokens between commands, by server URL."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def locate(server: str) -> Path:
 
 
 def read(server: str) -> Grant | None:
-    """Return the stored grant for a server; `None` if there is no file.
+    """Return the stored grant for a server, or None.
 
     Raises:
-        LoginError: Other users can read the file, or it has other contents.
+        LoginError: The file is invalid, or other users can read it.
     """
     path = locate(server)
     try:

@@ -1,4 +1,4 @@
-"""Requests to authorization servers: bounded in time and bytes, without redirects, cookies of others or our headers."""
+"""Sends requests to authorization servers, with limits on time and size, and without redirects or cookies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its status, and its JSON object; an empty one if the body is not one."""
+    """A response: its status, and its JSON object, which is empty if the body is not a JSON object."""
 
     status: int
     value: Mapping[str, Any] = field(repr=False)
@@ -52,14 +52,14 @@ async def fetch(client: httpx2.AsyncClient, url: str) -> Answer:
 async def post_form(
     client: httpx2.AsyncClient, url: str, fields: Mapping[str, str], auth: httpx2.BasicAuth | None = None
 ) -> Answer:
-    """Return the response to a form, with credentials in a header if `auth` has them. Raises LoginError."""
+    """Post a form, optionally with Basic credentials, and return the response. Raises LoginError."""
     headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
     request = client.build_request("POST", url, headers=headers, content=urlencode(fields).encode())
     return await _send(client, request, auth)
 
 
 async def post_json(client: httpx2.AsyncClient, url: str, value: Mapping[str, Any]) -> Answer:
-    """Return the response to a JSON object. Raises LoginError."""
+    """Post a JSON object, and return the response. Raises LoginError."""
     return await _send(client, client.build_request("POST", url, headers={"Accept": "application/json"}, json=value))
 
 
@@ -93,28 +93,28 @@ def _parse(body: bytes) -> Mapping[str, Any]:
 
 
 def show(url: str) -> str:
-    """Return a URL for people, on one line and without its query, user and password."""
+    """Return a URL for messages: on one line, without query, user and password."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"`{to_one_line(f'{parts.scheme}://{host}{parts.path}')[:200]}`"
 
 
 def check_url(url: object, what: str, server: str) -> str:
-    """Return a URL that secrets may be sent to: by https, or by http on this machine from a server on this machine.
+    """Return a URL if secrets may be sent to it: by https, or by http if it and the server are on this machine.
 
     Args:
         url: The URL.
-        what: What it is, for the message.
-        server: The URL of the MCP server, whose metadata named it.
+        what: Its description, for the message.
+        server: The URL of the MCP server whose metadata contains it.
 
     Raises:
-        LoginError: It is missing, or it is not such a URL.
+        LoginError: It is missing, or secrets must not be sent to it.
     """
     if not isinstance(url, str) or not url:
         raise LoginError(f"there is no {what}")
     if not http.is_token_url(url):
         raise LoginError(f"the {what} is not an https URL")
-    # Otherwise a server on the internet could have requests sent to any port of this machine.
+    # Otherwise a remote server could cause requests to any port of this machine.
     if urlsplit(url).hostname in LOOPBACK and urlsplit(server).hostname not in LOOPBACK:
-        raise LoginError(f"the {what} is on this machine, and the server is not")
+        raise LoginError(f"the {what} is on this machine, but the server is not")
     return url

@@ -1,4 +1,4 @@
-"""The token endpoint of an authorization server (RFC 6749), and registration there (RFC 7591)."""
+"""Requests tokens from an authorization server (RFC 6749), and registers clients there (RFC 7591)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The registration of this program at an authorization server.
+    """The registration of a client at an authorization server.
 
     Attributes:
         id: The client id.
         secret: Its secret, or an empty text.
-        method: The way in which it authenticates at the token endpoint.
-        redirect: The URI that it was registered with; empty if its user registered it.
-        scopes: The scopes that it was registered with; empty for all.
+        method: Its authentication method at the token endpoint.
+        redirect: Its registered redirect URI; empty if the user registered it.
+        scopes: Its registered scopes; empty for all.
     """
 
     id: str
@@ -41,17 +41,17 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An access token, and all that is needed to renew it.
+    """An access token, and the data to renew it.
 
     Attributes:
         resource: The resource that the token is for.
-        issuer: The authorization server, whose secrets go to no other.
-        endpoint: Its token endpoint.
-        program: The program that got it.
-        scopes: The scopes that were requested.
+        issuer: The authorization server.
+        endpoint: The token endpoint of the authorization server.
+        program: The client.
+        scopes: The requested scopes.
         access: The access token.
-        refresh: The refresh token; empty if there is none.
-        ends: The Unix time from which on the token is renewed; `None` if it is not known.
+        refresh: The refresh token; may be empty.
+        ends: The Unix time after which to renew the token; None if unknown.
     """
 
     resource: str
@@ -65,23 +65,23 @@ class Grant:
 
     @property
     def is_fresh(self) -> bool:
-        """True if the access token is not known to have ended."""
+        """True unless the access token is known to have expired."""
         return self.ends is None or time.time() < self.ends
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values that no output may hold."""
+        """The values that must not appear in output."""
         return tuple(filter(None, (self.access, self.refresh, self.program.secret)))
 
 
 def find_error(value: Mapping[str, Any]) -> str:
-    """Return the error code in a response, if it may be shown, after a space; otherwise an empty text."""
+    """Describe the error code in a response; return an empty text if it is missing or invalid."""
     code = find_error_code(value)
     return f" with the error {code}" if code else ""
 
 
 def choose_method(secret: str, issuer: Issuer) -> str:
-    """Return the way in which a program with this secret, or without one, authenticates."""
+    """Return the authentication method for a client with this secret, which may be empty."""
     if not secret:
         return "none"
     is_post = "client_secret_post" in issuer.methods and "client_secret_basic" not in issuer.methods
@@ -89,7 +89,7 @@ def choose_method(secret: str, issuer: Issuer) -> str:
 
 
 def fit(program: Program, issuer: Issuer) -> Program:
-    """Return a program that its user registered with the way in which it authenticates at this server."""
+    """Return a client that the user registered, with its authentication method at this server."""
     return program if program.redirect else replace(program, method=choose_method(program.secret, issuer))
 
 
@@ -108,13 +108,13 @@ async def get_token(
         client: Sends the request.
         issuer: The authorization server.
         endpoint: Its token endpoint.
-        program: The program that asks.
+        program: The client.
         resource: The resource that the token is for.
-        scopes: The scopes that were requested.
+        scopes: The requested scopes.
         fields: The grant.
 
     Raises:
-        LoginError: It gives no usable token.
+        LoginError: It does not issue a usable token.
     """
     form, auth = {**fields, "resource": resource}, None
     if program.method == "client_secret_basic":
@@ -152,16 +152,16 @@ async def refresh(client: httpx2.AsyncClient, grant: Grant) -> Grant:
 
 
 async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, scopes: Sequence[str]) -> Program:
-    """Return this program as the authorization server registers it.
+    """Register this program as a client, and return the registration.
 
     Args:
         client: Sends the request.
         issuer: The authorization server.
-        redirect: The URI to return to.
-        scopes: All scopes that may be requested; empty if they are not known.
+        redirect: The redirect URI.
+        scopes: All scopes that may be requested; empty if they are unknown.
 
     Raises:
-        LoginError: It does not register it.
+        LoginError: The server does not register it.
     """
     if not issuer.registration:
         raise LoginError(

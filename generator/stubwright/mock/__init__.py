@@ -1,1 +1,1 @@
-"""`stubwright mock`: a server that answers with examples, or with values made from schemas."""
+"""Mock servers that answer with examples, or with values generated from schemas."""

@@ -1,4 +1,4 @@
-"""Arguments that are in a result again: `get_item(sku="TEA-01")` answers with an item whose `sku` is TEA-01."""
+"""Copies arguments into results: `get_item(sku="TEA-01")` returns an item whose `sku` is TEA-01."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _CHAIN: Final = 20  # circular references
 
 
 def echo(value: Any, schema: Any, arguments: Mapping[str, Any], input_schema: Any) -> Any:
-    """Return the value with the arguments in it.
+    """Return a value with equally named and typed properties replaced by arguments.
 
     Args:
-        value: A value of `schema`; objects in objects are looked into, and lists are not.
+        value: A value of `schema`; nested objects are included, but not lists.
         schema: The schema of a result, with its own `$defs`.
-        arguments: What was sent.
+        arguments: The arguments of the call.
         input_schema: The schema of the arguments, with its own `$defs`.
     """
     properties = _properties(input_schema, input_schema)
@@ -56,7 +56,7 @@ def _plain(schema: Any, root: Any) -> Any:
 
 
 def _target(schema: Any, root: Any) -> Any:
-    """Return the target of a reference within `root`; the schema itself if it is none."""
+    """Return the target of a reference in `root`; the schema itself if it has no reference."""
     for _ in range(_CHAIN):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#/"):

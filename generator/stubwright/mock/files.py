@@ -1,6 +1,6 @@
-"""The files of a package for a mock: its `manifest.json`, and the contents of resources and prompts.
+"""Collects the files of a package for a mock: its `manifest.json`, and the contents of resources and prompts.
 
-It trusts only the notes of this user's last run, not the checkout.
+It trusts only the cache of the user's last run, not the checkout.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _FILES: Final = "files"
 _SERVER: Final = "server.py"
-"""Is in packages that are servers. Others have no files with contents next to their manifest."""
+"""The module that only packages with a server have; other packages have no files of contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class MockFiles:
-    """The import package of a server, and its files by their paths in it."""
+    """The import package of a server, and its files by path."""
 
     package: str
     files: Mapping[str, bytes]
@@ -36,11 +36,11 @@ def make_files(manifest: ir.Manifest) -> MockFiles:
 
 
 def find_generated(manifest: str, target: Target) -> MockFiles | None:
-    """Return the files that were generated for a manifest; None if it has to be compiled.
+    """Return the generated files of a manifest; None if it must be compiled.
 
     Args:
-        manifest: Its path.
-        target: Where its package goes.
+        manifest: The manifest's path.
+        target: The target of its package.
     """
     from stubwright.project import freshness  # what answers without a project needs no cache of one
     from stubwright.project.files import layout

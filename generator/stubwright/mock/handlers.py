@@ -1,7 +1,7 @@
-"""Handlers without logic, for any generated package.
+"""Mock handlers for any generated package.
 
-A tool answers with one of its examples, otherwise with a value made from its `outputSchema`, otherwise with a text that
-describes what it is. It never asks the client anything.
+A tool answers with one of its examples, otherwise with a value generated from its `outputSchema`, otherwise with an
+explanatory text. It never asks questions.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def make_handlers(
     Args:
         tools: The package's tools.
         methods: The handlers' methods by name: their roles, with the names of their entries on the wire.
-        seed: The seed of generated values, next to the tool and its arguments.
+        seed: The seed of generated values, which also depend on the tool and its arguments.
         in_json: The URIs, or URI templates, of the resources that are JSON.
-        pages: The tools that give pages, with the key of the next page in their results.
+        pages: The key of the next page in the results of tools that return pages, by tool name.
     """
     methods_by_name: dict[str, Callable[..., Awaitable[Any]]] = {
         name: (
@@ -53,7 +53,7 @@ def make_handlers(
 def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
     """Return a method that answers from a tool's arguments.
 
-    Its signature has their number, since the server inspects signatures at its start, and `*arguments` takes longer.
+    It has a fixed number of parameters, since inspecting `*arguments` would slow down the start of the server.
     """
 
     async def respond(_self: object, args: Any, _ctx: Any) -> Any:
@@ -63,7 +63,7 @@ def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
 
 
 def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
-    """Return a method that answers from the arguments that the server gives, if any; the context comes last."""
+    """Return a method that answers from the server's arguments, if any; the context is last."""
 
     async def respond(_self: object, *arguments: Any) -> Any:
         return answer(arguments[0] if len(arguments) > 1 else None)
@@ -93,7 +93,7 @@ def _answer_tool(tool: Tool, seed: int, next_key: str | None) -> _Answer:
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
                 f"({error}); give the tool an example with an output."
             ) from None
-        if next_key is not None:  # one page of everything: who follows it to the next would never end
+        if next_key is not None:  # without a next page, since following pages would never end
             instance.pop(next_key, None)
         echoed = echo(instance, schema, arguments, tool.definition["inputSchema"])
         validator = get_output_validator(tool)

@@ -1,4 +1,4 @@
-"""Names of files in the folder of a mock, which one process writes and the other reads."""
+"""The names of files in the folder of a mock, which one process writes and the other reads."""
 
 from __future__ import annotations
 

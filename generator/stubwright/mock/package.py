@@ -1,7 +1,4 @@
-"""The package that a mock serves: a generated package without models, read from its `manifest.json`.
-
-It runs in the process of the mock.
-"""
+"""The package that a mock serves: a generated package without models, read from its `manifest.json`."""
 
 from __future__ import annotations
 
@@ -23,22 +20,22 @@ if TYPE_CHECKING:
 _Package = TypeVar("_Package", bound="MockPackage")
 
 _LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "budget", "handles", "http", "policy"})
-"""Our keys that do not apply to a mock: it has no limits, authorization, API calls or questions."""
+"""The extension keys that do not apply to a mock, which has no limits, authorization, API calls or questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawArguments:
-    """Unparsed arguments, in place of the model of any tool."""
+    """Unparsed arguments, in place of a tool's model."""
 
     values: Mapping[str, Any]
 
     @classmethod
     def model_validate(cls, values: Mapping[str, Any]) -> RawArguments:
-        """Take arguments that their schema accepts."""
+        """Wrap arguments that match their schema."""
         return cls(values)
 
     def model_dump(self, *, mode: str) -> Mapping[str, Any]:  # noqa: ARG002 - as `Model` has it
-        """Return them; they are JSON, whatever the mode."""
+        """Return the arguments, which are JSON in every mode."""
         return self.values
 
 
@@ -48,7 +45,8 @@ class MockTool(Tool):
 
     Attributes:
         is_lenient: True if the server does not list the `outputSchema`, since answers of its API may not match it.
-        accepts_invalid: True if the server takes arguments that do not fit the `inputSchema`, which its API judges.
+        accepts_invalid: True if the server accepts arguments that violate the `inputSchema`, since its API validates
+            them.
     """
 
     is_lenient: bool = False
@@ -68,9 +66,9 @@ class MockPackage(Package):
         """Assemble a package.
 
         Args:
-            name: The name under which its folder is imported.
-            document: Its manifest, which is not read again.
-            methods: The handlers' methods, by their role and the name of their entry on the wire.
+            name: The import name of its folder.
+            document: Its manifest.
+            methods: The handlers' methods, by role and name of their entry on the wire.
             calls: The HTTP calls of the server's tools, which the mock does not make.
         """
 
@@ -107,28 +105,28 @@ class MockPackage(Package):
         self.manifest = document
 
     def load_model(self, module: str, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
-        """Return the class that is in for the model."""
+        """Return the replacement of all models."""
         return RawArguments
 
     def load_context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
-        """Return the context of tools without one of their own; a mock makes no use of it."""
+        """Return the default context, which a mock does not use."""
         from stubwright_runtime.server.features.context import Context
 
         return Context
 
 
 def load(name: str, folder: Path) -> tuple[MockPackage, object]:
-    """Return the package of this name, and handlers that answer without logic.
+    """Return the package of this name, and mock handlers.
 
     Args:
-        name: The name under which the folder is imported.
-        folder: Where its files are.
+        name: The import name of the folder.
+        folder: The folder of its files.
     """
     return load_as(MockPackage, name, folder)
 
 
 def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, object]:
-    """Return a package of this class, and handlers; otherwise as `load`."""
+    """Return a package of this class, and mock handlers; see `load`."""
     whole: Mapping[str, Any] = json.loads((folder / MANIFEST).read_bytes())
     document = _remove_policies(whole)
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_bytes())
@@ -145,7 +143,7 @@ def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, ob
 
 
 def _remove_policies(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest as mocked: a server, with its schemas, contents and examples, and no more."""
+    """Return a manifest without the keys that do not apply to a mock."""
     return {
         key: [_remove_extension_keys(entry) for entry in value] if isinstance(value, list) else value
         for key, value in document.items()
@@ -165,7 +163,7 @@ def _find_calls(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the tools that give pages, each with the key of the next page in its results."""
+    """Yield the tools that return pages, each with the key of the next page in its results."""
     for tool in document["tools"]:
         extension = tool.get("stubwright") or {}
         if "paginate" in extension:
@@ -175,7 +173,7 @@ def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _find_json_resources(document: Mapping[str, Any]) -> frozenset[str]:
-    """Return the resources and resource templates whose MIME type is one of JSON (RFC 6839, 3.1)."""
+    """Return the resources and resource templates with a JSON MIME type (RFC 6839, 3.1)."""
     media_types = [
         (entry[section.key], str(entry.get("mimeType", "")).partition(";")[0].strip().lower())
         for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES)

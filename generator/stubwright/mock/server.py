@@ -1,7 +1,4 @@
-"""A mock server for a manifest: the runtime of generated servers, with handlers that need no logic.
-
-It does not write into the project.
-"""
+"""Serves a mock of a manifest in a subprocess, from a temporary folder."""
 
 from __future__ import annotations
 
@@ -34,14 +31,14 @@ def serve(
     loader: str = _LOADER,
     files: Mapping[str, bytes] | None = None,
 ) -> int:
-    """Serve until the client leaves or a signal comes.
+    """Serve until the client disconnects or a signal arrives.
 
     Args:
-        mocked: What is served.
-        options: For the package's own command, such as `--http`.
-        seed: What made answers depend on.
-        loader: The module whose `load` gives the package and its handlers in the process of the server.
-        files: More files for it, by their names.
+        mocked: The files of the package.
+        options: Options of the server, such as `--http`.
+        seed: The seed of generated answers.
+        loader: The module whose `load` returns the package and its handlers in the server's process.
+        files: Additional files, by name.
 
     Returns:
         The exit status.
@@ -49,7 +46,7 @@ def serve(
     Raises:
         OSError: The temporary folder cannot be written.
     """
-    package = mocked.package + "_mock"  # cannot hide a module that is needed here, whatever the manifest says
+    package = mocked.package + "_mock"  # cannot hide a required module
     modules = {"__init__.py": _MODULE.format(loader=loader).encode(), "__main__.py": _PROGRAM}
     with forward_signals() as pass_on, tempfile.TemporaryDirectory(prefix="stubwright-mock-") as name:
         options_data = json.dumps({"seed": seed}).encode()
@@ -92,7 +89,7 @@ main(PACKAGE)
 def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Forward signals that stop the process to a server, which then stops cleanly.
 
-    Returns the function that sets the server; earlier signals are forwarded, too.
+    Yield the function that sets the server; earlier signals are forwarded, too.
     """
     servers: list[subprocess.Popen[bytes]] = []
     early: list[int] = []

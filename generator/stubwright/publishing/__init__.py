@@ -1,1 +1,1 @@
-"""Listings of a server for registries, directories and clients, made from the manifest and `pyproject.toml`."""
+"""Makes listings of a server for registries, directories and clients from the manifest and `pyproject.toml`."""

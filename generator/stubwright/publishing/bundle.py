@@ -1,7 +1,7 @@
-"""A bundle (`.mcpb`) that desktop clients install: the project's files, and a manifest of the bundle (0.4).
+"""Makes a bundle (`.mcpb`, manifest version 0.4) of the project's files for desktop clients.
 
-The client's own uv installs what `pyproject.toml` names, so the bundle is the same on each system. Its bytes depend on
-its files alone.
+The client's uv installs the dependencies in `pyproject.toml`, so the bundle is the same on every system. Its bytes only
+depend on its files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MANIFEST: Final = "manifest.json"
 _VERSION: Final = "0.4"
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
-"""The first that a zip can say."""
+"""The oldest time of a zip archive, for reproducible bundles."""
 
 _LEFT_OUT: Final = ("__pycache__", ".pyc", ".egg-info")
 
@@ -35,7 +35,7 @@ def make_manifest(manifest: ir.Manifest, publication: Publication, module: str) 
 
     Args:
         manifest: The server's manifest.
-        publication: What is published.
+        publication: The facts to publish.
         module: The generated package's `__main__.py`, relative to the project.
     """
     variables = list_variables(manifest.document)
@@ -83,11 +83,11 @@ def _name(name: str, description: str | None) -> dict[str, str]:
 
 
 def list_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
-    """Yield the files that a bundle has of a project.
+    """Yield the files of a project for a bundle.
 
     Args:
         folder: The project's folder.
-        names: Its files and folders that a bundle has, relative to the folder.
+        names: The files and folders to include, relative to the project.
     """
     for name in names:
         path = folder / name
@@ -111,6 +111,6 @@ def pack(folder: Path, files: Iterable[str], manifest: Mapping[str, Any]) -> byt
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     info = zipfile.ZipInfo(name, _DATE)
     info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = 0o644 << 16  # Unix keeps the mode in the upper half
+    info.external_attr = 0o644 << 16  # the upper half is the Unix mode
     info.create_system = 3  # the bytes are the same on all systems
     archive.writestr(info, data)

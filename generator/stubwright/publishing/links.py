@@ -1,4 +1,4 @@
-"""Links and commands with which users install a server in their clients, as Markdown."""
+"""Formats links and commands that install a server in clients, as Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def list_links(manifest: ir.Manifest, publication: Publication) -> Iterator[str]:
-    """Yield lines of Markdown, for the server at its address if it has one, else for the distribution."""
+    """Yield lines of Markdown for the server's URL, or else for its distribution."""
     name = str(manifest.server["name"])
     variables = [variable.name for variable in list_variables(manifest.document)]
     if publication.url:

@@ -1,4 +1,4 @@
-"""`server.json`: a server as the MCP registry lists it (schema of 2025-12-11)."""
+"""Makes `server.json`, the entry of a server in the MCP registry (schema of 2025-12-11)."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ _PORT: Final = "8000"
 
 
 def describe(manifest: ir.Manifest, publication: Publication) -> str:
-    """Return a description of the server in one line: the table's, otherwise the manifest's; empty if both lack one."""
+    """Return the description of the server in the table, or else in the manifest; empty if both lack it."""
     described = publication.description or manifest.server.get("description") or ""
     return " ".join(str(described).split())
 
 
 def find_problems(manifest: ir.Manifest, publication: Publication, entry: str) -> Iterator[Diagnostic]:
-    """Yield the faults for which the registry would refuse the listing.
+    """Yield the faults for which the registry would reject the listing.
 
     Args:
         manifest: The manifest.
-        publication: What is published.
+        publication: The facts to publish.
         entry: The manifest's file.
     """
     description = describe(manifest, publication)
     at = Place(entry, ("server", "description") if manifest.server.get("description") else ("server", "name"))
     if not description:
         yield Diagnostic(
-            "SW410", "the server has no `description`, which the registry wants", at, "say in a line what it does"
+            "SW410", "the server has no `description`, which the registry requires", at, "describe it in one line"
         )
     elif len(description) > _LONGEST:
-        message = f"the `description` has {len(description)} characters, and the registry takes {_LONGEST}"
+        message = f"the `description` has {len(description)} characters; the registry allows {_LONGEST}"
         fix = "shorten it, or write a short one as `description` in `[tool.stubwright.publish]`"
         yield Diagnostic("SW410", message, at, fix)
     if len(str(manifest.server.get("title", ""))) > _LONGEST:
         at = Place(entry, ("server", "title"))
-        yield Diagnostic("SW410", f"the registry takes a `title` of {_LONGEST} characters at most", at, "shorten it")
+        yield Diagnostic("SW410", f"the registry allows a `title` of at most {_LONGEST} characters", at, "shorten it")
     if manifest.server["version"] != publication.version:
-        message = f"the server has version {manifest.server['version']}, and the project {publication.version}"
-        fix = "give both the same version, since one is looked for where the other is published"
+        message = f"the server has version {manifest.server['version']}, but the project has {publication.version}"
+        fix = "give both the same version, since the registry looks for the server's version on the package index"
         yield Diagnostic("SW410", message, Place(entry, ("server", "version")), fix)
     if not (publication.is_indexed or publication.image or publication.url):
         yield Diagnostic("SW410", "the entry would be empty: `index` is false, and there is neither `image` nor `url`")

@@ -1,4 +1,4 @@
-"""Proofs of ownership that the registry looks for in the README on PyPI, and in images.
+"""Checks the proofs of ownership that the registry requires in the README on PyPI and in images.
 
 (modelcontextprotocol.io/registry/package-types, "Ownership Verification")
 """
@@ -22,7 +22,7 @@ _LABELLED: Final = re.compile(rf'^\s*LABEL\s+.*{re.escape(LABEL)}="?([^"\s]+)"?'
 
 
 def find_problems(folder: Path, publication: Publication) -> Iterator[Diagnostic]:
-    """Yield the proofs of ownership that the README and the Dockerfile of a project lack. Raises OSError."""
+    """Yield the missing proofs of ownership in the README and the Dockerfile of a project. Raises OSError."""
     if publication.is_indexed:
         line = f"<!-- mcp-name: {publication.name} -->"
         if publication.readme is None:
@@ -51,4 +51,4 @@ def _look(path: Path, pattern: re.Pattern[str], name: str, fix: str) -> Iterator
     line = text.count("\n", 0, other.start(1)) + 1
     column = other.start(1) - text.rfind("\n", 0, other.start(1))
     at = Span(shown, line, column, line, column + len(other[1]))
-    yield Diagnostic("SW410", f"`{shown}` says `{other[1]}`, and the server is `{name}`", at, fix)
+    yield Diagnostic("SW410", f"`{shown}` has `{other[1]}`, but the server is `{name}`", at, fix)

@@ -1,6 +1,6 @@
-"""The page for reviewers of a directory: the tools with their hints, and the reasons for these.
+"""Writes the page for reviewers of directories: the tools with their hints, and the reasons for the hints.
 
-OpenAI's review of apps wants a reason for each of three hints of every tool; other directories want the hints.
+OpenAI's app review requires a reason for each of three hints of every tool; other directories require the hints.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 HINTS: Final = ("readOnlyHint", "destructiveHint", "openWorldHint")
-"""The hints whose values each tool should explain."""
+"""The hints that require a value and a reason."""
 
 
 def write(manifest: ir.Manifest) -> str:
@@ -41,10 +41,10 @@ def find_missing(manifest: ir.Manifest) -> Iterator[Diagnostic]:
         lacking = [hint for hint in HINTS if tool.annotations.get(hint) is None or not tool.reasons.get(hint)]
         if lacking:
             names = ", ".join(f"`{hint}`" for hint in lacking)
-            fix = "write the hints under `annotations`, and why under `stubwright: {reasons: …}`"
+            fix = "write the hints under `annotations`, and the reasons under `stubwright: {reasons: …}`"
             yield Diagnostic("SW414", f"`{tool.name}` lacks a value or a reason for {names}", tool.place / "name", fix)
 
 
 def _plain(text: str) -> str:
-    """Return a text escaped for a cell of a table."""
+    """Escape a text for a cell of a table."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -1,4 +1,4 @@
-"""The facts in `pyproject.toml` about a published server: `[project]`, and `[tool.stubwright.publish]`."""
+"""Reads the facts about a published server from `[project]` and `[tool.stubwright.publish]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stubwright.project.config import Keys
 TABLE: Final = "tool.stubwright.publish"
 _KEYS: Final = ("name", "description", "url", "image", "index", "scopes")
 _NAME: Final = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+/[a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?")
-"""A server's name in the registry: a domain in reverse, a slash, a name (server.schema.json, `name`)."""
+"""A server's name in the registry: a reversed domain, a slash and a name (server.schema.json, `name`)."""
 
 _IMAGE: Final = re.compile(r"[a-z0-9.-]+\.[a-z]+/[a-z0-9._/-]+")
 _LONGEST_NAME: Final = 200
@@ -29,12 +29,12 @@ class Publication:
         name: The name of the server in the registry, such as `io.github.acme/shop`.
         distribution: The project's name on a package index.
         version: The project's version.
-        description: A description of the server in a line, in place of the manifest's; None without one in the table.
+        description: A description of the server in one line, in place of the manifest's; None to use the manifest's.
         url: The server's HTTP endpoint, if any.
         image: Its container image without a tag, if any.
-        is_indexed: Whether the distribution is on PyPI.
-        scopes: The scopes of users whose clients start the server: they have no token.
-        readme: The file that the package index shows, if any.
+        is_indexed: True if the distribution is on PyPI.
+        scopes: The scopes of users whose clients start the server, since they have no token.
+        readme: The README for the package index, if any.
         script: The command that the distribution installs, if any.
         author: Its author.
         license: Its license (SPDX), if any.
@@ -59,7 +59,7 @@ class Publication:
 
 
 def read(file: str, text: str, scopes: Sequence[str]) -> Publication | list[Diagnostic]:
-    """Return the facts in a `pyproject.toml`, or its problems.
+    """Return the facts in a `pyproject.toml`, or its faults.
 
     Args:
         file: Its path, for places.

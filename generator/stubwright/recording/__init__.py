@@ -1,1 +1,1 @@
-"""Conversations with MCP servers: written down as they pass, without secrets, and answered from again."""
+"""Records conversations with MCP servers without secrets, and replays them."""

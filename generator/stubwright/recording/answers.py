@@ -1,4 +1,4 @@
-"""Answers from a recording, and errors for calls that it lacks."""
+"""Finds the answers of a recording, and explains missing ones."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from stubwright.recording.conversations import Answer, Call
 
 _SHOWN: Final = 3
-"""Differences, or names, that a message has."""
+"""The maximum number of differences or names in a message."""
 
 _LONGEST: Final = 80
-"""Characters of a value in a message."""
+"""The maximum length of a value in a message."""
 
 _MISSING: Final = object()
 
 
 class Answers:
-    """The answers; each call has a place in its own."""
+    """The answers of a recording, with a position in the answers of each call."""
 
     def __init__(self, path: str, calls: Sequence[Call]) -> None:
-        """Take the file, for messages, and its calls."""
+        """Index the calls; `path` is for messages."""
         self._path = path
         self._calls = calls
         self._by_key = {make_key(call.method, call.params): call for call in calls}
         self._given: dict[int, int] = {}
 
     def find(self, method: str, params: Mapping[str, Any]) -> Answer | None:
-        """Return the next answer to a call, and the last one again after it; None if it was not recorded."""
+        """Return the next answer to a call, or the last one again; None if the call was not recorded."""
         sent = select_params(params)
         call = self._by_key.get(make_key(method, sent)) or next(
             (each for each in self._calls if each.method == method and redaction.matches(each.params, sent)), None
@@ -44,7 +44,7 @@ class Answers:
         return call.answers[min(number, len(call.answers) - 1)]
 
     def find_after_questions(self, method: str, params: Mapping[str, Any]) -> Answer | None:
-        """Return the answer to a call whose questions were answered, for a client that cannot be asked; or None."""
+        """Return the answer after a call's questions, for a client that does not support questions, or None."""
         sent = select_params(params)
         for call in self._calls:
             plain = {key: value for key, value in call.params.items() if key != "inputResponses"}
@@ -55,7 +55,7 @@ class Answers:
         return None
 
     def explain(self, method: str, params: Mapping[str, Any]) -> str:
-        """Explain a refusal: name the nearest recorded call and the differences from it."""
+        """Explain why a call has no answer, with the nearest recorded call and the differences from it."""
         sent = select_params(params)
         kind = CALLS[method][1]
         name = _show(sent.get(kind))

@@ -1,4 +1,4 @@
-"""The requests and answers of a recording."""
+"""Parses the requests and answers of a recording."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLS: Final[Mapping[str, tuple[str, str]]] = {
     "prompts/get": ("prompts", "name"),
     "completion/complete": ("completions", "ref"),
 }
-"""Methods that a recording answers: the capability that each needs, and the parameter that names its object."""
+"""The replayed methods, each with its capability, and the parameter that names its object."""
 
 _LISTS: Final[Mapping[str, Section]] = {section.method: section for section in SECTIONS}
 _NOTIFICATIONS: Final = ("notifications/progress", "notifications/message")
@@ -39,7 +39,7 @@ class Answer:
 
     Attributes:
         response: `result` or `error`, as in the message.
-        notifications: What was said before, each with its method and parameters.
+        notifications: The methods and parameters of the notifications before it.
     """
 
     response: Mapping[str, Any]
@@ -53,12 +53,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call, with its answers in their order.
+    """A call with its answers in order.
 
     Attributes:
         method: Its method.
         params: Its parameters, from `select_params`.
-        line: The line of the recording where it was made first.
+        line: The line of its first occurrence.
     """
 
     method: str
@@ -72,19 +72,19 @@ class Conversation:
     """The content of a recording.
 
     Attributes:
-        listing: What the server reports that it has.
-        calls: What was asked, each once.
-        left_out: How many answers cannot be given again, since they are tasks.
+        listing: The lists of the server.
+        calls: The distinct calls.
+        omitted: The number of answers that cannot be replayed because they began a task.
     """
 
     listing: ServerListing
     calls: tuple[Call, ...]
-    left_out: int
+    omitted: int
 
 
 @dataclass(slots=True)
 class _PendingRequest:
-    """A request without its answer so far."""
+    """A request without an answer so far."""
 
     method: str
     params: Mapping[str, Any]
@@ -107,9 +107,9 @@ class _RecordingState:
     capabilities: dict[str, Any] = field(default_factory=dict)
     sections: dict[str, list[Any]] = field(default_factory=dict)
     revision: str = ""
-    left_out: int = 0
+    omitted: int = 0
 
-    def take(self, line: Line, message: Mapping[str, Any]) -> None:
+    def add(self, line: Line, message: Mapping[str, Any]) -> None:
         if line.is_from_client:
             if "id" in message and isinstance(message.get("method"), str):
                 self.open[_name(line, message["id"])] = _PendingRequest(
@@ -123,7 +123,7 @@ class _RecordingState:
             self._note(line, str(message["method"]), _dict(message.get("params")))
 
     def _close(self, line: Line, identifier: Any) -> _PendingRequest | None:
-        """Return the request that an answer is to: one of another exchange, if its stream was resumed there."""
+        """Return and remove the request of an answer, which is in another exchange if its stream was resumed."""
         name = _name(line, identifier)
         if name not in self.open and line.exchange is not None:
             for key in self.open:
@@ -133,7 +133,7 @@ class _RecordingState:
         return self.open.pop(name, None)
 
     def _note(self, line: Line, method: str, params: Mapping[str, Any]) -> None:
-        """Keep a notification for the answer that it came before: a log message is of the request made last."""
+        """Store a notification for the next answer; a log message belongs to the last request."""
         here = [request for key, request in self.open.items() if json.loads(key)[:2] == [line.run, line.exchange]]
         if method == "notifications/progress":
             token = params.get("progressToken")
@@ -149,14 +149,14 @@ class _RecordingState:
             self._list(_LISTS[request.method], request, result)
         elif request.method in CALLS and response:
             if _TASK in request.params or result.get("resultType") == _TASK:
-                self.left_out += 1
+                self.omitted += 1
                 return
             params = select_params(request.params)
             call = self.calls.setdefault(make_key(request.method, params), Call(request.method, params, request.line))
             call.answers.append(Answer(response, tuple(request.notifications)))
 
     def _learn(self, request: _PendingRequest, result: Mapping[str, Any]) -> None:
-        """Note the facts about the server in an answer."""
+        """Store the facts about the server in an answer."""
         info = result.get("serverInfo", _dict(result.get("_meta")).get(SERVER_INFO_META_KEY))
         self.info |= _dict(info)
         if request.method in ("initialize", "server/discover"):
@@ -179,32 +179,32 @@ def read(lines: Iterable[Line]) -> Conversation:
     reading = _RecordingState()
     for line in lines:
         for message in line.messages:
-            reading.take(line, message)
+            reading.add(line, message)
     calls = tuple(reading.calls.values())
     capabilities = {**reading.capabilities, **{CALLS[call.method][0]: {} for call in calls}}
     sections = dict(reading.sections)
     sections["tools"] = [*map(_without_tasks, sections.get("tools", ())), *_find_unlisted(sections, calls)]
     listing = ServerListing(reading.revision or REVISIONS[-1], reading.info, capabilities, sections)
-    return Conversation(listing, calls, reading.left_out)
+    return Conversation(listing, calls, reading.omitted)
 
 
 def select_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that identify a call: without the caller's own facts and the server's state."""
+    """Return the parameters that identify a call, without the caller's metadata and the server's state."""
     chosen: dict[str, Any] = normalize(
         {key: value for key, value in params.items() if key not in ("_meta", "requestState", IDEMPOTENCY_KEY)}
     )
-    if chosen.get("arguments") == {}:  # the same as none
+    if chosen.get("arguments") == {}:  # equivalent to no arguments
         del chosen["arguments"]
     return chosen
 
 
 def make_key(method: str, params: Mapping[str, Any]) -> str:
-    """Return a text that is the same for equal calls."""
+    """Return a text that is equal for equal calls."""
     return json.dumps([method, params], sort_keys=True)
 
 
 def normalize(value: Any) -> Any:
-    """Return a JSON value in which equal numbers are written alike (JSON Schema 2020-12, 4.2.2)."""
+    """Return a JSON value with the same spelling for equal numbers (JSON Schema 2020-12, 4.2.2)."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -215,7 +215,7 @@ def normalize(value: Any) -> Any:
 
 
 def _find_unlisted(sections: Mapping[str, Sequence[Any]], calls: Iterable[Call]) -> Iterator[dict[str, Any]]:
-    """Yield tools that were called and answered, and not listed."""
+    """Yield tools that were called but not listed."""
     listed = {tool.get("name") for tool in sections.get("tools", ()) if isinstance(tool, dict)}
     for call in calls:
         name = call.params.get("name")

@@ -1,4 +1,4 @@
-"""Copies of messages that pass through a proxy, limited in size."""
+"""Copies messages that pass through a proxy, with limits on their sizes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LARGEST: Final = 64 * 1024 * 1024
-"""Bytes of a message in a recording. A larger message is recorded by its size alone."""
+"""The maximum size of a message in a recording; of larger messages, only the size is recorded."""
 
 TOTAL: Final = 256 * 1024 * 1024
-"""Bytes of all messages that are in progress."""
+"""The maximum size of all messages in progress."""
 
 
 class Copies:
     """The copies of all messages in progress, limited in total.
 
     Attributes:
-        largest: Bytes of one copy.
-        total: Bytes of all copies together.
-        held: Bytes that they have now.
+        largest: The maximum size of a copy, in bytes.
+        total: The maximum size of all copies, in bytes.
+        held: The current size of all copies, in bytes.
     """
 
     def __init__(self, largest: int = LARGEST, total: int = TOTAL) -> None:
@@ -31,22 +31,22 @@ class Copies:
 
 
 class Copy:
-    """A copy of one message, dropped when it passes a limit.
+    """A copy of a message, dropped when it exceeds a limit.
 
     Attributes:
-        size: Bytes of the message so far.
-        problem: The limit that it passed; empty if the copy is complete.
+        size: The size of the message so far, in bytes.
+        problem: The exceeded limit; empty if the copy is complete.
     """
 
     def __init__(self, copies: Copies) -> None:
-        """Begin an empty copy that counts towards the total of `copies`."""
+        """Create an empty copy that counts towards the total of `copies`."""
         self.size = 0
         self.problem = ""
         self._copies = copies
         self._data = bytearray()
 
     def add(self, part: bytes) -> None:
-        """Append bytes, or count them if a limit was passed."""
+        """Append bytes, or only count them if a limit was exceeded."""
         self.size += len(part)
         if self.problem:
             return
@@ -61,7 +61,7 @@ class Copy:
             self._data += part
 
     def take(self) -> bytes:
-        """Return the bytes, empty if a limit was passed, and drop the copy."""
+        """Return the bytes, empty if a limit was exceeded, and drop the copy."""
         data = bytes(self._data)
         self.drop()
         return data
@@ -76,12 +76,12 @@ class Lines:
     """A reader that splits incoming bytes into lines."""
 
     def __init__(self, take: Callable[[bytes], None], skip: Callable[[int], None], largest: int = LARGEST) -> None:
-        """Set the functions that get the lines.
+        """Set the functions that receive the lines.
 
         Args:
             take: Called with each line, without its line break.
             skip: Called with the size of each line that is too large.
-            largest: Bytes that a line may have.
+            largest: The maximum size of a line, in bytes.
         """
         self._take = take
         self._skip = skip
@@ -90,7 +90,7 @@ class Lines:
         self._size = 0
 
     def feed(self, data: bytes) -> None:
-        """Take more bytes."""
+        """Process more bytes."""
         *lines, rest = data.split(b"\n")
         for line in lines:
             self._add(line)
@@ -98,7 +98,7 @@ class Lines:
         self._add(rest)
 
     def end(self) -> None:
-        """Pass on the text after the last line break."""
+        """Process the text after the last line break."""
         line, size = bytes(self._begun), self._size
         self._begun.clear()
         self._size = 0
@@ -116,7 +116,7 @@ class Lines:
 
 
 def describe_excess(most: int) -> str:
-    """Return the reason that a message is not recorded."""
+    """Describe why a message is too large to record."""
     return f"it has more than {_format(most)}"
 
 

@@ -1,4 +1,4 @@
-"""Bodies of HTTP that are compressed, as their bytes are read for a recording."""
+"""Decompresses HTTP bodies for a recording."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zlib
 from typing import Final
 
 _MOST: Final = 64 * 1024 * 1024
-"""The most bytes of a decompressed body: a small body may expand beyond memory."""
+"""The maximum size of a decompressed body, since a small body may expand beyond memory."""
 
 _GZIP: Final = frozenset({"gzip", "x-gzip"})
 _WITH_HEADER: Final = 16 + zlib.MAX_WBITS
@@ -14,14 +14,14 @@ _ZLIB_METHOD: Final = 8
 
 
 class EncodingError(ValueError):
-    """A body cannot be read; the message explains why, for people."""
+    """A body cannot be decompressed; the message explains why."""
 
 
 class Decoder:
     """Reads one body."""
 
     def __init__(self, encoding: str) -> None:
-        """Take the value of `Content-Encoding`; empty without one. Raises EncodingError if it is not known."""
+        """Parse the value of `Content-Encoding`, which may be empty. Raises EncodingError if it is unknown."""
         names = [name.strip().lower() for name in encoding.split(",")]
         self._encodings = [name for name in names if name not in ("", "identity")]
         self._size = 0
@@ -30,7 +30,7 @@ class Decoder:
             raise EncodingError(f"its Content-Encoding is {encoding!r}, which cannot be read")
 
     def feed(self, data: bytes) -> bytes:
-        """Return the bytes that were compressed. Raises EncodingError."""
+        """Return decompressed bytes. Raises EncodingError."""
         if not self._encodings:
             return data
         if not data:
@@ -40,7 +40,7 @@ class Decoder:
         try:
             decoded = self._inflater.decompress(data, _MOST - self._size + 1)
         except zlib.error:
-            raise EncodingError(f"it is not {self._encodings[0]}, which its Content-Encoding says") from None
+            raise EncodingError(f"it is not {self._encodings[0]}, although its Content-Encoding is") from None
         self._size += len(decoded)
         if self._size > _MOST:
             raise EncodingError(f"decompressed, it has more than {_MOST // 1024 // 1024} MiB")
@@ -49,19 +49,19 @@ class Decoder:
         return decoded
 
     def end(self) -> None:
-        """Raise EncodingError if the body is not whole."""
+        """Raise EncodingError if the body is incomplete."""
         if self._inflater is not None and not self._inflater.eof:
             raise EncodingError("it is compressed, and its end is missing")
 
     def _find_format(self, data: bytes) -> int:
-        """Return the format that zlib expects: `deflate` is zlib's, but some servers send it without its head."""
+        """Return zlib's format parameter; some servers send `deflate` without zlib's header."""
         if self._encodings[0] in _GZIP:
             return _WITH_HEADER
         return zlib.MAX_WBITS if data[0] & 0x0F == _ZLIB_METHOD else -zlib.MAX_WBITS
 
 
 def decode(encoding: str, body: bytes) -> bytes:
-    """Return the bytes of a whole body that were compressed. Raises EncodingError."""
+    """Decompress a complete body. Raises EncodingError."""
     decoder = Decoder(encoding)
     decoded = decoder.feed(body)
     decoder.end()

@@ -1,4 +1,4 @@
-"""An HTTP proxy between clients on this machine and an endpoint.
+"""An HTTP proxy between clients on this machine and an endpoint, which records messages.
 
 It records no headers except the protocol revision and the presence of a session.
 """
@@ -52,12 +52,12 @@ _GRACE: Final = 1
 _CONNECTING: Final = 30.0
 
 _HELD: Final = 1024 * 1024
-"""The maximum size of a buffered body: smaller bodies are recorded whole before they are forwarded."""
+"""The maximum size of a buffered body; smaller bodies are recorded completely before they are forwarded."""
 
 _OWN: Final = frozenset(
     {b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}
 )
-"""Headers of one connection alone (RFC 9110, 7.6.1)."""
+"""Hop-by-hop headers (RFC 9110, 7.6.1)."""
 
 _REPLACED: Final = _OWN | {b"host", b"origin", b"content-length", b"accept-encoding"}
 _SESSION: Final = b"mcp-session-id"
@@ -65,10 +65,10 @@ _EVENTS: Final = "text/event-stream"
 
 
 def reserve(address: tuple[str, int]) -> socket.socket:
-    """Return a listener at a host and port, before anything is written.
+    """Return a listener at a host and port.
 
     Raises:
-        StartError: The address cannot be had, or a proxy or the certificates of the environment cannot be used.
+        StartError: The address is unavailable, or the environment's proxy or certificates are unusable.
     """
     try:
         check_proxies()
@@ -86,11 +86,11 @@ def run(
     say: Callable[[str], None],
     auth: Authorization | None = None,
 ) -> None:
-    """Serve until a signal asks for an end.
+    """Serve until a signal to stop.
 
     Args:
         url: The endpoint.
-        headers: Added to the client's headers in each request.
+        headers: Headers to add to each request.
         listener: From `reserve`.
         recorder: Records each message.
         say: Prints the address for clients, and errors of the endpoint.
@@ -98,14 +98,14 @@ def run(
     """
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    # A call or a stream may be silent for any time; only connecting has a limit.
+    # Calls and streams may be idle; only connecting has a time limit.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
     # Cookies belong to one client and must not be sent for another.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     client = make_http_client(timeout, cookies=cookies)
     proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say, auth)
     server = GracefulServer(proxy, _GRACE, proxy.end_streams)
-    for number in stop_signals():  # uvicorn sends them once more at its end
+    for number in stop_signals():  # uvicorn raises them again at its end
         signal.signal(number, server.stop_when_started)
     say(f"recording; clients connect to http://{shown}:{port}{PATH}")
     server.run([listener])
@@ -138,7 +138,7 @@ class _Proxy:
         self._copies = Copies()
 
     def end_streams(self) -> None:
-        """End the streams of events, which otherwise last until their clients disconnect."""
+        """End the event streams, which otherwise last until their clients disconnect."""
         for task in self._streams:
             task.cancel()
 
@@ -153,7 +153,7 @@ class _Proxy:
         await send({"type": "lifespan.startup.complete"})
         with suppress(asyncio.CancelledError):  # by a second signal, which stops the loop immediately
             await receive()
-        await self._client.aclose()  # the loop ends with the next message
+        await self._client.aclose()  # the event loop stops after the next message
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -174,7 +174,7 @@ class _Proxy:
                     body.copy.drop()
 
     async def _until_left(self, passing: Any, body: _Body) -> None:
-        """Pass a request on; if its client leaves, the endpoint sees that, too."""
+        """Forward a request; if its client disconnects, disconnect from the endpoint."""
         task = asyncio.create_task(passing)
         leaving = asyncio.create_task(body.wait_until_left())
         try:
@@ -202,7 +202,7 @@ class _Proxy:
         own = {name for name, _ in self._headers} | (set() if self._auth is None else {b"authorization"})
         left_out = _REPLACED | _list_hop_headers(scope["headers"]) | own
         headers = [(name, value) for name, value in scope["headers"] if name not in left_out]
-        # Not every compression can be read for the recording.
+        # Request only supported compressions.
         headers += [*self._headers, (b"accept-encoding", b"identity")]
         if not body.is_whole and b"content-length" in given:
             headers.append((b"content-length", given[b"content-length"]))
@@ -217,7 +217,7 @@ class _Proxy:
             except LoginError as error:
                 await self._fail(str(error), exchange, send)
                 return
-            except httpx2.StreamConsumed:  # a large request is not held, so it cannot be repeated with another token
+            except httpx2.StreamConsumed:  # a large request is not buffered, so it cannot be repeated
                 await self._fail("the endpoint requires another access token; repeat the request", exchange, send)
                 return
             if self._auth is not None:
@@ -252,11 +252,11 @@ class _Proxy:
             else:
                 self._recorder.note("server", exchange, **known)
         except httpx2.HTTPError as error:
-            self._say(f"the endpoint broke off its answer: {describe(error, url=self._url)}")
+            self._say(f"the endpoint aborted its answer: {describe(error, url=self._url)}")
             self._recorder.note("server", exchange, status=502)
             if not has_begun:
-                await _refuse(send, 502, "The endpoint broke off its answer.")
-            return  # an answer without an end closes its connection, so that the client notices
+                await _refuse(send, 502, "The endpoint aborted its answer.")
+            return  # an incomplete answer closes its connection, so that the client detects it
         finally:
             copy.drop()
         if not has_begun:
@@ -276,8 +276,8 @@ class _Proxy:
                 for data in events.feed(part):
                     self._recorder.take("server", data, exchange, **known)
                 await send({"type": "http.response.body", "body": part, "more_body": True})
-        except httpx2.HTTPError as error:  # the stream ends here for the client, too, which may resume it
-            self._say(f"the endpoint broke off a stream: {describe(error, url=self._url)}")
+        except httpx2.HTTPError as error:  # the client's stream ends, too, and can be resumed
+            self._say(f"the endpoint aborted a stream: {describe(error, url=self._url)}")
         finally:
             if events.problem:
                 self._log_unreadable("server", events.size, events.problem, exchange, known)
@@ -314,13 +314,13 @@ class _Body:
     """The body of a request.
 
     Attributes:
-        start: Its first bytes; all of them if `is_whole` is set by `begin`.
-        is_whole: True once its last byte was read.
+        start: Its first bytes, read by `begin`.
+        is_whole: True after its last byte was read.
         copy: Its copy for the recording.
     """
 
     def __init__(self, receive: Receive, copy: Copy) -> None:
-        """Take the request's `receive`."""
+        """Read the body from the request's `receive`."""
         self.start = b""
         self.is_whole = False
         self.copy = copy
@@ -335,7 +335,7 @@ class _Body:
         self.start = bytes(start)
 
     async def stream(self, on_end: Callable[[], None]) -> AsyncIterator[bytes]:
-        """Yield all bytes, and call `on_end` before the last ones. Raises _ClientLeftError."""
+        """Yield all bytes, and call `on_end` before the last part. Raises _ClientLeftError."""
         yield self.start
         while not self.is_whole:
             part = await self._read()
@@ -344,7 +344,7 @@ class _Body:
             yield part
 
     async def wait_until_left(self) -> None:
-        """Wait until the client closes its connection after its whole request."""
+        """Wait until the client closes its connection after its complete request."""
         await self._ended.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -362,15 +362,15 @@ class _Body:
 
 
 class _Events:
-    """The events of a stream, until they cannot be read.
+    """Parses the events of a stream.
 
     Attributes:
-        size: The bytes that could not be read.
-        problem: The reason; empty without a failure.
+        size: The size of the unreadable part, in bytes.
+        problem: Why the stream is unreadable; empty if it is readable.
     """
 
     def __init__(self, encoding: str) -> None:
-        """Take the value of `Content-Encoding`."""
+        """Create a parser for a value of `Content-Encoding`."""
         self.size = 0
         self.problem = ""
         self._reader = EventReader()
@@ -382,7 +382,7 @@ class _Events:
             self.problem = str(error)
 
     def feed(self, part: bytes) -> Sequence[bytes]:
-        """Return the data of each event that a piece of the stream ends."""
+        """Return the data of each event that is completed by a part of the stream."""
         try:
             if self._decoder is not None:
                 return self._read(self._decoder.feed(part))
@@ -393,7 +393,7 @@ class _Events:
         return ()
 
     def _read(self, decoded: bytes) -> Sequence[bytes]:
-        """Return the data of each event that ends in these bytes. Raises EncodingError if one is too large."""
+        """Return the data of each event that ends in these bytes. Raises EncodingError if an event is too large."""
         events = [*self._reader.feed(decoded)]
         if not events and self._pending + len(decoded) > LARGEST:
             self.size += self._pending
@@ -403,7 +403,7 @@ class _Events:
 
 
 def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the message that begins a response for the client, and the recorded fields of its head."""
+    """Return the ASGI message that starts a response, and the recorded fields of its headers."""
     given = [(name.lower(), value) for name, value in response.headers.raw]
     left_out = _OWN | _list_hop_headers(given)
     headers = [(name, value) for name, value in given if name not in left_out]
@@ -412,18 +412,18 @@ def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _list_hop_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
-    """Return the names of headers that belong to one connection, as `Connection` lists them (RFC 9110, 7.6.1)."""
+    """Return the hop-by-hop headers, including those that `Connection` lists (RFC 9110, 7.6.1)."""
     lists = [value for name, value in headers if name == b"connection"]
     return {name.strip().lower() for value in lists for name in value.split(b",")}
 
 
 def _list_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
-    """Yield the credentials in a client's headers, which a server may repeat: whole, and in parts."""
+    """Yield the credentials in a client's headers, completely and in parts, since a server may repeat them."""
     for name, value in headers:
         text = value.decode("latin-1")
         if name == _SESSION:
             yield text
-        # `Mcp-Param-…` mirrors an argument, which the message has, too.
+        # `Mcp-Param-…` mirrors an argument, which is also in the message.
         elif is_secret_name(name.decode("latin-1")) and not name.startswith(b"mcp-"):
             yield from list_parts(text)
             if name == b"cookie":

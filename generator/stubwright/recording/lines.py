@@ -1,4 +1,4 @@
-"""The format of a recording: lines of JSON. Each run begins with a header."""
+"""Parses the format of recordings: lines of JSON, with a header for each run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ VERSION: Final = 1
 
 _SENDERS: Final = ("client", "server")
 _CONTENTS: Final = frozenset({"message", "unreadable", "status"})
-"""The keys of a message, of the length of an unreadable message, and of the status of an HTTP response."""
+"""The keys of a line's content: a message, the size of an unreadable message, or the status of an HTTP response."""
 
 
 _PARTS: Final = 5_000_000
-"""The maximum number of brackets and braces that open in a recording: a list of two bytes takes 64 in memory."""
+"""The maximum number of objects and arrays in a recording, since an empty list takes 32 times its size in memory."""
 
 
 class RecordingError(ValueError):
-    """A file is not a recording, or a line of it is wrong; the message shows which and why."""
+    """A file is not a recording, or has an invalid line; the message names the line and the reason."""
 
     def __init__(self, path: str, line: int, problem: str) -> None:
-        """Say where and what."""
+        """Format the message."""
         super().__init__(f"{path}:{line}: {problem}")
 
 
@@ -33,11 +33,11 @@ class Line:
     """One line with messages.
 
     Attributes:
-        number: Its number, from 1 on.
-        run: Which run it belongs to.
-        exchange: Over HTTP, the number of the request that it belongs to.
-        is_from_client: Whether a client sent them; otherwise the server did.
-        messages: The messages: one, or a batch; none if they were unreadable.
+        number: Its number, starting at 1.
+        run: Its run.
+        exchange: Over HTTP, the number of its request.
+        is_from_client: True if a client sent the messages, and not the server.
+        messages: One message, or a batch; empty if they were unreadable.
     """
 
     number: int
@@ -48,7 +48,7 @@ class Line:
 
 
 def count_whole(path: str, data: bytes) -> int:
-    """Return the size of the whole lines of a recording: `record` may be killed while it writes one.
+    """Return the size of a recording's complete lines, since `record` may be killed while writing a line.
 
     Raises:
         RecordingError: It is not a recording.
@@ -62,7 +62,7 @@ def parse(path: str, data: bytes) -> Iterator[Line]:
     """Yield the lines with messages, without an incomplete line at the end.
 
     Raises:
-        RecordingError: It is not a recording, a line is wrong, or its values would take too much memory.
+        RecordingError: It is not a recording, a line is invalid, or its values would need too much memory.
     """
     if not data.strip():
         raise RecordingError(path, 1, "the file is empty; a recording begins with a header")
@@ -100,7 +100,7 @@ def _check_header(path: str, number: int, value: Mapping[str, Any]) -> None:
         raise RecordingError(path, number, "this is not a recording; write one with `stubwright record`")
     if value.get("version") != VERSION:
         raise RecordingError(
-            path, number, f"the version of its format is {json.dumps(value.get('version'))}, and not {VERSION}"
+            path, number, f"the version of its format is {json.dumps(value.get('version'))}, not {VERSION}"
         )
     if not isinstance(value.get("run"), str):
         raise RecordingError(path, number, "the header has no `run`")

@@ -1,7 +1,4 @@
-"""The package that a replay serves: a mock's package whose calls are answered from a recording.
-
-It runs in the process of the replay.
-"""
+"""The package that a replay serves: a mock's package whose calls are answered from a recording."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ OPTIONS: Final = "replay.json"
 
 _Feature = TypeVar("_Feature")
 _CACHE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
-"""Fields that the contents of a resource must have from 2026-07-28 on (MCP, schema, `CacheableResult`)."""
+"""The required fields of a resource's contents since 2026-07-28 (MCP, schema, `CacheableResult`)."""
 
 
 class ReplayPackage(mock_package.MockPackage):
@@ -44,13 +41,13 @@ class ReplayPackage(mock_package.MockPackage):
     mocks: bool
 
     def replace_features(self, features: Sequence[_Feature]) -> Sequence[_Feature]:
-        """Wrap each part to search the recording first."""
+        """Wrap each feature to search the recording first."""
         return [cast("_Feature", _ReplayFeature(cast("Feature", feature), self)) for feature in features]
 
 
 @dataclass(frozen=True, slots=True)
 class _ReplayFeature:
-    """A part of the mock whose calls are answered from the recording."""
+    """A feature of the mock whose calls are answered from the recording."""
 
     part: Feature
     package: ReplayPackage
@@ -64,7 +61,7 @@ class _ReplayFeature:
         return self.part.make_listings()
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, AnswerRequest]:
-        """Its methods."""
+        """Return the handlers, which search the recording first."""
         return {
             method: self._replay(answer) if method in conversations.CALLS else answer
             for method, answer in self.part.list_handlers(server).items()
@@ -97,7 +94,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
         recorded = package.answers.find_after_questions(request.method, request.params)
         if recorded is None:
             raise ProtocolError(
-                INVALID_PARAMS, f"the recorded answer asks the client, as {request.revision.date} cannot"
+                INVALID_PARAMS, f"the recorded answer asks a question, which {request.revision.date} does not support"
             )
         return await _give(recorded, request, package)
     if "error" in answer.response:
@@ -113,7 +110,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
 
 
 async def _notify(method: str, params: Mapping[str, Any], request: Request) -> None:
-    """Send the notifications before an answer, if the caller accepts them."""
+    """Send a notification that precedes an answer, if the caller accepts it."""
     if method == "notifications/progress" and isinstance(params.get("progress"), int | float):
         await request.channel.send_progress(params["progress"], params.get("total"), params.get("message"))
     elif method == "notifications/message" and params.get("level") in LOG_LEVELS:
@@ -121,13 +118,13 @@ async def _notify(method: str, params: Mapping[str, Any], request: Request) -> N
 
 
 def _ask_again(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a question with a state of this server, which reads it when the answer comes."""
+    """Return a question with this server's state, which the client returns with its answer."""
     state = {"mark": make_nonce(), "asked": [*(recorded.get("inputRequests") or {})]}
     return {**recorded, "requestState": json.dumps(state)}
 
 
 def _strip_stamp(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result without the recorded server's description of itself, which this server adds."""
+    """Return a result without the recorded server's description, since this server adds its own."""
     result = {key: value for key, value in recorded.items() if key != "resultType"}
     meta = result.get("_meta")
     if isinstance(meta, dict) and SERVER_INFO_META_KEY in meta:
@@ -141,7 +138,7 @@ def load(name: str, folder: Path) -> tuple[mock_package.MockPackage, object]:
 
     Args:
         name: The name under which the folder is imported.
-        folder: Where its files are.
+        folder: The folder of its files.
     """
     package, handlers = mock_package.load_as(ReplayPackage, name, folder)
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_text("utf-8"))

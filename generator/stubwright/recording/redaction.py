@@ -1,7 +1,6 @@
-"""Redaction: secrets in messages never get into a recording.
+"""Redacts secrets in recorded messages, without changing messages on the wire.
 
-Values that were redacted by name or by a manifest are redacted everywhere from then on. Messages on the wire are not
-changed.
+A value that was redacted by name or by a manifest is redacted everywhere from then on.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from stubwright_runtime.observability.redaction import REDACTED, Secret, redact
 from stubwright_runtime.values.text import split_pointer
 
 _SHORTEST: Final = 4
-"""Characters; shorter values are in many words by chance."""
+"""The minimum length of a secret; shorter values occur in other words by chance."""
 
 _VOCABULARY: Final = """
 jsonrpc method params result error code message data name title description arguments content structuredContent isError
@@ -32,32 +31,32 @@ input_required level debug info notice warning critical alert emergency object a
 true false tools resources prompts properties required
 """
 _WORDS: Final = frozenset(_VOCABULARY.split())
-"""Words of MCP and JSON Schema: such a value is redacted in its own place only."""
+"""Words of MCP and JSON Schema, which are only redacted in their own place."""
 
 _SHORTEST_BASE64: Final = 8
-"""Characters of base64 that are searched for within more of it; fewer are in many texts by chance."""
+"""The minimum length of base64 to search for within longer base64; shorter texts occur by chance."""
 
 _LONGEST_ENCODED: Final = 4096
-"""Characters; a longer value is not a key or password, and is not searched for in base64 and hex."""
+"""The maximum length of a secret to search for in base64 and hex; longer values are not keys or passwords."""
 
 _LONGEST_ESCAPED: Final = 512
-"""Characters; longer values are searched for only in the usual escapes of whole texts, to keep their pattern fast."""
+"""The maximum length of a secret to search for with individually escaped characters, to limit the pattern's cost."""
 
 _ESCAPE: Final = re.compile(r"[%\\=&]")
-"""The characters that escapes begin with."""
+"""The characters that begin an escape."""
 
 _LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 """Characters that JSON escapes with a letter (RFC 8259, 7)."""
 
 _REPEATED: Final = "{1,8}"
-"""The repetitions of a backslash: JSON within JSON within JSON doubles it three times."""
+"""The repetitions of a backslash, which three levels of nested JSON double three times."""
 
 _UNITS: Final = re.compile(r"\\+|[^\\]", re.DOTALL)
 
 _SOFT_BREAK: Final = r"(?:=\r?\n)?"
 """A line break that quoted-printable inserts (RFC 2045, 6.7)."""
 
-# Possessive, from the start of a word: otherwise, the time for one long line without an end is quadratic.
+# Possessive and anchored at the start of a word, to avoid quadratic time for long lines.
 _WRAPPED: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+(?:\r?\n[A-Za-z0-9+/_-]++=*+)+")
 """Lines of base64 or hex, such as MIME's of 76 characters (RFC 2045, 6.8) and PEM's of 64."""
 
@@ -71,12 +70,12 @@ class Redactor:
     def __init__(
         self, names: Iterable[str] = (), secrets: Iterable[str] = (), tools: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Take the secrets.
+        """Set the secrets.
 
         Args:
-            names: The names of properties, in any case.
-            secrets: Values.
-            tools: JSON Pointers to the arguments that only a handler may see, by the names of tools.
+            names: The names of properties, case-insensitive.
+            secrets: Secret values.
+            tools: JSON Pointers to redacted arguments, by tool name.
         """
         self._names = frozenset(name.casefold() for name in names)
         self._tools = tools or {}
@@ -84,7 +83,7 @@ class Redactor:
         self.add_secrets(secrets)
 
     def add_secrets(self, texts: Iterable[str]) -> None:
-        """Note secrets; the longest is searched for first, since another may be its start."""
+        """Add secrets; the longest are replaced first, since a shorter one may be a prefix."""
         new = {text for text in texts if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED}
         if new <= self._secrets.keys():
             return
@@ -96,14 +95,14 @@ class Redactor:
 
         Args:
             message: A message of JSON-RPC.
-            lists: Whether it describes what the server has. The properties in its schemas have names, but no values.
+            lists: True if it contains lists of the server, whose schemas have names of properties, but no values.
         """
         message = self._redact_arguments(message)
         if self._names and not lists:
             message = self._redact_names(message, schemas=_asks(message))
         masked = self._mask(message)
         if isinstance(message, dict) and isinstance(message.get("id"), int):
-            masked["id"] = message["id"]  # what an answer belongs to
+            masked["id"] = message["id"]  # links an answer to its request
         return masked
 
     def _mask(self, value: Any) -> Any:
@@ -178,12 +177,12 @@ def list_parts(credentials: str) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Forms:
-    """The forms in which a secret is searched for, which are computed when first needed."""
+    """The forms of a secret to search for, computed on first use."""
 
     text: str
 
     def replace(self, text: str) -> str:
-        """Return a text with `[redacted]` in place of each form."""
+        """Replace each form in a text by `[redacted]`."""
         for form in self.texts:
             text = text.replace(form, REDACTED)
         if len(self.text) <= _LONGEST_ESCAPED and _ESCAPE.search(text):
@@ -192,7 +191,7 @@ class _Forms:
 
     @cached_property
     def texts(self) -> Sequence[str]:
-        """The secret as a whole: plain, escaped, in base64 and in hex, the longest first."""
+        """The complete secret: plain, escaped, in base64 and in hex, the longest first."""
         forms = {*Secret(self.text).forms}
         if len(self.text) <= _LONGEST_ENCODED:
             data = self.text.encode("utf-8", "surrogatepass")
@@ -204,7 +203,7 @@ class _Forms:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The secret with any of its characters escaped, each in its own way."""
+        """The secret with any of its characters escaped in any way."""
         return re.compile(_SOFT_BREAK.join(map(_match_escaped, _UNITS.findall(self.text))))
 
 
@@ -214,7 +213,7 @@ def _match_escaped(unit: str) -> str:
     A backslash may be repeated, since JSON is often a string within JSON.
 
     Args:
-        unit: The character, or several backslashes, whose repetitions cannot be told apart.
+        unit: The character, or several backslashes, which cannot be distinguished when repeated.
     """
     character, count = unit[0], len(unit)
     code = ord(character)
@@ -250,7 +249,7 @@ def _list_base64(data: bytes) -> Iterator[str]:
     """Yield base64 of bytes, in both alphabets; also the part that does not depend on the position in longer data."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(data).decode().rstrip("=")
-        for before in range(3):  # of three bytes, four characters are made
+        for before in range(3):  # three bytes are encoded as four characters
             length = before + len(data)
             text = encode(bytes(before) + data).decode()
             part = text[-(-before * 8 // 6) : length * 8 // 6]
@@ -259,7 +258,7 @@ def _list_base64(data: bytes) -> Iterator[str]:
 
 
 def matches(recorded: Any, sent: Any) -> bool:
-    """Return whether a value may be what was recorded: whatever was redacted may have been anything."""
+    """Return whether a value may equal the recorded one; redacted values match any value."""
     if recorded == REDACTED:
         return True
     if isinstance(recorded, str) and REDACTED in recorded:
@@ -273,7 +272,7 @@ def matches(recorded: Any, sent: Any) -> bool:
 
 
 def _asks(message: Any) -> bool:
-    """Return whether a message asks the user to fill in a form, whose schema names properties that have no values."""
+    """Return whether a message asks the user to fill in a form, whose schema has names of properties but no values."""
     if not isinstance(message, dict):
         return False
     result = message.get("result")
@@ -282,7 +281,7 @@ def _asks(message: Any) -> bool:
 
 
 def _change_json(text: str, change: Callable[[Any], Any]) -> str:
-    """Return a text with its JSON changed, if it is JSON, as the text of a tool's result often is."""
+    """Apply a change to a text that is JSON, such as the text of a tool's result; other texts stay unchanged."""
     if text[:1] not in ("{", "["):
         return text
     try:
@@ -294,7 +293,7 @@ def _change_json(text: str, change: Callable[[Any], Any]) -> str:
 
 
 def _follow(value: Any, way: Sequence[str]) -> Any:
-    """Return the value at a pointer; None if there is none."""
+    """Return the value at a pointer, or None."""
     for step in way:
         if isinstance(value, dict):
             value = value.get(step)

@@ -1,4 +1,4 @@
-"""A server that answers from a recording, on standard input and output or over HTTP."""
+"""Serves the answers of a recording on standard input and output or over HTTP."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_manifest(conversation: Conversation) -> tuple[ir.Manifest, Sequence[str
     """Return a manifest of the lists of the recorded server, with notes on fixes and omissions.
 
     Raises:
-        UnfixableError: Leaving out parts does not make it a manifest.
+        UnfixableError: The lists are not a valid manifest even after omitting parts.
     """
     result = servers.make_manifest(conversation.listing, name=None, default_name="recorded")
     manifest = result.manifest
@@ -39,19 +39,19 @@ def make_manifest(conversation: Conversation) -> tuple[ir.Manifest, Sequence[str
     text = yamlwriter.format_imported(manifest, _MANIFEST)
     checked = pipeline.compile_manifest(_MANIFEST, SingleFileReader(_MANIFEST, text.encode()))
     if checked.manifest is None:
-        raise AssertionError("an import gives a manifest that `check` accepts")
+        raise AssertionError("an import returns a valid manifest")
     return checked.manifest, result.notes
 
 
 def serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str], *, mocks: bool) -> int:
-    """Serve until the client leaves or a signal comes; return the exit status.
+    """Serve until the client disconnects or a signal arrives; return the exit status.
 
     Args:
-        path: What the recording is called.
-        data: The recording, which `lines.parse` accepts.
-        manifest: What is listed.
-        options: For the command of a generated package, such as `--http`.
-        mocks: Whether what was not recorded is answered as a mock answers; otherwise it is refused.
+        path: The name of the recording.
+        data: The content of the recording, which is valid.
+        manifest: The manifest to list.
+        options: Options of the server, such as `--http`.
+        mocks: True to mock calls that were not recorded; otherwise they are rejected.
 
     Raises:
         OSError: The temporary folder cannot be written.

@@ -1,4 +1,4 @@
-"""A proxy on standard input and output: the client's bytes go to a command, and the command's to the client."""
+"""A proxy between a client on standard input and output and a command."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _INPUT: Final = 0
 _OUTPUT: Final = 1
 _CHUNK: Final = 64 * 1024
 _PATIENCE: Final = 5.0
-"""The time for the command to exit after its input ended, and again after SIGTERM, in seconds."""
+"""The time for the command to exit after the end of its input, and again after SIGTERM, in seconds."""
 
 _LAST: Final = 2.0
-"""Seconds without a byte after the command ended; something that it started may keep its output open."""
+"""Idle seconds after the command has exited; its child processes may keep its output open."""
 
 
 def run(
@@ -35,8 +35,7 @@ def run(
     Args:
         words: The command.
         environment: Its variables.
-        begin: Called once the command has started. Returns the recorder of all lines, or None to end the command
-            immediately.
+        begin: Called after the command has started; returns the recorder of all lines, or None to stop the command.
 
     Raises:
         OSError: The command cannot be started.
@@ -44,7 +43,7 @@ def run(
     """
     with forward_signals() as pass_on:
         program = shutil.which(words[0], path=environment.get("PATH")) or words[0]
-        # its own session: a terminal's Ctrl-C comes once, from here, and not twice.
+        # A separate session, so that the terminal's Ctrl-C arrives only once, from this process.
         process = subprocess.Popen(  # noqa: S603 - the user's own command
             [program, *words[1:]],
             stdin=subprocess.PIPE,
@@ -77,15 +76,15 @@ def run(
         writing.start()
         status = process.wait()
     writing.finish()  # another signal ends it
-    # A signal that ended the command is a negative status here, and 128 and more for a shell.
+    # A terminating signal is a negative status here, and 128 plus its number in a shell.
     return recorder, status if status >= 0 else 128 - status
 
 
 class _RelayThread(threading.Thread):
-    """A thread that passes bytes on until one end is closed, and then ends the command if it still runs."""
+    """Relays bytes until one end is closed, and then stops the command if it still runs."""
 
     def __init__(self, source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
-        """Take both ends, the recorder of what passes, and what ends the command."""
+        """Relay bytes from `source` to `sink` and to `lines`; `close` stops the command."""
         super().__init__(daemon=True)
         self._source = source
         self._sink = sink
@@ -94,20 +93,20 @@ class _RelayThread(threading.Thread):
         self._steps = 0  # even while it waits for bytes
 
     def run(self) -> None:
-        """Write what is read until one end is closed."""
+        """Relay bytes until one end is closed."""
         with suppress(OSError):
             while data := os.read(self._source, _CHUNK):
                 self._steps += 1
                 self._lines.feed(data)
                 while data:
-                    data = data[os.write(self._sink, data) :]  # a full pipe takes only a part
+                    data = data[os.write(self._sink, data) :]  # a full pipe accepts only a part
                 self._steps += 1
         self._steps += 1
         self._lines.end()
         self._close()
 
     def finish(self) -> None:
-        """Wait until everything has passed; a large message takes its time to be recorded."""
+        """Wait until all bytes are relayed; recording a large message takes time."""
         while self.is_alive():
             steps = self._steps
             self.join(_LAST)

@@ -1,6 +1,6 @@
-"""Messages as lines of a recording.
+"""Writes messages as lines of a recording.
 
-Other data is recorded only by its length, since secrets in it cannot be identified.
+Of other data only the size is recorded, since it may contain secrets.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _LISTS: Final = frozenset(section.method for section in SECTIONS)
 
 
 class Recorder:
-    """Writes down one run: all that passes between clients and one server.
+    """Records one run: all messages between clients and one server.
 
     Attributes:
-        failure: The first error in writing; None while the recording is complete.
-        has_answers: Whether the server has sent a message.
+        failure: The first write error; None while the recording is complete.
+        has_answers: True if the server has sent a message.
     """
 
     def __init__(self, append: Callable[[bytes], None], redactor: Redactor, server: Mapping[str, Any]) -> None:
-        """Begin a run.
+        """Write the header of a run.
 
         Args:
             append: Appends a line. Raises OSError.
@@ -53,13 +53,13 @@ class Recorder:
         self._write({HEADER: KIND, "version": VERSION, "run": self._run, "date": date, "server": server})
 
     def take(self, sender: Sender, data: bytes, exchange: int | None = None, **more: Any) -> None:
-        """Write down a message.
+        """Record a message.
 
         Args:
             sender: The sender.
             data: Its bytes.
-            exchange: Over HTTP, the number of the request that it is sent in, or in answer to.
-            more: Further keys of its line.
+            exchange: Over HTTP, the number of the request or of the answered request.
+            more: Additional keys of its line.
         """
         if not data.strip():
             return
@@ -75,11 +75,11 @@ class Recorder:
             self._redactor.add_secrets(secrets)
 
     def note(self, sender: Sender, exchange: int | None = None, **more: Any) -> None:
-        """Write down what is known of a part of the conversation whose message is missing.
+        """Record the known facts about a missing message.
 
         Args:
-            sender: Its sender.
-            exchange: Over HTTP, the number of the request that it belongs to.
+            sender: The sender.
+            exchange: Over HTTP, the number of its request.
             more: The keys of the line.
         """
         with self._lock:
@@ -95,7 +95,7 @@ class Recorder:
                 return {"unreadable": len(data)}
             redacted: Any = [self._redact(sender, each, exchange) for each in messages]
             redacted = redacted if isinstance(message, list) else redacted[0]
-            json.dumps(redacted, allow_nan=False)  # refuses `1e999`, which is read as an infinity
+            json.dumps(redacted, allow_nan=False)  # rejects `1e999`, which is parsed as infinity
         except (ValueError, RecursionError):
             return {"unreadable": len(data)}
         return {"message": redacted}
@@ -123,5 +123,5 @@ class Recorder:
 def _encode(line: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can have and UTF-8 cannot
+    except UnicodeEncodeError:  # a lone surrogate, which JSON allows and UTF-8 does not
         return json.dumps(line, separators=(",", ":")).encode()

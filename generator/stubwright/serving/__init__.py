@@ -1,1 +1,1 @@
-"""A generated server as a process that is replaced, again and again, while its address stays: for `stubwright dev`."""
+"""Runs the server of `stubwright dev` as a process that is replaced after each save and keeps its address."""

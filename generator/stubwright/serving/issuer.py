@@ -1,7 +1,6 @@
-"""The issuer of the access tokens of one run of `dev`, in place of the manifest's issuer.
+"""Issues the access tokens of one run of `dev`, in place of the manifest's issuer.
 
-The other half of the key never leaves this process, and a server that `dev` did not start never
-receives it.
+The private key never leaves this process, and only servers that `dev` starts receive the public key.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ HOURS: Final = 12
 
 _ALGORITHM: Final = "EdDSA"
 _OWN: Final = ("iss", "aud", "sub", "client_id", "scope", "iat", "nbf", "exp", "jti")
-"""Claims that the purpose of a token determines (RFC 9068, 2.2)."""
+"""The claims that the issuer sets (RFC 9068, 2.2)."""
 
 
 class Issuer:
-    """A key of this run."""
+    """Issues tokens with a key of this run."""
 
     def __init__(self) -> None:
-        """Make the key."""
+        """Generate the key."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         self._key = Ed25519PrivateKey.generate()
@@ -34,7 +33,7 @@ class Issuer:
 
     @property
     def public(self) -> str:
-        """The key that verifies, as a JWK (RFC 7517; RFC 8037)."""
+        """The public key, as a JWK (RFC 7517; RFC 8037)."""
         from jwt.algorithms import OKPAlgorithm
 
         key = OKPAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
@@ -46,13 +45,13 @@ class Issuer:
         """Return an access token (RFC 9068).
 
         Args:
-            auth: The manifest's `auth`, whose issuer and audience it names.
-            subject: Whom it is for.
-            scopes: What that one may use.
-            more: Further claims.
+            auth: The manifest's `auth`, which has the issuer and the audience.
+            subject: The subject.
+            scopes: The scopes.
+            more: Additional claims.
 
         Raises:
-            ValueError: One of these is a claim that every token has.
+            ValueError: An additional claim is one that the issuer sets.
         """
         import jwt
 
@@ -73,7 +72,7 @@ class Issuer:
 
 
 def check_claims(claims: Mapping[str, Any]) -> None:
-    """Raise ValueError if one is a claim that every token has."""
+    """Raise ValueError if a claim is one that the issuer sets."""
     for name in claims:
         if name in _OWN:
             raise ValueError(f"`{name}` is set by the issuer; choose another claim")

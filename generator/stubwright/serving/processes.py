@@ -1,8 +1,8 @@
-"""The processes of a server that is replaced after a save: each is ready before the previous process ends.
+"""Replaces the process of a server after a save; the new process is ready before the previous one stops.
 
-The address is bound once, here, and each server inherits the listener: during a replacement, clients wait in the
-listener's queue for some tenths of a second, and none is refused. A replaced server accepts no new requests and has its
-usual grace period to finish the others.
+The address is bound once, and each server inherits the listener: during a replacement, clients wait in the listener's
+queue for some tenths of a second, and none is rejected. A replaced server accepts no new requests, and has its usual
+grace period for open ones.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _PATIENCE: Final = 8
 """The time for a server to stop, in seconds: its grace period for open requests, and a margin."""
 
 _LAST: Final = 1
-"""The time to read the last lines of a server that has ended: its child processes may keep standard error open."""
+"""The time to read the last lines of a stopped server, whose child processes may keep standard error open."""
 
 _HANDOVER: Final = 1
-"""Seconds that a server waits for the one before it to end, which may hold what both need, such as a locked file."""
+"""Seconds that a server waits for the previous one to stop, which may hold resources such as a locked file."""
 
 _SLOW: Final = 5
 """Seconds after which a server that has not started yet is reported."""
@@ -44,7 +44,7 @@ _GLANCE: Final = 0.2
 """The interval between two checks whether a starting server is still needed, in seconds."""
 
 _FAULTS: Final = (1, 2)
-"""Exit statuses of Python and of the proof that come with a message."""
+"""Exit statuses of Python and of the check that come with a message."""
 
 _PROOF: Final = Path(__file__).with_name("proof.py")
 _SERVER: Final = Path(__file__).with_name("server.py")
@@ -54,24 +54,24 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compa
 
 
 class AddressError(Exception):
-    """The address cannot be bound; the text explains why."""
+    """The address cannot be bound; the message explains why."""
 
 
 class StartupError(Exception):
-    """A server ended before it was ready, so the previous server continues; the server has reported the reason."""
+    """A server exited before it was ready, so the previous server continues; the server has reported the reason."""
 
 
 class StaleError(Exception):
-    """A server was ended before it was ready, because it is outdated; the text is the stack of the handlers."""
+    """A server was stopped before it was ready because it is outdated; the message is the stack of its handlers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The wait for a server that is being made, which its handlers may delay for ever.
+    """Waits for a server to start, which its handlers may delay indefinitely.
 
     Attributes:
-        is_stale: Tells whether it is no longer wanted.
-        report: Called once, after some seconds, with how many and with the stack of the handlers, if that is known.
+        is_stale: Returns whether the server is outdated.
+        report: Called once after some seconds with their number, and with the stack of the handlers if known.
     """
 
     is_stale: Callable[[], bool]
@@ -92,12 +92,12 @@ class Patience:
 
 
 def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> str | None:
-    """Return the reason that a server cannot start, as Python or the server reports it; None if it can.
+    """Return why a server cannot start, as Python or the server reports it; None if it can.
 
     Args:
-        launch: How it is started.
-        variables: The variables of its environment.
-        patience: How long to wait.
+        launch: The command of the server.
+        variables: Its environment variables.
+        patience: Waits for the start.
 
     Raises:
         StaleError: It is outdated.
@@ -106,7 +106,7 @@ def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> s
     with tempfile.TemporaryDirectory(prefix="stubwright-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         command = [launch.python, "-P", str(_PROOF), name, launch.package, *named]
-        # Not a pipe, whose end never comes if the handlers start a process that goes on.
+        # Not a pipe, which stays open if the handlers start a process that continues.
         with (folder / "output").open("wb") as output:
             try:
                 process = subprocess.Popen(  # noqa: S603 - our own
@@ -130,7 +130,7 @@ def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> s
         finally:
             _kill_group(process)
         said = _read(folder / "output").strip()
-        how = f"it ended with status {process.returncode} before it was made"
+        how = f"it exited with status {process.returncode} before it was created"
         return said if said and process.returncode in _FAULTS else f"{said}\n{how}".strip()
 
 
@@ -145,7 +145,7 @@ def _read(path: Path) -> str:
 
 
 class ServerSupervisor:
-    """An address, and the server that answers there; a context manager, which stops all servers at its end."""
+    """Runs a server at an address; a context manager that stops all servers at its end."""
 
     def __init__(
         self,
@@ -160,9 +160,9 @@ class ServerSupervisor:
         """Bind the address.
 
         Args:
-            host: Where to serve.
-            port: The port; 0 for any that is free.
-            ended: Called with the exit status of a server that ended unasked, from another thread.
+            host: The host.
+            port: The port; 0 for any free port.
+            ended: Called with the exit status of a server that exited unexpectedly, from another thread.
             write_line: Called with each line that a server writes to standard error, from another thread.
             key: The JWK that verifies tokens, in place of the keys of the manifest's issuer.
             options: Options of each server.
@@ -204,16 +204,16 @@ class ServerSupervisor:
 
     @property
     def is_running(self) -> bool:
-        """True if a server answers."""
+        """True if a server is running."""
         return self._wanted is not None and self._wanted.poll() is None
 
     def replace(self, launch: Launch, variables: Mapping[str, str], patience: Patience) -> None:
-        """Start a server, and end the previous server when the new one is ready.
+        """Start a server, and stop the previous server when the new one is ready.
 
         Raises:
-            StaleError: It is outdated.
+            StaleError: The server is outdated.
             OSError: The server cannot be started.
-            StartupError: It ended before it was made, because of a save after the proof.
+            StartupError: The server exited before it was ready, because of a save after the check.
         """
         if sys.platform == "win32" or self._debugging:  # both would need the same address, or the same debugger's port
             self._dismiss(wait=True)
@@ -281,7 +281,7 @@ class ServerSupervisor:
         os.close(self._lifeline)
 
     def _dismiss(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
-        """Ask the servers to stop; with `wait`, make sure that they do, otherwise give the last one a moment."""
+        """Terminate the servers; with `wait`, until all have stopped, otherwise wait a moment for the last one."""
         self._wanted = but
         leaving = [process for process in self._servers if process is not but]
         for process in leaving:
@@ -312,7 +312,7 @@ def _is_terminal() -> bool:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process that was asked to stop, and kill it if it does not."""
+    """Wait for a terminated process, and kill it after a timeout."""
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:
@@ -321,28 +321,28 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process that leads a session, and all that it started, which may outlive it."""
+    """Kill a session leader and its child processes, which may outlive it."""
     _signal_group(process, kill=True)
     process.wait()
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a session, and all that it started."""
+    """Stop a session leader and its child processes."""
     _signal_group(process, kill=False)
     end(process)
 
 
 def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
-    """Kill or terminate a process group; on Windows, which has no groups, the process."""
+    """Kill or terminate a process group, or on Windows the process."""
     if sys.platform == "win32":
         process.terminate()
     else:
-        with suppress(ProcessLookupError, PermissionError):  # macOS forbids it if only zombies are left
+        with suppress(ProcessLookupError, PermissionError):  # macOS raises PermissionError if only zombies are left
             os.killpg(process.pid, signal.SIGKILL if kill else signal.SIGTERM)
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server. It writes no bytecode, which two saves within a second make stale."""
+    """Return the environment of a server, without bytecode, which would be stale after two saves within a second."""
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
     return {**os.environ, **own, **launch.make_environment({**_own_path(), **variables})}
 

@@ -2,9 +2,9 @@
 
     python -P proof.py FOLDER PACKAGE [MODULE:NAME]
 
-It is a separate program, because imported modules stay loaded: each check needs a new interpreter. It describes the
-fault in a line on standard error and exits with 2. On success it creates the file `made` in the folder, since handlers
-may exit with any status, or prevent the exit. If importing takes some seconds, it writes the current stack to the file
+It is a separate program, because each check needs a new interpreter to import changed modules. On failure, it describes
+the fault on standard error and exits with 2. On success, it creates the file `made` in the folder, since handlers may
+exit with any status, or prevent the exit. If importing takes some seconds, it writes the current stack to the file
 `stack`. It does not import the compiler.
 """
 
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 _SLOW: Final = 3
-"""Seconds after which it writes its stack, which is before the caller reads it."""
+"""Seconds after which it writes its stack; the caller reads the stack later."""
 
 
 def main() -> None:
-    """Make the server. Raises SystemExit."""
+    """Create the server. Raises SystemExit."""
     folder, name, path = Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None
     registry: Any = importlib.import_module(f"{name}.registry")
     loading: Any = importlib.import_module("stubwright_runtime.server.app.loading")
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _write_stack(file: Path, thread: int, loader: str) -> None:
-    """Write where a thread is in the handlers, which the module `loader` has called."""
+    """Write the stack of a thread in the handlers, below the module `loader`."""
     frames = traceback.extract_stack(sys._current_frames()[thread])
     start = max((number for number, frame in enumerate(frames, 1) if frame.filename == loader), default=0)
     theirs = [frame for frame in frames[start:] if "importlib" not in frame.filename]

@@ -2,11 +2,11 @@
 
     python -P server.py PARENT GATE KEY PACKAGE [WORD …]
 
-`PARENT` is a pipe that is closed when `dev` has ended, which stops the server; empty on Windows. `GATE` is a socket on
-which it reports that it is ready, and then waits for its turn; empty to serve immediately. `KEY` is the JWK that
-verifies all tokens in place of the keys of the manifest's issuer; it may be empty. The rest is as for `python -m
-PACKAGE`. This program is separate from the command line and does not import the compiler: a generated server has no
-option for these, so that no key is accepted by mistake.
+`PARENT` is a pipe that is closed when `dev` exits, which stops the server; empty on Windows. `GATE` is a socket on
+which it reports that it is ready, and waits for its turn; empty to serve immediately. `KEY` is the JWK that verifies
+all tokens in place of the keys of the manifest's issuer; may be empty. The other words are the arguments of `python -m
+PACKAGE`. This program is separate and does not import the compiler: generated servers have no options for these, so
+that they never accept a key by mistake.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any
 
 
 class Key:
-    """The only key there is."""
+    """A key set with a single key."""
 
     def __init__(self, jwk: dict[str, Any]) -> None:
-        """Take the key."""
+        """Load the key."""
         from jwt import PyJWK
 
         self._id, self._algorithm = jwk["kid"], jwk["alg"]
         self._key = PyJWK(jwk, self._algorithm)
 
     async def find(self, kid: str | None, algorithm: str) -> Any:
-        """Return the key, where it is asked for."""
+        """Return the key if it matches."""
         return self._key if (kid, algorithm) == (self._id, self._algorithm) else None
 
 
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _load(name: str) -> None:
-    """Import all modules of the package: the next save overwrites them, perhaps with what these handlers do not fit."""
+    """Import all modules of the package, since the next save overwrites them, perhaps with incompatible ones."""
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, f"{name}."):
         if not module.name.endswith(".__main__"):
@@ -64,7 +64,7 @@ def _load(name: str) -> None:
 
 
 def _wait(number: int) -> None:
-    """Say that the server is made, and wait for its turn, which never comes if `dev` has ended. Raises SystemExit."""
+    """Report that the server is ready, and wait for its turn. Raises SystemExit if `dev` has exited."""
     with socket.socket(fileno=number) as gate:
         gate.sendall(b".")
         if not gate.recv(1):

@@ -1,7 +1,4 @@
-"""The findings of targets on a list of tools in its wire format.
-
-`check` and `diff` show them, and projections are tested by them.
-"""
+"""Finds the violations of targets' rules in a list of tools in its wire format."""
 
 from __future__ import annotations
 
@@ -20,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A part of a list that a target does not accept.
+    """A violation of a target's rule.
 
     Attributes:
         target: The target.
-        rule: Its rule.
-        tool: The name of the tool; `None` if it is about the list as a whole.
-        pointer: Where in the tool's definition it is.
-        what: What is wrong, as the rest of a sentence that begins with the tool.
-        fix: What to do about it.
-        others: How many more places of the tool are wrong in the same way.
+        rule: The rule.
+        tool: The name of the tool; None for the whole list.
+        pointer: The place in the tool's definition.
+        what: The fault, in words that follow the name of the tool.
+        fix: The remedy.
+        others: The number of other places of the tool with the same fault.
     """
 
     target: Target
@@ -41,13 +38,15 @@ class Finding:
     others: int = 0
 
 
-def judge(tools: Sequence[ListedTool], target: Target, part: Sequence[ListedTool] | None = None) -> Iterator[Finding]:
-    """Yield each part that a target does not accept, in the order of its rules and of the tools.
+def find_violations(
+    tools: Sequence[ListedTool], target: Target, part: Sequence[ListedTool] | None = None
+) -> Iterator[Finding]:
+    """Yield the violations of a target's rules, in the order of the rules and the tools.
 
     Args:
-        tools: All tools that a client gets in one list.
+        tools: All tools in the list of a client.
         target: The target.
-        part: Those of the tools that are looked at by themselves; all, where it is omitted.
+        part: The tools to check individually; None for all.
     """
     for rule in target.rules:
         for_each = rules.OF_TOOLS.get(rule.kind)

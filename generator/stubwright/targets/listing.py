@@ -1,4 +1,4 @@
-"""The tools of a list, taken apart for rules."""
+"""The tools of a list, parsed for rules."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListedTool:
-    """A tool as `tools/list` has it, with its arguments' schema taken apart once for all rules.
+    """A tool in `tools/list`, whose input schema is parsed once for all rules.
 
     Attributes:
-        definition: What the list has of it.
-        server: The name of its server, which clients put before its own.
+        definition: Its entry in the list.
+        server: The name of its server, which clients prepend to its name.
     """
 
     definition: Mapping[str, Any]
@@ -43,11 +43,11 @@ class ListedTool:
 
     @cached_property
     def schemas(self) -> Sequence[tuple[Pointer, Mapping[str, Any]]]:
-        """All schemas in it that are objects, with their places, in the order of the source."""
+        """All subschemas that are objects, with their pointers, in the order of the source."""
         subschemas = dialects.iterate_subschemas(self.schema, self.dialect)
         return [(pointer, schema) for pointer, schema in subschemas if isinstance(schema, dict)]
 
 
 def make_list(definitions: Iterable[Mapping[str, Any]], server: str) -> list[ListedTool]:
-    """Return the tools of the list of a server, which is called `server`."""
+    """Return the tools in the list of the server with this name."""
     return [ListedTool(definition, server) for definition in definitions]

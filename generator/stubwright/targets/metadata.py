@@ -1,6 +1,6 @@
-"""Keys that hosts read in the `_meta` of tools and resources: a table of data with its sources.
+"""The table of keys that hosts read in the `_meta` of tools and resources, with sources.
 
-All other keys in `_meta` are between a server and its clients.
+All other keys in `_meta` are private to a server and its clients.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Key:
         name: The key.
         host: The host that reads it.
         says: Its meaning.
-        takes: The values that it may have, in words.
-        schema: The same as a JSON Schema.
+        takes: A description of its valid values.
+        schema: The JSON Schema of its valid values.
         source: The URL of the evidence.
-        read: The day on which that was read, as `2026-11-26`.
+        read: The day on which the source was read, such as `2026-11-26`.
         certainty: `documented` by the host, or `reported` by users.
     """
 

@@ -1,7 +1,7 @@
-"""The rules of targets: one function for each kind of rule in the table.
+"""Checks the rules of targets, with a function for each kind of rule in the table.
 
-Each takes a tool and the value in the table, and yields the places that break the rule, each with the mistake and its
-fix. The functions of `OF_LISTS` take all tools of a list.
+Each function takes a tool and the value in the table, and yields the places that violate the rule, each with the fault
+and the fix. The functions of `OF_LISTS` take all tools of a list.
 """
 
 from __future__ import annotations
@@ -412,11 +412,11 @@ OF_TOOLS: Final[Mapping[str, Callable[[ListedTool, Any], Found]]] = {
     "large enum": _large_enum,
     "draft-07": lambda tool, _: _draft_07(tool),
 }
-"""The kinds that look at one tool."""
+"""The kinds of rules for single tools."""
 
 OF_LISTS: Final[Mapping[str, Callable[[Sequence[ListedTool], Any], Iterator[tuple[str, str]]]]] = {
     "tools": _tools,
     "optional properties": _optional_properties,
     "unions": _unions,
 }
-"""The kinds that look at all tools of a list."""
+"""The kinds of rules for all tools of a list."""

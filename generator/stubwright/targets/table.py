@@ -1,7 +1,4 @@
-"""The table of targets: for each client or API the rules that its tools must follow, with the source of each rule.
-
-It is data (`targets.json`), so that each number has its source and the day on which it was read there.
-"""
+"""Reads the table of targets (`targets.json`): the rules of each client or API for tools, with their sources."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _YEAR: Final = timedelta(days=365)
 _IGNORED: Final = frozenset({"ignores", "ignores at root"})
 
 PORTABLE: Final = "portable"
-"""The target that represents all others; a manifest that names none is judged by it."""
+"""The target that represents all others, which is the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +26,13 @@ class Rule:
     """One rule.
 
     Attributes:
-        kind: What is looked at; `rules.py` has a function for each kind.
-        value: What is allowed: a pattern, a bound, or keywords.
+        kind: Its kind; `rules.py` has a function for each kind.
+        value: Its parameter: a pattern, a bound, or keywords.
         source: The URL of the evidence.
-        read: The day on which it was read there, as YYYY-MM-DD.
-        certainty: How much is known.
-        is_lossy: True if the target accepts a tool that breaks the rule, but ignores a part of it.
-        fix: What to do about it, if that differs from the advice of the kind.
+        read: The day on which the source was read, as YYYY-MM-DD.
+        certainty: The kind of evidence.
+        is_lossy: True if the target accepts tools that violate the rule, but ignores a part of them.
+        fix: The remedy, if it differs from the default of the kind.
     """
 
     kind: str
@@ -47,7 +44,7 @@ class Rule:
     fix: str = ""
 
     def is_old(self, today: date) -> bool:
-        """Return whether it was read more than a year before a day, so that it may be true no more."""
+        """Return whether the source was read more than a year before a day, so that the rule may be outdated."""
         return date.fromisoformat(self.read) < today - _YEAR
 
     @property
@@ -61,11 +58,11 @@ class Target:
     """A client or an API.
 
     Attributes:
-        name: What manifests and `--target` call it.
-        title: What people call it.
-        consequence: What happens to tools that break one of its rules.
+        name: Its name in manifests and for `--target`.
+        title: Its display name.
+        consequence: The consequence of violating one of its rules.
         rules: Its rules.
-        note: What else its users should set or know.
+        note: Advice for its users.
     """
 
     name: str
@@ -76,7 +73,7 @@ class Target:
 
 
 class _Table(Mapping[str, Target]):
-    """The targets by their names; the file is read when one is first asked for."""
+    """The targets by name; the file is read on first use."""
 
     @cached_property
     def _document(self) -> Mapping[str, Any]:
@@ -96,7 +93,7 @@ class _Table(Mapping[str, Target]):
         return [*self.list_presets(), *self]
 
     def expand(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the names with each preset replaced by its targets, each once."""
+        """Return the names with presets replaced by their targets, without duplicates."""
         presets: Mapping[str, Sequence[str]] = self._document["presets"]
         return tuple(dict.fromkeys(target for name in names for target in presets.get(name, (name,))))
 

@@ -1,4 +1,4 @@
-"""The rules of targets in words, for `stubwright targets` and the page about them."""
+"""Describes the rules of targets in words, for `stubwright targets` and the documentation."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from stubwright.targets.table import Rule
 
 
-def say(rule: Rule) -> str:
-    """Phrase a rule."""
+def describe(rule: Rule) -> str:
+    """Describe a rule."""
     return _WORDS[rule.kind](rule.value)
 
 

@@ -1,1 +1,1 @@
-"""The page next to the server of `stubwright dev`: try its tools, and see what happens in it."""
+"""The page of `stubwright dev`, which calls the server's tools and shows its events."""

@@ -1,4 +1,4 @@
-"""The events of a run of `dev`, in order, for current and future pages."""
+"""Stores the events of a run of `dev` for current and future pages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Kind: TypeAlias = Literal["log", "more", "print", "call", "saved", "compared", "broken", "ended"]
-"""Kinds of events: a record of the server's log, a further line of it, a line that the handlers print, a call that has
-ended, a save that is served, its changes, a save that is not served, and a server that ended on its own."""
+"""The kinds of events: a log record, a continuation line of a record, a printed line, a completed call, a served save,
+its changes, a save that is not served, and an unexpected exit of the server."""
 
 _KEPT: Final = 1000
 """The maximum number of earlier events that a new page receives."""
@@ -31,7 +31,7 @@ class Journal:
     """The events of a run."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Create an empty journal."""
         self._events: deque[Event] = deque(maxlen=_KEPT)
         self._last = 0
         self._is_closed = False
@@ -51,7 +51,7 @@ class Journal:
             self._changed.notify_all()
 
     def wait_after(self, number: int, seconds: float) -> Sequence[Event] | None:
-        """Wait for events after a number, and return them: an empty list on timeout, `None` at the end."""
+        """Wait for events after a number, and return them: an empty list on timeout, None after `close`."""
         with self._changed:
             self._changed.wait_for(lambda: self._last > number or self._is_closed, seconds)
             if self._is_closed:
@@ -59,7 +59,7 @@ class Journal:
             return [event for event in self._events if event.number > number]
 
     def close(self) -> None:
-        """Let all that wait go on: nothing more happens."""
+        """Wake all waiting threads; no more events follow."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""The lines that a server writes to standard error: records of its log, records of calls, and what handlers print."""
+"""Parses the lines of a server's standard error: log records, records of calls, and printed lines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 _RECORD: Final = re.compile(
     r"\d{4}-\d\d-\d\d (?P<time>\d\d:\d\d:\d\d),\d{3} (?P<level>[A-Z]+) (?P<name>[\w.]+): (?P<text>.*)"
 )
-"""The first line of a record, as a generated server logs it. Its other lines are indented."""
+"""The first line of a log record of a generated server; its other lines are indented."""
 
 _CALL: Final = '{"time":'
 
 
 class Line(NamedTuple):
-    """A line: what it is, what is known of it, and how it is printed."""
+    """A parsed line: its kind, its details, and its printed form."""
 
     kind: Kind
     details: Mapping[str, Any]
@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 
 def read_line(text: str) -> Line:
-    """Return the kind of a line."""
+    """Parse a line."""
     if text.startswith(_CALL) and (call := _read_call(text)) is not None:
         return Line("call", call, _describe_call(call))
     if (record := _RECORD.fullmatch(text)) is not None:
@@ -37,7 +37,7 @@ def read_line(text: str) -> Line:
 
 
 def _read_call(text: str) -> Mapping[str, Any] | None:
-    """Return a record of a call (docs/protecting.md, "Audit"); None if a handler printed something like one."""
+    """Parse a record of a call (docs/protecting.md, "Audit"); return None for other lines."""
     try:
         call: Any = json.loads(text)
     except ValueError:

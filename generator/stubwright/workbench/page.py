@@ -1,6 +1,6 @@
-"""The workbench: a list of tools, resources and prompts, with a form for each, answers, calls, changes, and the log.
+"""Renders the page of `dev`: forms for tools, resources and prompts, results, calls, changes, and the log.
 
-The script of the page calls the server itself, so that it shows the same results as any client.
+The script of the page calls the server directly, so that it shows the same results as any client.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Identity:
     """The identity to call as, if the manifest has `auth`.
 
     Attributes:
-        issuer: Who issues tokens elsewhere.
-        issues: Whether this run does, and takes no others.
-        subject: Whom the first token is for.
-        scopes: All scopes that the manifest names.
-        chosen: Those of the first token.
-        claims: Further claims of the first token.
+        issuer: The manifest's issuer.
+        issues: True if this run issues tokens, and the server accepts no others.
+        subject: The subject of the first token.
+        scopes: All scopes in the manifest.
+        chosen: The scopes of the first token.
+        claims: Additional claims of the first token.
     """
 
     issuer: str
@@ -64,10 +64,10 @@ def render(
     """Render the page of a run.
 
     Args:
-        manifest: The manifest that is served.
-        source: The same as written.
-        url: Where its server answers.
-        identity: Who may ask; None where everyone may.
+        manifest: The served manifest.
+        source: The manifest as written.
+        url: The URL of the server.
+        identity: The caller; None if the server requires no token.
         last: The number of the last event before this page.
     """
     entries = [*_list_tools(manifest), *_list_primitives(manifest)]

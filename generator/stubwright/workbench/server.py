@@ -1,8 +1,8 @@
-"""The server of the page: on this machine, and for the caller that has the address that `dev` prints.
+"""Serves the page of `dev` on this machine.
 
-The page can make tokens of this run, so that an address alone must not be enough: other users of the machine can reach
-it, and so can pages of the web through the browser. Each request is for a host of ours (against DNS rebinding), and has
-the run's key: first in the address, then in a cookie that no script can read and no other site's request carries.
+The page can issue tokens, and other users of the machine and web pages in the browser can reach the server. So each
+request must have one of our hosts (against DNS rebinding), and the key of the run: first in the URL, then in a cookie
+that scripts cannot read and that is not sent with requests from other sites.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _SAFE: Final = (
 
 
 class RefusedError(Exception):
-    """The requested token cannot be made; the text explains why."""
+    """The requested token cannot be issued; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The changes since the last commit: a summary, and the whole."""
+    """The changes since the last commit: a summary and the full text."""
 
     summary: str
     text: str
@@ -55,12 +55,12 @@ class PageContent:
     """The content of the page, which `dev` replaces after each save.
 
     Attributes:
-        journal: What happens.
-        page: The text of the page; empty before anything is served.
-        docs: The text of its documentation; empty as well.
-        difference: What has changed.
-        issue: Makes a token of a subject, scopes and claims; None where this run makes none.
-        key: What requests must have.
+        journal: The events of the run.
+        page: The page; empty before the first served save.
+        docs: The documentation; empty before the first served save.
+        difference: The changes since the last commit.
+        issue: Issues a token for a subject, scopes and claims; None if this run issues no tokens.
+        key: The key that requests must have.
     """
 
     journal: Journal = field(default_factory=Journal)
@@ -72,7 +72,7 @@ class PageContent:
 
 
 class Workbench:
-    """The address, and the threads that answer there; a context manager."""
+    """The server of the page; a context manager."""
 
     def __init__(self, host: str, port: int) -> None:
         """Bind the address. Raises OSError."""
@@ -111,11 +111,11 @@ class _Server(ThreadingTCPServer):
         names = dict.fromkeys([host if host != "localhost" else "127.0.0.1", "127.0.0.1", "localhost"])
         self.hosts = tuple(f"{name}:{port}" for name in names)
         self.origins = tuple(f"http://{name}" for name in self.hosts)
-        self.cookie = f"stubwright-dev-{port}"  # cookies ignore ports: another run has another
+        self.cookie = f"stubwright-dev-{port}"  # cookies are shared between ports
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one request after another of a connection."""
+    """Handles the requests of a connection."""
 
     server: _Server
     protocol_version = "HTTP/1.1"
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         issue = self.server.desk.issue
         if self.path != "/token" or issue is None:
-            self._answer(HTTPStatus.NOT_FOUND, "This run makes no tokens; start it with --scope.\n")
+            self._answer(HTTPStatus.NOT_FOUND, "This run issues no tokens; start it with --scope.\n")
             return
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > _LONGEST or self.headers.get_content_type() != "application/json":
@@ -165,21 +165,21 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, json.dumps({"token": token}), "application/json")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is not HTTP, or another method, in plain text; the library's own answer is a page."""
+        """Answer invalid requests and other methods in plain text instead of the library's HTML."""
         self.close_connection = True
         self._answer(HTTPStatus(code), f"{message or HTTPStatus(code).phrase}{f': {explain}' if explain else ''}\n")
 
     def log_message(self, *_: Any) -> None:
-        """Log nothing: requests of the page are not events of the run."""
+        """Log nothing, since requests of the page are not events of the run."""
 
     def _is_ours(self) -> bool:
-        """Return whether the request is for this server, and from its own page if from any."""
+        """Return whether the request has one of our hosts, and our origin if any."""
         host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
         is_ours = len(host) == 1 and host[0].lower() in self.server.hosts  # RFC 9110, 4.2.3
         return is_ours and all(value.lower() in self.server.origins for value in origin)
 
     def _may(self) -> bool:
-        """Return whether the request has the key; answer it if it does not."""
+        """Return whether the request has the key; otherwise send an error."""
         if not self._is_ours():
             self._answer(HTTPStatus.FORBIDDEN, "This address is for the page of `stubwright dev`.\n")
             return False
@@ -222,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write("".join(parts or [":\n\n"]).encode())
                 number = events[-1].number if events else number
         except OSError:
-            pass  # the page was closed, which is how a stream ends
+            pass  # the page was closed
 
 
 _WAITING: Final = """\

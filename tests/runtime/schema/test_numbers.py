@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stubwright.diff.subsumption.proof import Judge, covers
+from stubwright.diff.subsumption.proof import SchemaValidator, covers
 from stubwright_runtime.schema.numbers import make_exact_instance, make_exact_schema
 from stubwright_runtime.schema.validation import Validator, compile_schema
 
@@ -58,8 +58,8 @@ def test_two_texts_of_one_number_are_not_unique() -> None:
 
 def test_two_texts_of_one_bound_are_the_same_bound() -> None:
     one, other = ({"type": "number", "maximum": json.loads(text)} for text in ("1e23", "100000000000000000000000"))
-    assert covers(Judge(one), Judge(other))
-    assert covers(Judge(other), Judge(one))
+    assert covers(SchemaValidator(one), SchemaValidator(other))
+    assert covers(SchemaValidator(other), SchemaValidator(one))
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def _replay(arguments: argparse.Namespace) -> int:
         return _fail(f"{path} cannot be read: {explain(error)}")
     if manifest is None:
         return _WRONG
-    if conversation.left_out:
-        write_note(f"{conversation.left_out} answers that began a task are not replayed")
+    if conversation.omitted:
+        write_note(f"{conversation.omitted} answers that began a task are not replayed")
     return _serve(path, data, manifest, options, mocks=arguments.mock is not None)
 
 

@@ -53,7 +53,7 @@ def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequen
     diagnostics = [
         finding
         for name in names or (targets.PORTABLE,)
-        for finding in targets.judge(tools, targets.TARGETS[name], checked)
+        for finding in targets.find_violations(tools, targets.TARGETS[name], checked)
         if not _breaks_mcp_rule(finding)
     ]
     name_findings = {

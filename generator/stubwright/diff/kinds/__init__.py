@@ -1,1 +1,1 @@
-"""The kinds of changes, a module for each part of a manifest."""
+"""Compares the parts of manifests, a module for each kind of change."""

@@ -1,4 +1,4 @@
-"""Changes of aliases: renamed tools that still answer to their old names, and new, removed and changed aliases."""
+"""Compares aliases: renamed tools with aliases for their old names, and new, removed and changed aliases."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SCHEMAS: Final = ("else", "if", "not", "then")
 _BY_NAME: Final = ("dependencies", "dependentRequired", "dependentSchemas", "properties")
-"""The keywords of objects that have something for each of their properties."""
+"""The keywords whose values have an entry for each property."""
 
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """A renamed tool, and the new tool that answers to its old name.
+    """A removed tool, and the new tool with an alias for its name.
 
-    `arguments` are the old names of arguments with the new ones. `until` is the last version that has the old name.
+    `arguments` are the new names of arguments by old name. `until` is the last version with the alias.
     """
 
     old: ir.Tool
@@ -31,19 +31,19 @@ class Succession:
     until: str | None
 
     def change(self) -> Change:
-        """Return the renaming, which may break calls that could have both names of an argument."""
+        """Return the change, which may break calls with both the old and the new name of an argument."""
         until = "" if self.until is None else f" up to version {self.until}"
         message = f"it was renamed to `{self.new.name}`, and still answers to its old name{until}"
         impact: Impact = "compatible"
         why = None
         if both := self._find_open():
             impact = "may break"
-            why = f"old calls may hold a `{both}` of their own, since the old schema left it open; it is now refused"
+            why = f"old calls may contain `{both}`, which the old schema left open; it is now rejected"
         subject = Subject(f"tool `{self.old.name}`", self.old.place, self.new.place).at("name")
         return subject.change("SW512", impact, message, why)
 
     def as_called(self) -> ir.Tool:
-        """Return the old tool with the new names of its arguments: calls by the old name must fit it."""
+        """Return the old tool with the new names of its arguments, for comparing schemas."""
         if not self.arguments:
             return self.old
         definition, input_ = self.old.definition, self.old.input
@@ -62,7 +62,7 @@ class Succession:
 
 
 def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
-    """Return the new tools that have the names of old ones as aliases, in the order of the new manifest."""
+    """Return the successions of removed tools, in the order of the new manifest."""
     before, now = {tool.name: tool for tool in old.tools}, {tool.name for tool in new.tools}
     return [
         Succession(before[alias["name"]], tool, alias.get("arguments") or {}, alias.get("removeAfter"))
@@ -73,10 +73,9 @@ def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
 
 
 def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
-    """Return a schema of arguments with other names for some of them.
+    """Rename arguments in their schema.
 
-    The target of a reference stays unchanged, since it may be the schema of something else, too. So a schema that takes
-    its arguments from there is compared as if nothing were renamed in it: fewer changes are then proved harmless.
+    Targets of references stay unchanged, since other schemas may share them, so fewer changes are proved harmless.
     """
     if not isinstance(schema, dict):
         return schema
@@ -99,14 +98,14 @@ def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> Any:
-    """Return a property's value under a keyword, with renamed arguments; under `properties`, unchanged."""
+    """Rename arguments in a property's entry of a keyword, except under `properties`."""
     if keyword == "properties":
         return value
     return [names.get(name, name) for name in value] if isinstance(value, list) else rename_arguments(value, names)
 
 
 def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes of aliases that existed before, and new aliases that are not names of old tools."""
+    """Yield changes of existing aliases, and new aliases that are not names of old tools."""
     successions = {each.old.name: each for each in find_successions(old, new)}
     names = {tool.name for tool in new.tools}
     before, now = _by_name(old), _by_name(new)
@@ -115,7 +114,7 @@ def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
             yield from _compare(name, before[name], now[name], successions.get(tool.name))
         elif name not in names:
             until = alias.get("removeAfter")
-            why = "no version was announced" if until is None else f"it was to stay up to version {until}"
+            why = "no version was announced" if until is None else f"it was announced for removal after version {until}"
             message = f"it no longer answers to `{name}`"
             yield _change(tool, "breaking", message, tool, None, f"callers must use `{tool.name}`; {why}")
     known = {tool.name for tool in old.tools}
@@ -130,7 +129,7 @@ def _compare(
     now: tuple[ir.Tool, Mapping[str, Any]],
     succession: Succession | None,
 ) -> Iterator[Change]:
-    """Yield changes of an alias that stays; its tool may have been renamed meanwhile."""
+    """Yield changes of an alias in both manifests; its tool may have been renamed."""
     (old_tool, was), (tool, is_) = before, now
     step = {} if succession is None else succession.arguments
     expected = {old: step.get(new, new) for old, new in (was.get("arguments") or {}).items()}

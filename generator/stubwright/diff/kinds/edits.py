@@ -1,7 +1,4 @@
-"""The differences between two schemas, edit by edit, each of which can be made on its own.
-
-It does not judge whether an edit breaks anything.
-"""
+"""Splits the difference between two schemas into independent edits, without classifying them."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 ABSENT: Final = object()
-"""The value of a keyword that is not there."""
+"""The value of an absent keyword."""
 
 _REUSABLE: Final = ("$defs", "definitions")
 _IGNORED: Final = frozenset({"$schema", "x-mcp-header"})
@@ -37,18 +34,23 @@ _CODES: Final = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"), "SW541"),
     **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor"), "SW543"),
 }
-"""The codes of changes of keywords; all other keywords of a dialect have SW542."""
+"""The codes of keywords; all other keywords of a dialect have SW542."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit.
+    """An edit of a schema.
 
-    `where` names the part of the instance (`address.city`, `tags[]`), empty for the whole instance. `old` and `new` are
-    the pointers in the two schemas. `edited` is the old schema with this edit alone; None if the edit asserts nothing.
-    `opens` is true if it names a key that callers could use before, because the schema was open. `words` are the
-    texts that models read, of an edit that changes only texts. `deprecates` is true if callers should stop using
-    the part.
+    Attributes:
+        code: The code of the change.
+        where: The part of the instance (`address.city`, `tags[]`); empty for the whole instance.
+        message: A description of the edit.
+        old: The pointer in the old schema.
+        new: The pointer in the new schema.
+        edited: The old schema with only this edit; None if the edit has no effect on validation.
+        opens: True if it declares a key that the old schema left open.
+        words: The changed texts for models, if the edit only changes texts.
+        deprecates: True if callers should stop using the part.
     """
 
     code: str
@@ -63,7 +65,7 @@ class Edit:
 
 
 def find_edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
-    """Return all edits that make `new` of `old`, both read in one dialect."""
+    """Return all edits from `old` to `new`, which have the same dialect."""
     return list(_Differ(old, new, dialect).compare_schemas(old, new, (), ""))
 
 
@@ -114,7 +116,7 @@ class _Differ:
         yield Edit(code, where, message, here, here, None, words=words, deprecates=deprecates)
 
     def _compare_values(self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str) -> Edit:
-        """Return an edit of `enum` and `const` together: one often becomes the other."""
+        """Return one edit of `enum` and `const`, since one often replaces the other."""
         edited = self._old
         for keyword in _VALUES:
             if keyword in old or keyword in new:
@@ -127,7 +129,7 @@ class _Differ:
         return Edit("SW537", where, _describe_values(*allowed), old_at, new_at, edited)
 
     def _compare_inside(self, keyword: str, before: Any, after: Any, here: Pointer, where: str) -> Iterator[Edit]:
-        """Yield the edits inside the keyword's value, where the old and the new are schemas that can be told apart."""
+        """Yield the edits inside a keyword's value if its old and new subschemas correspond."""
         dialect = self._dialect
         if keyword in dialect.named and isinstance(before, dict) and isinstance(after, dict):
             if before.keys() == after.keys() and keyword != "dependencies":
@@ -147,7 +149,7 @@ class _Differ:
     def _compare_properties(
         self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str
     ) -> Iterator[Edit]:
-        """Yield edits of `properties` and `required` together, property by property."""
+        """Yield edits of `properties` and `required` for each property."""
         before, after = _to_mapping(old.get("properties")), _to_mapping(new.get("properties"))
         needed, needs = _to_names(old.get("required")), _to_names(new.get("required"))
         renamed = _find_renamings(before, after)
@@ -189,7 +191,7 @@ class _Differ:
                     yield Edit(code, path, message, (*at, "required"), (*at, "required"), edited)
 
     def _set_property(self, at: Pointer, name: str, schema: Any, *, required: bool, base: Any = ABSENT) -> Json:
-        """Return the old schema with one property set or taken out of the object schema at `at`."""
+        """Return the old schema with one property set or removed in the object schema at `at`."""
 
         def change(here: dict[str, Json]) -> dict[str, Json]:
             properties = {key: value for key, value in _to_mapping(here.get("properties")).items() if key != name}
@@ -206,7 +208,7 @@ class _Differ:
         return _change_at(self._old if base is ABSENT else base, at, change)
 
     def _set_value(self, at: Pointer, value: Any, base: Any = ABSENT) -> Json:
-        """Return the old schema with one value set or taken out."""
+        """Return the old schema with one value set or removed."""
         if not at:
             return _add_definitions(value, self._old)
 
@@ -226,7 +228,7 @@ _HANDLED: Final = frozenset({"properties", "required", *_VALUES})
 
 
 def _describe(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str, str]:
-    """Return the code of a change of one keyword, and its description."""
+    """Return the code and the description of a changed keyword."""
     old, new = _show(before), _show(after)
     change = f"`{keyword}` changed from {old} to {new}"
     if after is ABSENT:
@@ -270,14 +272,14 @@ def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
 
 
 def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Map old names to new ones if exactly one removed property has the schema of exactly one new one."""
+    """Map old names to new names where exactly one removed property has the schema of exactly one new property."""
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     renamings = {}
     for name in gone:
         twins = [other for other in new if _same(before[name], after[other])]
         others = [other for other in gone if _same(before[name], before[other])]
-        # A schema that says little does not show that the two are the same.
+        # A short schema is no evidence for a renaming.
         is_specific = isinstance(before[name], dict) and (
             "description" in before[name] or len(_to_json(before[name])) > 50
         )
@@ -287,17 +289,17 @@ def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
 
 
 def _is_left_open(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema accepts all values of keys that it does not name."""
+    """Return whether a schema accepts all values of undeclared keys."""
     return _is_open(schema.get("additionalProperties", True)) and "patternProperties" not in schema
 
 
 def _find_applicator(schema: Mapping[str, Any], name: str, root: Json) -> str | None:
-    """Return the keyword whose schemas, which apply to the same instance, describe a property; None if none does."""
+    """Return the keyword with a schema of the same instance that describes a property, or None."""
     return next((keyword for keyword in _APPLICATORS if _describes(schema.get(keyword), name, root, 0)), None)
 
 
 def _describes(value: Any, name: str, root: Json, depth: int) -> bool:
-    """Return whether a keyword's value, a schema or several, describes a property of the same instance."""
+    """Return whether the schemas in a keyword's value describe a property of the same instance."""
     if depth > _DEEPEST:
         return False
     if isinstance(value, str):
@@ -316,11 +318,11 @@ def _describes(value: Any, name: str, root: Json, depth: int) -> bool:
 
 _APPLICATORS: Final = ("anyOf", "oneOf", "allOf", "if", "then", "else", "$ref")
 _DEEPEST: Final = 12
-"""The most levels of schemas for the same instance that are searched for a property."""
+"""The maximum number of levels to search for a property."""
 
 
 def _add_definitions(schema: Json, other: Json) -> Json:
-    """Return the schema with the other one's additional definitions, so that every reference of either resolves."""
+    """Add the missing definitions of another schema, so that the references of both resolve."""
     if not isinstance(schema, dict) or not isinstance(other, dict):
         return schema
     combined = dict(schema)
@@ -336,7 +338,7 @@ def _add_definitions(schema: Json, other: Json) -> Json:
 
 
 def _change_at(root: Any, at: Pointer, change: Any) -> Any:
-    """Return a copy of `root` in which the value at `at` is changed."""
+    """Return a copy of `root` with the value at `at` changed."""
     if not at:
         return change(root if isinstance(root, dict | list) else {})
     if isinstance(root, list):
@@ -350,7 +352,7 @@ def _or_none(value: Any) -> Any:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a value, including names: a model may take them for words to it."""
+    """Yield all texts in a value, including names, since models read them."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

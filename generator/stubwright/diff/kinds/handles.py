@@ -1,7 +1,4 @@
-"""Changes of state handles: their kinds, their lifetimes, and the places of their ids in tools.
-
-A change may break the ids that callers have.
-"""
+"""Compares state handles: their kinds, their lifetimes, and the use of their ids in tools."""
 
 from __future__ import annotations
 
@@ -22,16 +19,16 @@ if TYPE_CHECKING:
 _CODE: Final = "SW524"
 _MOST: Final = 100
 _TIMES: Final = ("ttl", "idle")
-_SIDES: Final[Mapping[str, str]] = {"input": "takes", "output": "gives"}
+_SIDES: Final[Mapping[str, str]] = {"input": "accepts", "output": "returns"}
 
 
 def compare_kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes of the kinds of handles that a server keeps."""
+    """Yield changes of the declared kinds of handles."""
     before, after = ({handle.name: handle for handle in manifest.handles} for manifest in (old, new))
     declared = [manifest.document.get("handles") or {} for manifest in (old, new)]
     for name, kind in before.items():
         if name not in after:
-            why = "ids that callers have are no longer known"
+            why = "the ids of callers are no longer valid"
             yield Subject(f"handle `{name}`", kind.place).change(_CODE, "breaking", "the kind was removed", why)
     for name, kind in after.items():
         if name not in before:
@@ -57,20 +54,20 @@ def _compare_kind(subject: Subject, was: Mapping[str, Any], now: Mapping[str, An
         why = "existing handles remain, but no new ones can be created" if new < old else None
         yield subject.at("most").change(_CODE, "may break" if new < old else "compatible", message, why)
     if not are_same(was["state"], now["state"]):
-        why = "stored states that do not fit the new schema are lost"
+        why = "stored states that do not match the new schema are lost"
         yield subject.at("state").change(_CODE, "may break", "the schema of its states changed", why)
 
 
 def compare_ids(tool: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes of the places of ids in a tool; `before` and `after` are the `handles` of its extension."""
+    """Yield changes of the ids in a tool's schemas; `before` and `after` are the `handles` of its extension."""
     for side, verb in _SIDES.items():
         was, now = (set((declared.get(side) or {}).values()) for declared in (before, after))
         for kind in sorted(now - was):
             breaks = side == "input"
-            why = "text that is not such an id is refused" if breaks else None
+            why = "other texts are rejected" if breaks else None
             yield tool.change(_CODE, "may break" if breaks else "compatible", f"it now {verb} ids of `{kind}`", why)
         for kind in sorted(was - now):
             breaks = side == "output"
-            why = "callers that got ids from it need another tool" if breaks else None
+            why = "callers need another tool for these ids" if breaks else None
             message = f"it no longer {verb} ids of `{kind}`"
             yield tool.change(_CODE, "breaking" if breaks else "compatible", message, why)

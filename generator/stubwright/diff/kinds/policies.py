@@ -1,4 +1,4 @@
-"""Changes of policies: limits, scopes, confirmations, and the handling of results.
+"""Compares policies: limits, scopes, confirmations, and the handling of results.
 
 An absent key is compared as its default.
 """
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from stubwright.diff.changes import Impact
 
 DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed", "sanitize": "text", "trusted": False}
-"""The meaning of an absent key; an absent limit limits only the size of arguments."""
+"""The values of absent keys; without limits, only the size of arguments is limited."""
 
 ONCE_FOR: Final = "24h"
-"""The meaning of an absent `for` of `once`."""
+"""The default of `for` in `once`."""
 
-_REFUSED: Final = "calls that were allowed may now be refused"
+_REFUSED: Final = "calls that were allowed may now be rejected"
 
 
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
-    """Return whether one rate admits every call that another admits.
+    """Return whether the new rate admits every call that the old rate admits.
 
-    In a window of the new rate, the old one admits its number once for each of its own windows that overlap.
+    In a window of the new rate, the old rate admits its number for each of its own windows that overlap.
     """
     return new[0] >= old[0] * max(1, math.ceil(new[1] / old[1]))
 
@@ -46,11 +46,11 @@ _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], boo
     "rateLimit": (units.parse_rate, _is_rate_as_wide),
     "timeout": (units.parse_duration, _is_as_large),
 }
-"""Limits: how each is read, and whether one admits whatever another one does."""
+"""The limits, each with its parser and a function that compares a new value with an old one."""
 
 
 def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes of a policy: of one tool, or the default of all."""
+    """Yield changes of the policy of one tool, or of the default policy."""
     for key in dict.fromkeys((*after, *before)):
         if key.startswith("x-") or are_same(before.get(key), after.get(key)):
             continue
@@ -84,7 +84,7 @@ def _classify_policy(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     match key:
         case "onStateLoss":
             closes = now == "closed"
-            why = "calls that count something are now refused while the server's store cannot be reached"
+            why = "calls that need the server's store are now rejected while it is unavailable"
             return ("breaking", why) if closes else ("compatible", None)
         case "sanitize":
             return "may break", "texts in results may change"
@@ -105,7 +105,7 @@ def _classify_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
         return "may break", _REFUSED
     old, new = read(was), read(now)
     if old == new:
-        return "cosmetic", "it means the same"
+        return "cosmetic", "it has the same meaning"
     return ("compatible", None) if is_as_wide(new, old) else ("may break", _REFUSED)
 
 
@@ -118,13 +118,13 @@ def _classify_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
         return "compatible", None
     if new == "allow":
         return "may break", "the user is now asked before a call"
-    return "may break", "calls of clients that cannot ask their user are now refused"
+    return "may break", "calls of clients that cannot ask their user are now rejected"
 
 
 def _classify_once(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Classify a change of `once`: whether clients that repeat a call can still rely on a single effect."""
+    """Classify a change of `once`: whether clients can still rely on a single effect of repeated calls."""
     if was is None:
-        return "may break", "a call with the key of an earlier one now gets the first result, or is refused"
+        return "may break", "a call with the key of an earlier call now returns the first result, or is rejected"
     if now is None:
         return "breaking", "a repeated call now takes effect again"
     old, new = (once["key"] if isinstance(once["key"], str) else sorted(once["key"]) for once in (was, now))
@@ -135,10 +135,10 @@ def _classify_once(was: Any, now: Any) -> tuple[Impact, str | None]:
         return "breaking", "a call that is repeated later now takes effect again"
     runs_before, runs = (once.get("onUnknown") == "run" for once in (was, now))
     if runs and not runs_before:
-        return "breaking", "a repeated call now takes effect again if the fate of the first one is unknown"
+        return "breaking", "a repeated call now takes effect again if the outcome of the first call is unknown"
     if runs_before and not runs:
         return "may break", _REFUSED
-    return ("cosmetic", "it means the same") if before == after else ("compatible", None)
+    return ("cosmetic", "it has the same meaning") if before == after else ("compatible", None)
 
 
 def _get_fallback(confirm: Any) -> str:
@@ -159,7 +159,7 @@ def _name_scopes(names: list[str]) -> str:
 
 
 def describe_change(subject: str, was: Any, now: Any) -> str:
-    """Return a message about the change of a value; None means that there is no value."""
+    """Describe the change of a value; None means that the value is absent."""
     if was is None:
         return f"{subject} was added: {quote_value(now)}"
     if now is None:
@@ -168,5 +168,5 @@ def describe_change(subject: str, was: Any, now: Any) -> str:
 
 
 def quote_value(value: Any) -> str:
-    """Return a value of a policy in a message."""
+    """Quote a value of a policy for a message."""
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"

@@ -1,4 +1,4 @@
-"""Changes of resources, resource templates and prompts on the wire."""
+"""Compares resources, resource templates and prompts on the wire."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stubwright.diff.kinds.tools import ManifestPair
 
 _ARGUMENT: Final = {"description": "SW501", "title": "SW502"}
-"""The texts of a prompt's argument that models read, and the codes of their changes."""
+"""The texts of a prompt's arguments for models, and the codes of their changes."""
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:

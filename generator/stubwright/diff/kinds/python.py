@@ -1,6 +1,6 @@
-"""Changes of generated code for handlers, typed callers and readers of models.
+"""Compares generated code for handlers, typed callers and users of models.
 
-Only the differences are examined. TypeScript callers have their own names and types.
+TypeScript callers have their own names and types.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stubwright.pycode import Code
 
 Use: TypeAlias = Literal["input", "output", "both"]
-"""The use of a class: handlers read its instances, make them, or may do both."""
+"""The use of a class: handlers read its instances, create them, or may do both."""
 
 _HALVES = {"server": "server", "client": "client", "typescript": "TypeScript client"}
 
@@ -86,7 +86,7 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
         if not method.is_optional and (was is None or was.is_optional):
             old_name = next((was for was, now in surfaces.renamed.items() if now == name and was in old), None)
             remedy = f"rename `{old_name}`" if old_name else "`stubwright generate --stubs` writes a stub of it"
-            why = f"the server does not start without it; {remedy}"
+            why = f"the server does not start without the method; {remedy}"
             yield subject.change("SW581", "breaking", "handlers must have this method", why)
         if was is not None and not _is_same_signature(was, method):
             message = f"its signature changed from `{_show_signature(was)}` to `{_show_signature(method)}`"
@@ -178,11 +178,11 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
 def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
     """Yield changes of the attributes of a class, except attributes inherited from an unchanged base."""
     use = _get_use(now)
-    is_given = use == "input" and now.is_root  # callers give its attributes to the method
+    is_given = use == "input" and now.is_root  # callers pass its attributes to the method
     if is_given and not surfaces.has_handlers:
         return
     is_free = is_given or (use == "output" and not surfaces.has_handlers)
-    makers = None if is_free else f"{'handlers' if use == 'output' else 'typed callers'} that make one must set it"
+    makers = None if is_free else f"{'handlers' if use == 'output' else 'typed callers'} that create one must set it"
     has_same_base = was.base is not None and (was.base, was.is_alias) == (now.base, now.is_alias)
     old, new = (surfaces.map_names(class_.fields if has_same_base else class_.all_fields) for class_ in (was, now))
     for name, field in new.items():
@@ -198,7 +198,7 @@ def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _Surface
 
 
 def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
-    """Yield a change of the values that a class holds as a mapping."""
+    """Yield a change of the values in a class that is a mapping."""
     before, after = (class_.values.text if class_.values is not None else None for class_ in (was, now))
     if before == after or (before is not None and after is not None and _is_same(before, after)):
         return
@@ -214,7 +214,7 @@ def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _Surface
 def _compare_field(
     name: str, was: Field, now: Field, subject: Subject, use: Use, makers: str | None, surfaces: _SurfacePair
 ) -> Iterator[Change]:
-    """Yield changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
+    """Yield changes of one attribute; `makers` is the help for code that creates instances, if there is any."""
     less, more = surfaces.compare(was.type, now.type)
     needed = was.default is not None and now.default is None
     if (less or more) and not (needed and less <= {"None", "undefined"} and not more):
@@ -226,11 +226,11 @@ def _compare_field(
     if was.default == now.default:
         return
     if needed:
-        message = f"`{name}` lost its default `{was.default}`"
+        message = f"`{name}` no longer has the default `{was.default}`"
         message = message if surfaces.has_handlers else f"`{name}` is now required"
         yield subject.change("SW589", "compatible" if makers is None else "breaking", message, makers)
     elif was.default is None and surfaces.has_handlers:
-        message = f"`{name}` got the default `{now.default}`"
+        message = f"`{name}` now has the default `{now.default}`"
         yield subject.change("SW589", "compatible", message)
     elif was.default is not None:
         message = f"the default of `{name}` changed from `{was.default}` to `{now.default}`"
@@ -238,14 +238,14 @@ def _compare_field(
 
 
 def _get_use(class_: Class) -> Use:
-    """Return the use of a class: who reads instances of it, and who makes them."""
+    """Return the use of a class."""
     if class_.roles == {"output"}:
         return "output"
     return "input" if class_.roles <= {"input", "arguments", "variables"} else "both"
 
 
 def _view(tool: ir.Tool) -> tuple[object, ...]:
-    """Return the parts of a tool that its Python code depends on."""
+    """Return the parts of a tool that affect its Python code."""
     wire = (tool.name, tool.definition, tool.deprecated, tool.input.shared, tool.bound)
     return (*wire, tool.names, tool.questions, bool(tool.paginate))
 
@@ -268,7 +268,7 @@ def _by_name(items: Iterable[_Named]) -> Mapping[str, _Named]:
 
 
 def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
-    """Return whether two methods take and return the same types, in any order of their alternatives."""
+    """Return whether two methods have the same parameter and return types, ignoring the order of alternatives."""
     if len(old.parameters) != len(new.parameters) or not _is_same(old.returns, new.returns):
         return False
     return all(
@@ -279,12 +279,12 @@ def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
 
 
 def _is_same(old: Code, new: Code) -> bool:
-    """Return whether two types are the same to a type checker, which ignores the order of a union or a `Literal`."""
+    """Return whether two types are the same, ignoring the order of unions and `Literal`."""
     return old == new or _sort_alternatives(old) == _sort_alternatives(new)
 
 
 def _subtract(type_: Type, other: Type) -> frozenset[Code]:
-    """Return the alternatives of a type that are not assignable to another one; the order of parts does not matter."""
+    """Return the alternatives of a type that are not assignable to another type."""
     other_choices = frozenset(map(_sort_alternatives, other.choices))
     return frozenset(
         choice for choice in type_.choices if not _is_assignable(_sort_alternatives(choice), other_choices)
@@ -292,7 +292,7 @@ def _subtract(type_: Type, other: Type) -> frozenset[Code]:
 
 
 def _is_assignable(choice: str, others: frozenset[str]) -> bool:
-    """Return whether type checkers accept a type where a union is expected (typing specification, "Special types")."""
+    """Return whether a type is assignable to a union (typing specification, "Special types")."""
     if choice in others or "Any" in others or not others.isdisjoint(_PROMOTIONS.get(choice, ())):
         return True
     if choice == "bool":
@@ -307,7 +307,7 @@ def _is_assignable(choice: str, others: frozenset[str]) -> bool:
 
 
 def _read_literals(choice: str) -> Iterator[object]:
-    """Yield the values of a `Literal`; none of another type."""
+    """Yield the values of a `Literal`; none for other types."""
     match ast.parse(choice, mode="eval").body:
         case ast.Subscript(value=ast.Name(id="Literal"), slice=values):
             for value in values.elts if isinstance(values, ast.Tuple) else [values]:
@@ -315,7 +315,7 @@ def _read_literals(choice: str) -> Iterator[object]:
 
 
 _PROMOTIONS: Final = {"bool": ("int", "float"), "int": ("float",)}
-"""The classes that accept instances of another one: `int` is a special case of `float`, and `bool` of `int`."""
+"""The classes that type checkers also accept: `int` is assignable to `float`, and `bool` to `int`."""
 
 
 @lru_cache(maxsize=4096)
@@ -331,7 +331,7 @@ class _AlternativeSorter(ast.NodeTransformer):
         return ast.parse(" | ".join(alternatives), mode="eval").body
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Sort a `Literal` by the source of its values; in other types, visit what is inside."""
+        """Sort a `Literal` by the source of its values; in other types, visit the parameters."""
         if isinstance(node.value, ast.Name) and node.value.id == "Literal":
             values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             node.slice = ast.Tuple(sorted(values, key=ast.unparse), ast.Load())
@@ -361,9 +361,16 @@ _Key: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _SurfacePair:
-    """Both surfaces, and for each primitive that both have, its place on the other side.
+    """Both surfaces of generated code.
 
-    `renamed` has the old names of methods, and the new ones. `show` returns a type in the language of the callers.
+    Attributes:
+        old: The old surface.
+        new: The new surface.
+        forward: The new places of primitives and shared schemas, by old place.
+        back: The old places, by new place.
+        renamed: The new names of methods, by old name.
+        side: The side of the changes.
+        show: Formats a type in the language of the callers.
     """
 
     old: Surface
@@ -376,7 +383,7 @@ class _SurfacePair:
 
     @property
     def has_handlers(self) -> bool:
-        """True if handlers may read and make instances of the classes, which only have defaults then."""
+        """True if handlers may read and create instances of the classes; only then do attributes have defaults."""
         return self.side == "python"
 
     def map_names(self, items: Iterable[_Sent]) -> Mapping[str, _Sent]:
@@ -384,33 +391,33 @@ class _SurfacePair:
         return {item.wire if self.side == "typescript" else item.name: item for item in items}
 
     def compare(self, old: Type, new: Type) -> tuple[frozenset[Code], frozenset[Code]]:
-        """Return the alternatives that a type lost, and its new ones; none of either for the same type."""
+        """Return the removed and the new alternatives of a type; both are empty for the same type."""
         if _is_same(old.text, new.text) or self.show(old.text) == self.show(new.text):
             return frozenset(), frozenset()
         return _subtract(old, new), _subtract(new, old)
 
     def show_change(self, old: Type, new: Type) -> str:
-        """Return the old and the new type as the rest of a sentence."""
+        """Describe the old and the new type as the end of a sentence."""
         return f"changed from `{self.show(old.text)}` to `{self.show(new.text)}`"
 
     def explain_new_type(self, use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
-        """Return the code that a new type may break; it has `more` alternatives, and no longer has `less`."""
+        """Describe the code that a new type with `more` and without `less` alternatives may break."""
         if not more and not less:
             return None
         shown = quote(sorted(map(self.show, more or less)))
         if more:
             readers = {"input": "handlers that read", "output": "typed callers that read", "both": "code that reads"}
             return f"{readers[use]} it must expect {shown}"
-        makers = {"input": "typed callers that give", "output": "handlers that give", "both": "code that gives"}
-        return f"{makers[use]} it {shown} must change"
+        makers = {"input": "typed callers that set", "output": "handlers that set", "both": "code that sets"}
+        return f"{makers[use]} it to {shown} must change"
 
     def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
-        """Return the new name of a method that was removed, as a sentence; None if it is not known."""
+        """Describe the new name of a removed method; None if it is unknown."""
         now = self.renamed.get(name)
         return f"it was renamed to `{now}`" if now is not None and now in known else None
 
     def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> Subject:
-        """Return a subject that is on at least one side."""
+        """Return the subject of a part that exists on at least one side."""
         before = old.place if old is not None else None
         after = new.place if new is not None else None
         return Subject(
@@ -422,7 +429,7 @@ class _SurfacePair:
 
 
 def _find_places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
-    """Yield the place of each primitive and shared schema, by its section and its name or URI."""
+    """Yield the place of each primitive and shared schema, with its section and its name or URI."""
     for tool in manifest.tools:
         yield (vocabulary.TOOLS.name, tool.name), tool.place
     for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):

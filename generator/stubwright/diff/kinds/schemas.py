@@ -1,8 +1,8 @@
-"""Changes between two schemas of one tool, question or state, with the impact of each.
+"""Compares two schemas of a tool, question or state, and classifies each change.
 
-An input schema must go on accepting what it accepted; an output schema must go on promising what it promised, so it may
-only accept less. A change is `compatible` where that is proved, for the whole or for the one edit; `breaking` where an
-instance shows it; `may break` otherwise.
+A new input schema must accept all instances of the old one, and a new output schema only instances of the old one. A
+change is `compatible` if this is proved for the whole schema or for the edit, `breaking` if there is a counterexample,
+and `may break` otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stubwright.diff.subsumption import cause, counterexample
 from stubwright.diff.subsumption.annotations import are_same
 from stubwright.diff.subsumption.memory import ProofMemory
 from stubwright.diff.subsumption.orders import align
-from stubwright.diff.subsumption.proof import Judge
+from stubwright.diff.subsumption.proof import SchemaValidator
 from stubwright.jsonschema.instances.search import Budget
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 Direction: TypeAlias = Literal["input", "output"]
 
 _STEPS: Final = 12_000
-"""Steps that the search for examples may take in one comparison; after that, what is not proved may break."""
+"""The maximum number of steps to search for counterexamples in one comparison."""
 
 _STEPS_FOR_BLAME: Final = 2_000
-"""Steps in which the keyword is found that is in the way, for all changes of a comparison."""
+"""The maximum number of steps to find the keyword that prevents a proof, for all changes of a comparison."""
 
 _EFFORT: Final = 1_000_000_000
-"""Squares of characters of the schemas in the proofs of one comparison: 400,000,000 where each has 10,000."""
+"""The limit on the proofs of one comparison, each of which costs the square of the schemas' total length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +52,24 @@ class SchemaComparison:
     _blame: Budget = field(default_factory=lambda: Budget(_STEPS_FOR_BLAME), init=False)
     _proofs: ProofMemory = field(default_factory=lambda: ProofMemory(_EFFORT), init=False)
     _culprits: list[str | None] = field(default_factory=list, init=False)
-    """The keyword that is in the way, once it was looked for."""
+    """The keyword that prevents a proof, after a search."""
 
     def compare(self) -> list[Change]:
         """Return all changes, in the order of the schema."""
         return self._compare_formats() if are_same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
     def _compare_formats(self) -> list[Change]:
-        """Compare equal schemas if the meaning of `format` may have changed."""
+        """Compare equal schemas whose `format` may have another meaning."""
         if self.old_formats == self.new_formats:
             return []
-        old, new = self._get_judges()
+        old, new = self._get_validators()
         if self._fits(old, new):
             return []
         example = self._find_example(old, [new], [self.old.wire])
-        return [self._change("SW508", "", "what `format` means changed", (), (), self._impact(example), example)]
+        return [self._change("SW508", "", "the meaning of `format` changed", (), (), self._impact(example), example)]
 
     def _compare_edits(self) -> Iterator[Change]:
-        old, new = self._get_judges()
+        old, new = self._get_validators()
         dialect = new.dialect
         base = self.old.wire
         fits = self._fits(old, new)
@@ -77,25 +77,25 @@ class SchemaComparison:
         is_shown = False
         if old.dialect is not dialect:
             base = {"$schema": dialect.uri, **{key: value for key, value in base.items() if key != "$schema"}}
-            change = self._compare_dialects(old, Judge(base, self.old_formats), new, fits=fits)
+            change = self._compare_dialects(old, SchemaValidator(base, self.old_formats), new, fits=fits)
             impacts.add(change.impact)
             yield change
         moved = align(base, self.new.wire, dialect)
         if are_same(base, moved):
             yield self._change("SW503", "", "it is written in another order", (), (), "cosmetic")
             return
-        # An edit that leads from the new schema back to the old one gives the new schema without that edit.
+        # The reverse edit, applied to the new schema, removes the edit from it.
         undone = {(edit.new, edit.old): edit.edited for edit in edits.find_edits(moved, base, dialect)}
         steps = [*edits.find_edits(base, moved, dialect)]
-        judged = sum(edit.edited is not None for edit in steps)
+        remaining = sum(edit.edited is not None for edit in steps)
         is_equal = fits and self._is_equal(old, new)
         for edit in steps:
-            judged -= edit.edited is not None
-            # Edits that come later keep an equal share of the steps, however hard this one is.
-            self._budget.reserve_for(judged)
+            remaining -= edit.edited is not None
+            # Reserve an equal share of the steps for each later edit.
+            self._budget.reserve_for(remaining)
             without = undone.get((edit.old, edit.new))
-            others = None if without is None else Judge(without, self.new_formats)
-            change = self._classify_edit(edit, old, Judge(base, self.old_formats), new, others, fits=fits)
+            others = None if without is None else SchemaValidator(without, self.new_formats)
+            change = self._classify_edit(edit, old, SchemaValidator(base, self.old_formats), new, others, fits=fits)
             if change.impact == "compatible" and edit.edited is not None:
                 change = self._explain_harmless(change, is_equal=is_equal)
             impacts.add(change.impact)
@@ -111,90 +111,96 @@ class SchemaComparison:
                 yield self._change("SW545", "", message, (), (), "may break")
 
     def _classify_edit(
-        self, edit: Edit, original: Judge, base: Judge, new: Judge, others: Judge | None, *, fits: bool
+        self,
+        edit: Edit,
+        original: SchemaValidator,
+        base: SchemaValidator,
+        new: SchemaValidator,
+        others: SchemaValidator | None,
+        *,
+        fits: bool,
     ) -> Change:
-        """Return the change that an edit is; `others` is the new schema without it, if that can be made."""
+        """Classify an edit; `others` is the new schema without it, if it can be undone."""
 
-        def judge(impact: Impact, example: tuple[ir.Json] | None = None, why: str | None = None) -> Change:
+        def classify(impact: Impact, example: tuple[ir.Json] | None = None, why: str | None = None) -> Change:
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, example, why)
 
         if edit.edited is None:
             return replace(
-                judge("words" if edit.words else "compatible" if edit.deprecates else "cosmetic"), words=edit.words
+                classify("words" if edit.words else "compatible" if edit.deprecates else "cosmetic"), words=edit.words
             )
-        edited = Judge(edit.edited, self.new_formats)
-        # an edit that removes what a `$ref` elsewhere refers to cannot be made on its own
+        edited = SchemaValidator(edit.edited, self.new_formats)
+        # An edit that removes the target of a `$ref` is not possible without other edits.
         is_possible = not edited.is_broken
         if fits or (is_possible and self._fits(base, edited)):
             if edit.code in ("SW532", "SW533") and self.direction == "input":
-                return judge("may break", why="old calls stay valid, but nothing reads the property any more")
-            return judge("compatible")
+                return classify("may break", why="old calls stay valid, but nothing reads the property any more")
+            return classify("compatible")
         example = None
         if is_possible:
             hints = [*self._find_hints(base, edited), *self._find_hints(original, new), edit.edited, base.schema]
             example = self._find_example(original, [edited, new], hints)
         if example is None and others is not None and not others.is_broken:
             if self._fits(others, new):
-                return judge("compatible")
+                return classify("compatible")
             example = self._find_step(original, others, new)
         if edit.opens and self.direction == "input":
-            why = "the old schema left this key open, so old calls may hold any value there"
-            return judge("may break", example, why)
-        return judge(self._impact(example), example)
+            why = "the old schema left this key open, so old calls may contain any value for it"
+            return classify("may break", example, why)
+        return classify(self._impact(example), example)
 
     def _explain_harmless(self, change: Change, *, is_equal: bool) -> Change:
-        """Return a compatible change with its consequences, if they are not obvious."""
+        """Add the consequences of a compatible change, if they are not obvious."""
         if is_equal:
             why = "both schemas accept the same values, so nothing changed for callers and handlers"
             return replace(change, help=change.help or why, is_equal=True)
         if change.code == "SW537" and self.direction == "output" and change.help is None:
-            why = (
-                "results with other values are refused from now on, so handlers must not return them; "
-                "callers need no change"
-            )
+            why = "results with other values are now rejected, so handlers must not return them; callers need no change"
             return replace(change, help=why)
         return change
 
-    def _compare_dialects(self, old: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
+    def _compare_dialects(
+        self, old: SchemaValidator, base: SchemaValidator, new: SchemaValidator, *, fits: bool
+    ) -> Change:
         names = f"the dialect changed from {old.dialect.name} to {base.dialect.name}"
         if fits or self._fits(old, base):
             return self._change("SW544", "", names, ("$schema",), ("$schema",), "compatible")
         example = self._find_example(old, [base, new], [self.old.wire])
         return self._change("SW544", "", names, ("$schema",), ("$schema",), self._impact(example), example)
 
-    def _get_judges(self) -> tuple[Judge, Judge]:
-        return Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
+    def _get_validators(self) -> tuple[SchemaValidator, SchemaValidator]:
+        return SchemaValidator(self.old.wire, self.old_formats), SchemaValidator(self.new.wire, self.new_formats)
 
-    def _is_decided(self, old: Judge, new: Judge) -> bool:
-        """Return whether it is proved that the new schema keeps what the old one promised, or shown that it does
-        not.
-        """
+    def _is_decided(self, old: SchemaValidator, new: SchemaValidator) -> bool:
+        """Return whether the compatibility of the new schema is proved or disproved."""
         return self._fits(old, new) or self._find_example(old, [new], [], self._blame) is not None
 
-    def _fits(self, old: Judge, new: Judge) -> bool:
-        """Return whether the new schema is proved to keep what the old one promised."""
+    def _fits(self, old: SchemaValidator, new: SchemaValidator) -> bool:
+        """Return whether the new schema is proved to be compatible."""
         return self._proofs.covers(new, old) if self.direction == "input" else self._proofs.covers(old, new)
 
-    def _is_equal(self, old: Judge, new: Judge) -> bool:
-        """Return whether both schemas are proved to accept the same values; that the new one fits is proved already."""
+    def _is_equal(self, old: SchemaValidator, new: SchemaValidator) -> bool:
+        """Return whether a compatible new schema is proved to accept the same values."""
         return self._proofs.covers(old, new) if self.direction == "input" else self._proofs.covers(new, old)
 
-    def _find_hints(self, old: Judge, new: Judge) -> Sequence[Any]:
+    def _find_hints(self, old: SchemaValidator, new: SchemaValidator) -> Sequence[Any]:
         wide, narrow = (new, old) if self.direction == "input" else (old, new)
         return self._proofs.find_rejected(wide, narrow)
 
     def _find_example(
-        self, old: Judge, others: Sequence[Judge], hints: Sequence[Any], budget: Budget | None = None
+        self,
+        old: SchemaValidator,
+        others: Sequence[SchemaValidator],
+        hints: Sequence[Any],
+        budget: Budget | None = None,
     ) -> tuple[ir.Json] | None:
-        """Return an instance that shows the break: the old schema accepts it and the others do not, or for outputs, the
-        other way round.
-        """
+        """Return an instance that the old schema accepts and the others reject; for outputs, the reverse."""
         if self.direction == "input":
             return counterexample.find([old], others, hints, budget or self._budget)
         return counterexample.find(others, [old], hints, budget or self._budget)
 
-    def _find_step(self, old: Judge, others: Judge, new: Judge) -> tuple[ir.Json] | None:
-        """Return an instance that shows the break where the edit has to be the last one, after all `others`."""
+    def _find_step(self, old: SchemaValidator, others: SchemaValidator, new: SchemaValidator) -> tuple[ir.Json] | None:
+        """Return an instance that shows the break of an edit that is applied after all `others`."""
         if self.direction == "input":
             return counterexample.find([old, others], [new], self._find_hints(others, new), self._budget)
         return counterexample.find([new], [others, old], self._find_hints(others, new), self._budget)
@@ -216,7 +222,9 @@ class SchemaComparison:
         evidence = None
         if example is not None:
             effect = (
-                "was accepted and is now refused" if self.direction == "input" else "was impossible and is now possible"
+                "was accepted and is now rejected"
+                if self.direction == "input"
+                else "was impossible and is now possible"
             )
             evidence = f"for example {counterexample.show(example[0])} {effect}"
         elif impact == "may break" and why is None:
@@ -224,10 +232,10 @@ class SchemaComparison:
                 "everything that was accepted still is" if self.direction == "input" else "no new results are possible"
             )
             if not self._culprits:
-                self._culprits.append(cause.find_culprit(*self._get_judges(), self._is_decided))
+                self._culprits.append(cause.find_culprit(*self._get_validators(), self._is_decided))
             culprit = self._culprits[0]
             if culprit:
-                because = f": `{culprit}` is in the way"
+                because = f": `{culprit}` prevents a proof"
             else:
                 because = ": the search for an example took too long" if self._budget.steps <= 0 else ""
             evidence = f"it is neither proved nor disproved that {hope}{because}"
@@ -245,7 +253,7 @@ class SchemaComparison:
         )
 
     def _locate(self, schema: ir.Schema, pointer: Sequence[str | int], side: Literal[0, 1]) -> Place:
-        """Return the place of a part of a schema; a bundled schema stands among the shared schemas."""
+        """Return the place of a part of a schema; bundled schemas are among the shared schemas."""
         if len(pointer) > 1 and pointer[0] in ("$defs", "definitions"):
             name = schema.shared.get(f"#/{pointer[0]}/{pointer[1]}")
             place = self.shared.get(name, (None, None))[side] if name is not None else None

@@ -1,4 +1,4 @@
-"""Changes of the server as a whole on the wire: its description, its capabilities and its authorization."""
+"""Compares the server's description, capabilities, authorization and other settings on the wire."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _REFERENCES: Final[Mapping[ir.Refs, str]] = {
     "auto": "without references if that costs little",
 }
 _WORDS: Final = frozenset({"title", "description", "instructions"})
-"""The texts of a server that models read."""
+"""The texts of a server for models."""
 
 
 def compare(
     pair: ManifestPair, old: Mapping[str, Any], new: Mapping[str, Any], files: tuple[str, str]
 ) -> Iterator[Change]:
-    """Yield all changes of the server as a whole.
+    """Yield all changes of the server.
 
     Args:
         pair: The manifests.
         old: The value of the old entry file.
-        new: The value of the new one.
-        files: Their paths, as places have them.
+        new: The value of the new entry file.
+        files: The paths of both, as in places.
     """
 
     subject = Subject(_ABOUT, Place(files[0]), Place(files[1]))
@@ -75,7 +75,7 @@ def compare(
         yield subject.at("protocol").change("SW507", "cosmetic", "the oldest supported revision changed")
     shown = [bool((value.get("audit") or {}).get("arguments")) for value in (old, new)]
     if shown[0] != shown[1]:
-        message = f"records of calls {'have' if shown[1] else 'no longer have'} the values of arguments"
+        message = f"audit records {'now' if shown[1] else 'no longer'} contain the values of arguments"
         yield subject.at("audit").change("SW509", "cosmetic", message)
     hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
     if hints[0] != hints[1]:
@@ -91,7 +91,7 @@ def compare(
         yield wire.change("SW507", "cosmetic", message)
     omits = [manifest.document.get("nulls") == "omitted" for manifest in (pair.old, pair.new)]
     if omits[0] != omits[1]:
-        message = f"`null` for an optional argument that refuses it is now {'omitted' if omits[1] else 'refused'}"
+        message = f"`null` for an optional argument that forbids it is now {'omitted' if omits[1] else 'rejected'}"
         yield wire.change("SW507", "compatible" if omits[1] else "breaking", message)
     yield from _compare_formats(subject, get_settings(pair.old.formats), get_settings(pair.new.formats))
 
@@ -102,7 +102,7 @@ def _compare_formats(subject: Subject, old: Settings, new: Settings) -> Iterator
         message = f"`format` is {'now asserted' if new['formats'] else 'no longer asserted'}"
         yield subject.at("formats").change("SW508", "cosmetic", message, listed if new["formats"] else None)
     if old["exact"] != new["exact"]:
-        message = f"texts that no type represents exactly are now {'refused' if new['exact'] else 'accepted'}"
+        message = f"texts that no type represents exactly are now {'rejected' if new['exact'] else 'accepted'}"
         python = subject.at("python", "formats")
         yield python.change("SW508", "cosmetic", message, listed if new["exact"] else None)
 
@@ -113,7 +113,7 @@ def _compare_storage(subject: Subject, before: Mapping[str, Any], after: Mapping
         if parse_size(was) != parse_size(now):
             is_less = parse_size(now) < parse_size(was)
             message = f"`storage.{key}` changed from `{was}` to `{now}`"
-            why = "values that callers could store may now be refused" if is_less else None
+            why = "values that callers could store may now be rejected" if is_less else None
             yield subject.at(key).change("SW520", "may break" if is_less else "compatible", message, why)
 
 
@@ -131,12 +131,12 @@ def _compare_authorization(subject: Subject, was: Any, now: Any) -> Iterator[Cha
             if key == "requiredScopes":
                 yield from compare_policies(subject, {"scopes": was.get(key)}, {"scopes": now.get(key)})
             else:
-                why = "tokens that were accepted may now be refused"
+                why = "tokens that were accepted may now be rejected"
                 yield subject.at(key).change("SW506", "may break", f"`auth.{key}` changed", why)
 
 
 def list_capabilities(manifest: ir.Manifest) -> frozenset[str]:
-    """Return the capabilities that the server of a manifest announces."""
+    """Return the capabilities that the server of a manifest declares."""
     listed = {vocabulary.TOOLS: manifest.tools, **manifest.primitives}
     announced: set[str] = {section.capability for section, entries in listed.items() if entries}
     if manifest.skills:

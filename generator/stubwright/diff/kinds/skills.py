@@ -1,6 +1,6 @@
-"""Changes of skills, their frontmatter and their files.
+"""Compares skills, their frontmatter and their files.
 
-Hosts know a skill by its URI, and ask people again as soon as one of its files has another digest (SEP-2640, "Security
+Hosts identify a skill by its URI, and ask for approval again when the digest of a file changes (SEP-2640, "Security
 Considerations").
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stubwright.diff.kinds.tools import ManifestPair
     from stubwright.ir import Json
 
-_APPROVAL = "hosts ask people again before they use it"
+_APPROVAL = "hosts ask their users for approval again"
 
 
 def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
@@ -61,7 +61,7 @@ def _compare_skill(
 
 
 def _texts(manifest: ir.Manifest) -> Mapping[str, str]:
-    """Return the files of skills that are text, by their URIs."""
+    """Return the text files of skills, by URI."""
     known = frozenset(manifest.skill_files)
     entries = [entry for entry in manifest.document.get("resources") or () if entry["uri"] in known]
     return {

@@ -1,4 +1,4 @@
-"""Rules of targets that the old manifest kept and the new one breaks."""
+"""Finds rules of targets that the new manifest violates and the old one did not."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Change]:
-    """Yield a change for each tool and each rule of a target that was kept and is broken now.
+    """Yield a change for each tool and each rule of a target that is newly violated.
 
     Args:
         pair: The two manifests.
         names: The targets; if empty, the new manifest's, or else the portable target.
-        file: The new entry file, as places have it.
+        file: The new entry file, as in places.
     """
     shared = {shared.name: shared.schema.place for shared in pair.new.shared}
     by_name = {tool.name: tool for tool in pair.new.tools}
@@ -29,8 +29,8 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
         if name not in targets.TARGETS:
             continue
         target = targets.TARGETS[name]
-        before = {(id(finding.rule), finding.tool) for finding in _judge(pair.old, target)}
-        for finding in _judge(pair.new, target):
+        before = {(id(finding.rule), finding.tool) for finding in _find_violations(pair.old, target)}
+        for finding in _find_violations(pair.new, target):
             if (id(finding.rule), finding.tool) not in before:
                 yield Change(
                     "SW560",
@@ -45,6 +45,6 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
                 )
 
 
-def _judge(manifest: ir.Manifest, target: targets.Target) -> Iterator[targets.Finding]:
+def _find_violations(manifest: ir.Manifest, target: targets.Target) -> Iterator[targets.Finding]:
     tools = targets.make_list((tool.listed for tool in manifest.tools), str(manifest.server["name"]))
-    return targets.judge(tools, target)
+    return targets.find_violations(tools, target)

@@ -1,4 +1,4 @@
-"""Changes of tools on the wire: their list, their descriptions and their schemas."""
+"""Compares tools on the wire: their list, their descriptions and their schemas."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _TASKS: Final[Mapping[str, Any]] = {"ttl": "1h", "pollInterval": "1s", "lease": 
 _SUPPORT: Final[Mapping[tuple[str, str], tuple[Impact, str | None]]] = {
     ("forbidden", "optional"): ("compatible", None),
     ("required", "optional"): ("compatible", None),
-    ("forbidden", "required"): ("breaking", "clients that do not know tasks can no longer call it"),
-    ("optional", "required"): ("breaking", "clients that do not know tasks can no longer call it"),
-    ("optional", "forbidden"): ("breaking", "clients that start it as a task are refused"),
-    ("required", "forbidden"): ("breaking", "clients that start it as a task are refused"),
+    ("forbidden", "required"): ("breaking", "clients without task support can no longer call it"),
+    ("optional", "required"): ("breaking", "clients without task support can no longer call it"),
+    ("optional", "forbidden"): ("breaking", "calls as a task are now rejected"),
+    ("required", "forbidden"): ("breaking", "calls as a task are now rejected"),
 }
 
 
@@ -47,9 +47,9 @@ class ManifestPair:
         return {name: (old.get(name), new.get(name)) for name in {**old, **new}}
 
     def match_renamed(self) -> dict[str, str]:
-        """Map old names to new ones: removed tools of which exactly one new tool differs in its name alone.
+        """Map old names to new names of renamed tools: exactly one new tool differs only in its name.
 
-        Those whose names are aliases now are not among them.
+        Tools whose old names are now aliases are not included.
         """
         old, new = ({tool.name: tool.definition for tool in manifest.tools} for manifest in (self.old, self.new))
         for succession in self.find_successions():
@@ -59,11 +59,11 @@ class ManifestPair:
         return match_renamed(old, new)
 
     def find_successions(self) -> list[aliases.Succession]:
-        """Return the removed tools whose names are aliases now."""
+        """Return the removed tools whose names are now aliases."""
         return aliases.find_successions(self.old, self.new)
 
     def list_both(self) -> list[tuple[ir.Tool, ir.Tool]]:
-        """Return the tools that both have, in the new manifest's order, renamed ones too; then those by aliases."""
+        """Return the tools in both manifests, in the new manifest's order, including renamed tools; then aliases."""
         old = {tool.name: tool for tool in self.old.tools}
         names = {new: was for was, new in self.match_renamed().items()}
         pairs = [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
@@ -143,7 +143,7 @@ def _compare_tool(
 
 
 def compare_words(subject: Subject, key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Change:
-    """Return the change of a `description`, or of a title."""
+    """Return the change of a description or a title."""
     code, message = ("SW501", "the description changed") if key == "description" else ("SW502", f"`{key}` changed")
     return subject.at(key).change_words(code, message, before.get(key), after.get(key))
 
@@ -164,7 +164,7 @@ def _compare_hints(annotations: Subject, old: Mapping[str, Any], new: Mapping[st
         was, now = (cautious if value is None else value for value in (before, after))
         words = f"`{key}` changed from {str(was).lower()} to {str(now).lower()}"
         if was == now:
-            yield subject.change("SW513", "cosmetic", f"`{key}` is written differently, but means the same")
+            yield subject.change("SW513", "cosmetic", f"`{key}` is written differently, but has the same meaning")
         elif now == cautious:
             why = "clients that ran the tool without asking, or retried it, may now have to ask"
             yield subject.change("SW513", "may break", words, why)
@@ -189,8 +189,8 @@ def _compare_headers(about: str, old: ir.Tool, new: ir.Tool) -> Iterator[Change]
         )
         if was != now:
             why = (
-                "clients mirror arguments by the list that they have, and a server of 2026-07-28 compares the header to"
-                " the argument"
+                "clients with the old list mirror arguments in the old header, and a server of 2026-07-28 compares the "
+                "header with the argument"
             )
             message = describe_change(f"the header of the argument `{name}`", was, now)
             subject = Subject(about, old.input.place, new.input.place).at("properties", name)
@@ -207,7 +207,7 @@ def _compare_served(
     policy = [
         {
             key: own_policy.get(key, default_policy.get(key)) for key in {**own_policies[1], **own_policies[0]}
-        }  # the default applies again where a key was removed
+        }  # the default applies where a key was removed
         for own_policy, default_policy in zip(own_policies, all_tools, strict=True)
     ]
     yield from compare_policies(subject.at("policy"), policy[0], policy[1])
@@ -237,14 +237,14 @@ def _compare_task_limits(subject: Subject, before: Mapping[str, Any], after: Map
 def _compare_bindings(
     bindings: Subject, known: Container[str], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[Change]:
-    """Yield changes of the arguments that the server sets; `known` has the arguments that callers could send before."""
+    """Yield changes of the arguments that the server sets; `known` has the arguments that callers could send."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         subject = bindings.at(name)
         if was is None and now is not None:
             message = f"`{name}` is now set from {_source(now)}"
             if name in known or "claim" in now:
-                why = f"a caller {'that sends it' if name in known else 'without the claim'} is refused"
+                why = f"a caller {'that sends it' if name in known else 'without the claim'} is rejected"
                 yield subject.change("SW523", "breaking", message, why)
             else:
                 yield subject.change("SW523", "compatible", message)
@@ -252,10 +252,10 @@ def _compare_bindings(
             yield subject.change("SW523", "may break", f"`{name}` is no longer set by the server")
         elif _source(was) != _source(now):
             message = f"the source of `{name}` changed from {_source(was)} to {_source(now)}"
-            why = "a caller without the claim is refused" if "claim" in now else "calls get another value"
+            why = "a caller without the claim is rejected" if "claim" in now else "calls have another value"
             yield subject.change("SW523", "may break", message, why)
         elif not are_same(was.get("local"), now.get("local")):
-            yield subject.change("SW523", "cosmetic", f"where the local user's `{name}` comes from changed")
+            yield subject.change("SW523", "cosmetic", f"the source of the local user's `{name}` changed")
 
 
 def _source(binding: Mapping[str, Any]) -> str:
@@ -270,7 +270,7 @@ def _source(binding: Mapping[str, Any]) -> str:
 def compare_apis(
     entry_files: Subject, old: Mapping[str, Any], new: Mapping[str, Any], pair: ManifestPair
 ) -> Iterator[Change]:
-    """Yield changes of the APIs that tools call; an API has a place if its entry file declares it.
+    """Yield changes of the APIs that tools call; an API has a place if the entry file declares it.
 
     Args:
         entry_files: The root of both entry files.
@@ -311,7 +311,7 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
             continue
         question = subject.at("ask", name)
         if name not in was:
-            why = "a client that cannot ask its user may be refused"
+            why = "a client that cannot ask its user may be rejected"
             yield question.change("SW521", "may break", f"it may now ask `{name}`", why)
         elif name not in now:
             yield question.change("SW521", "compatible", f"it no longer asks `{name}`")
@@ -320,7 +320,7 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
 
 
 def _suggest_replacement(tool: ir.Tool) -> str | None:
-    """Return advice about a tool that was removed; None if it was deprecated without a replacement."""
+    """Return advice about a removed tool; None if it was deprecated without a replacement."""
     if tool.deprecated is None:
         return "to let callers move first, keep it for a version, with `stubwright: {deprecated: {use: …}}`"
     use = tool.deprecated.get("use")
@@ -328,5 +328,5 @@ def _suggest_replacement(tool: ir.Tool) -> str | None:
 
 
 def get_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> dict[str, Mapping[str, Any]]:
-    """Return the `stubwright` of each entry of a list, by the entry's key."""
+    """Return the `stubwright` of each entry of a list, by key."""
     return {entry[section.key]: entry.get("stubwright") or {} for entry in manifest.document.get(section.name) or ()}

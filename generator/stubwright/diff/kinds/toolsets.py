@@ -1,4 +1,4 @@
-"""Changes of toolsets and of the tools in them."""
+"""Compares toolsets and the tools in them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Proofs that one schema accepts everything that another one accepts."""
+"""Proves that one schema accepts every instance of another schema."""

@@ -1,4 +1,4 @@
-"""Schemas without annotations, and whether two JSON values are the same."""
+"""Removes annotations from schemas, and compares JSON values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def strip_annotations(schema: Json, dialect: Dialect) -> Json:
     stripped: dict[str, Json] = {}
     for keyword, value in schema.items():
         if keyword in _WITHOUT_MEANING or not (keyword in dialect.keywords or isinstance(value, dict | list)):
-            continue  # a reference may lead into an unknown keyword, but not into a scalar
+            continue  # a reference may point into an unknown keyword, but not into a scalar
         if keyword in (*dialect.named, *_REUSABLE) and isinstance(value, dict):
             stripped[keyword] = {name: strip_annotations(inner, dialect) for name, inner in value.items()}
         elif keyword in dialect.listed and isinstance(value, list):
@@ -33,5 +33,5 @@ def strip_annotations(schema: Json, dialect: Dialect) -> Json:
 
 
 def are_same(first: Json, second: Json) -> bool:
-    """Return whether two JSON values are the same except for the order of keys; `1` and `1.0` are different."""
+    """Return whether two JSON values are the same, ignoring the order of keys; `1` and `1.0` are different."""
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)

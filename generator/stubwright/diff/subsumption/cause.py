@@ -1,14 +1,11 @@
-"""The keyword that keeps a comparison of two schemas from being decided.
-
-It is tried out: each keyword that is hard to compare is omitted of both schemas in turn.
-"""
+"""Finds the keyword that prevents the comparison of two schemas, by omitting keywords in turn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.diff.subsumption.proof import Judge
+from stubwright.diff.subsumption.proof import SchemaValidator
 
 if TYPE_CHECKING:
     from stubwright.ir import Json
@@ -19,15 +16,17 @@ _HARD: Final = (
     *("uniqueItems", "multipleOf", "anyOf", "allOf", "additionalProperties", "items", "maxProperties", "minProperties"),
     *("maxLength", "minLength", "enum", "const", "type", "required", "properties"),
 )
-"""Keywords, those first that are hardest to compare."""
+"""Keywords, beginning with the hardest to compare."""
 
 
-def find_culprit(old: Judge, new: Judge, is_decided: Callable[[Judge, Judge], bool]) -> str | None:
-    """Return the keyword without which the comparison is decided; None if there is none."""
+def find_culprit(
+    old: SchemaValidator, new: SchemaValidator, is_decided: Callable[[SchemaValidator, SchemaValidator], bool]
+) -> str | None:
+    """Return the keyword without which the comparison is decided, or None."""
     for keyword in _HARD:
         if not (_has(old.schema, keyword) or _has(new.schema, keyword)):
             continue
-        without = [Judge(_drop(judge.schema, keyword), judge.formats) for judge in (old, new)]
+        without = [SchemaValidator(_drop(validator.schema, keyword), validator.formats) for validator in (old, new)]
         if is_decided(*without):
             return keyword
     return None
@@ -40,7 +39,7 @@ def _has(schema: Json, keyword: str) -> bool:
 
 
 def _drop(schema: Any, keyword: str, *, is_named: bool = False) -> Any:
-    """Return the schema without a keyword; a property of that name stays."""
+    """Return the schema without a keyword, but with properties of that name."""
     if isinstance(schema, list):
         return [_drop(inner, keyword) for inner in schema]
     if not isinstance(schema, dict):

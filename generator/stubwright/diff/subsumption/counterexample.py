@@ -1,6 +1,6 @@
-"""An instance that one schema accepts and another rejects, where one is found.
+"""Searches for an instance that one schema accepts and another rejects.
 
-The search is short and always the same; if it finds nothing, that proves nothing.
+The search is short and deterministic; failing to find an instance proves nothing.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from stubwright.jsonschema.instances.parts import Subschema
 from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
 
 if TYPE_CHECKING:
-    from stubwright.diff.subsumption.proof import Judge
+    from stubwright.diff.subsumption.proof import SchemaValidator
     from stubwright.ir import Json
     from stubwright.jsonschema.instances.violations import Group
 
 _TRIES: Final = 400
 _ROUNDS: Final = (400, 4_000)
-"""Steps for one number of levels and one hint: all get a few before any gets many."""
+"""The step limits for each depth and hint, in rounds."""
 
 _LEVELS: Final = (2, 4, 10)
-"""Levels of the instances that are made: flat ones first, since a reference to itself takes all steps to the bottom."""
+"""The depths of the instances, beginning with flat ones, since a recursive reference could use all steps."""
 
 
 def find(
-    accepting: Sequence[Judge], rejecting: Sequence[Judge], hints: Sequence[Json], budget: Budget
+    accepting: Sequence[SchemaValidator], rejecting: Sequence[SchemaValidator], hints: Sequence[Json], budget: Budget
 ) -> tuple[Json] | None:
-    """Return the first value found that each of `accepting` accepts and each of `rejecting` rejects, alone in a tuple.
+    """Return a value that all of `accepting` accept and all of `rejecting` reject, in a tuple.
 
-    The search ends without one as soon as the budget is spent.
+    Return None if no value is found within the budget.
     """
     whole = (
-        *(Subschema(judge.schema, judge) for judge in accepting),
-        *(Subschema(judge.schema, judge).negate(judge.schema) for judge in rejecting),
+        *(Subschema(validator.schema, validator) for validator in accepting),
+        *(Subschema(validator.schema, validator).negate(validator.schema) for validator in rejecting),
     )
     different = {json.dumps(hint, default=str): hint for hint in hints}.values()  # decimals are exact multiples
     hinted = [(Subschema(hint, replace(accepting[0], schema=hint)),) for hint in different]
@@ -50,10 +50,10 @@ def find(
                 continue
             search = Search(steps, levels, budget)
             for value in islice(_list_values(groups[place], search), _TRIES):
-                accepted = all(judge.accepts(value) for judge in accepting)
-                if accepted and not any(judge.accepts(value) for judge in rejecting):
+                accepted = all(validator.accepts(value) for validator in accepting)
+                if accepted and not any(validator.accepts(value) for validator in rejecting):
                     return (value,)
-            if not search.is_cut:  # more levels would find the same
+            if not search.is_cut:  # more levels would find the same values
                 complete.add(place)
             if search.steps <= 0:
                 unfinished.append((levels, place))
@@ -63,11 +63,11 @@ def find(
 def _list_values(group: Group, search: Search) -> Iterator[Json]:
     try:
         yield from search.find_values(group)
-    except (ExhaustedError, RecursionError):  # alternatives inside alternatives
+    except (ExhaustedError, RecursionError):
         return
 
 
 def show(value: Json, limit: int = 160) -> str:
-    """Return an instance in a message: JSON on one line, truncated if it is long."""
+    """Format an instance for a message: JSON on one line, truncated if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,7 +1,7 @@
-"""The number of cases that a schema has if its alternatives are multiplied out, as `jsonschema-rs` does for proofs.
+"""Estimates the cost of a proof in `jsonschema-rs`, which multiplies out the alternatives of a schema.
 
-The library has no limit of time: some seven conditionals in one `allOf` take it seconds for each schema, and it then
-decides nothing. The count depends on the schema alone, so that verdicts are the same on each machine.
+The library has no time limit: seven conditionals in one `allOf` take seconds, without a result. The estimate depends
+only on the schema, so that results are the same on every machine.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stubwright.ir import Json
-    from stubwright.jsonschema.instances.parts import Judge
+    from stubwright.jsonschema.instances.parts import SchemaValidator
 
 _MOST: Final = 63
-"""Cases of a schema that the library proves within a second."""
+"""The maximum number of cases of a schema that the library proves within a second."""
 
 _FEW: Final = 16
-"""Cases of a part that cost nothing, however many such parts there are."""
+"""The maximum number of cases of a part whose cost is negligible."""
 
 _DEEPEST: Final = 20
 
 
-def is_costly(judge: Judge) -> bool:
+def is_costly(validator: SchemaValidator) -> bool:
     """Return whether the library may need more than a second for a schema."""
     total = 0
-    for _, schema in dialects.iterate_subschemas(judge.schema, judge.dialect):
-        factors = _list_factors(schema, judge.targets, 0)
-        cases = _multiply(factors) if len(factors) > 1 else 1  # a union alone is not multiplied
+    for _, schema in dialects.iterate_subschemas(validator.schema, validator.dialect):
+        factors = _list_factors(schema, validator.targets, 0)
+        cases = _multiply(factors) if len(factors) > 1 else 1  # a single union is not multiplied
         total += cases if cases > _FEW else 0
         if total > _MOST:
             return True
@@ -62,7 +62,7 @@ def _list(value: Json) -> list[Json]:
 
 
 def _multiply(factors: Sequence[int]) -> int:
-    """Return the product, or a number above the limit."""
+    """Return the product, limited to `_MOST + 1`."""
     product = 1
     for factor in factors:
         product = min(product * factor, _MOST + 1)

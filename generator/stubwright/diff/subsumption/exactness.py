@@ -1,4 +1,4 @@
-"""Formats that accept only what their types in Python represent exactly (`python: {formats: strict}`), in proofs."""
+"""Proofs about formats that only accept values that Python represents exactly (`python: {formats: strict}`)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from stubwright.jsonschema.formats import get_settings
 if TYPE_CHECKING:
     from stubwright.ir import Json
     from stubwright.jsonschema.dialects import Dialect
-    from stubwright.jsonschema.instances.parts import Judge
+    from stubwright.jsonschema.instances.parts import SchemaValidator
 
 _TYPED: Final = FORMATS - {BASE64}
 _PATTERN: Final = (
     "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"  # RFC 4648, section 4
 )
 _NOT_MONOTONE: Final = frozenset({"not", "if", "oneOf", "contains", "unevaluatedItems", "unevaluatedProperties"})
-"""With these, a schema may accept more where a part of it accepts less."""
+"""Keywords with which a schema may accept more although a part of it accepts less."""
 
 
 def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
-    """Return a schema that accepts, with formats asserted as usual, what another accepts exactly, and inexact texts.
+    """Return a schema with ordinary formats that accepts all instances of a schema with exact formats, and more.
 
     Formats without types stay if `asserts_all`. Base64 becomes a pattern, which is exact.
     """
@@ -39,15 +39,14 @@ def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
     return widened
 
 
-def prevents_proof(wide: Judge, narrow: Judge) -> bool:
-    """Return whether widening hides a possible incompatibility: the proof may hold only for the widened schemas.
+def prevents_proof(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
+    """Return whether widening may hide an incompatibility, so that a proof holds only for the widened schemas.
 
-    That happens if only `wide` is exact, or if only `narrow` is exact and accepts more where a part of it accepts less.
-    If both are exact, it happens if a constant is of a format, but not exactly. Formats that have no type do not
-    matter.
+    This is the case if only `wide` is exact, or if only `narrow` is exact and has a keyword that is not monotone. If
+    both are exact, it is the case if a constant matches a format inexactly. Formats without types do not matter.
     """
-    are_exact = [get_settings(judge.formats)["exact"] for judge in (wide, narrow)]
-    keywords = [(key, value) for judge in (wide, narrow) for key, value in _list_keywords(judge.schema)]
+    are_exact = [get_settings(validator.formats)["exact"] for validator in (wide, narrow)]
+    keywords = [(key, value) for validator in (wide, narrow) for key, value in _list_keywords(validator.schema)]
     if not any(are_exact) or not any(key == "format" and value in _TYPED for key, value in keywords if _is_text(value)):
         return False
     if all(are_exact):
@@ -62,14 +61,14 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_inexact(text: str) -> bool:
-    """Return whether a string is of a format, but is not represented exactly by the type of the format."""
+    """Return whether a string matches a format, but the type of the format does not represent it exactly."""
     from stubwright_runtime.schema.exact_formats import fits, is_valid
 
     return any(is_valid(form, text) and not fits(form, text) for form in _TYPED)
 
 
 def _list_keywords(value: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the keywords of all schemas in a schema with their values, and whatever else looks like one."""
+    """Yield the keys and values of all objects in a schema."""
     if isinstance(value, dict):
         yield from value.items()
     for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

@@ -1,8 +1,8 @@
-"""The facts about an instance that follow from the keywords of a schema which it fits, or does not fit.
+"""Derives facts about an instance from the keywords of a schema that it matches or violates.
 
-A claim is a schema that an instance fits or violates. Each claim has an equivalent in facts about the instance: its
-types, bounds, keys and items, and claims about these. The facts may say less than the claim, but
-never more (JSON Schema 2020-12, Core 10 and 11, Validation 6).
+A claim is a schema that an instance matches or violates. It implies facts about the instance: its types, bounds, keys
+and items, and claims about these. The facts may be weaker than the claim, but never stronger (JSON Schema 2020-12, Core
+10 and 11, Validation 6).
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _WITHOUT_MEANING: Final = frozenset(
     | {"$schema", "$id", "id", "$vocabulary", "$defs", "definitions"}
     | {"then", "else", "minContains", "maxContains", "exclusiveMinimum", "exclusiveMaximum"}
 )
-"""Keywords that assert nothing, or not without another one; the two bounds do in all dialects but draft-04."""
+"""Keywords that assert nothing, or only with other keywords; except in draft-04, the two bounds are assertions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A schema that an instance fits (`holds`) or violates; `side` is the number of the document it is in."""
+    """A schema that an instance matches (`holds`) or violates; `side` is the number of its document."""
 
     schema: Json = field(compare=False, hash=False)
     side: int
     holds: bool
     text: str
 
-    def take(self, schema: Json, *, holds: bool | None = None) -> Claim:
+    def derive(self, schema: Json, *, holds: bool | None = None) -> Claim:
         """Return a claim about another schema of the same document."""
         return make_claim(schema, self.side, holds=self.holds if holds is None else holds)
 
@@ -57,7 +57,7 @@ class Claim:
 
 
 def make_claim(schema: Json, side: int, *, holds: bool) -> Claim:
-    """Return a claim; schemas without references are the same in all documents."""
+    """Return a claim; a schema without references does not depend on its document."""
     text = json.dumps(schema, sort_keys=True)
     return Claim(schema, side if '"$ref"' in text else -1, holds, text)
 
@@ -71,7 +71,7 @@ class IsOfKind:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A keyword without schemas is fulfilled or violated; an instance of another type has no such fact."""
+    """A keyword without subschemas is fulfilled or violated by an instance of its type."""
 
     keyword: str
     value: Any
@@ -87,7 +87,7 @@ class OneOfValues:
 
 @dataclass(frozen=True, slots=True)
 class EachItem:
-    """If the instance is an array, its first items fit the claims of `prefix`, and the others `rest`."""
+    """If the instance is an array, its first items match the claims of `prefix`, and the others match `rest`."""
 
     prefix: Sequence[Claim]
     rest: Claim | None
@@ -95,7 +95,7 @@ class EachItem:
 
 @dataclass(frozen=True, slots=True)
 class SomeItem:
-    """An item fits a claim: the one at a place (`is_exact`), or one there or later."""
+    """An item matches a claim: the item at `start` (`is_exact`), or an item from there on."""
 
     start: int
     is_exact: bool
@@ -104,7 +104,7 @@ class SomeItem:
 
 @dataclass(frozen=True, slots=True)
 class EachMember:
-    """If the instance is an object, its values fit these claims, by their keys as in JSON Schema."""
+    """If the instance is an object, its values match these claims by key, as in JSON Schema."""
 
     named: Mapping[str, Claim]
     patterns: Mapping[str, Claim]
@@ -113,7 +113,7 @@ class EachMember:
 
 @dataclass(frozen=True, slots=True)
 class SomeMember:
-    """A value fits a claim: the value of a key (`name`), or of some key that the other fields restrict."""
+    """A value matches a claim: the value of the key `name`, or of a key that the other fields restrict."""
 
     name: str | None = None
     pattern: str | None = None
@@ -131,21 +131,21 @@ class NoMember:
 
 @dataclass(frozen=True, slots=True)
 class EachName:
-    """If the instance is an object, each key fits the claim."""
+    """If the instance is an object, each key matches the claim."""
 
     claim: Claim
 
 
 @dataclass(frozen=True, slots=True)
 class SomeName:
-    """A key fits the claim."""
+    """A key matches the claim."""
 
     claim: Claim
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """At least one of the alternatives is true, each of which is several facts."""
+    """All facts of at least one alternative are true."""
 
     alternatives: Sequence[Facts]
 
@@ -203,7 +203,7 @@ def list_facts(claim: Claim, dialect: Dialect, *, asserts_formats: bool) -> Fact
 
 
 def _list_keywords(schema: Mapping[str, Any], dialect: Dialect, *, asserts_formats: bool) -> list[str]:
-    """Return the keywords that assert something, one for each group that is read together."""
+    """Return the assertions of a schema, one keyword for each group of related keywords."""
     if "$ref" in schema and dialect.reference_hides_siblings:
         return ["$ref"]
     ignored = _WITHOUT_MEANING if dialect.name == "draft-04" else _WITHOUT_MEANING - _EXCLUSIVE
@@ -223,11 +223,11 @@ _GROUPS: Final = {
 
 
 def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dialect) -> Iterator[Fact]:
-    """Yield the facts that follow from a keyword that is fulfilled."""
+    """Yield the facts that follow from a fulfilled keyword."""
     value: Any = schema.get(keyword)
     match keyword:
         case "$ref":
-            yield claim.take({"$ref": value})
+            yield claim.derive({"$ref": value})
         case "type":
             yield IsOfKind(_read_types(value))
         case "enum":
@@ -235,59 +235,59 @@ def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dial
         case "const":
             yield OneOfValues([value])
         case "allOf":
-            yield from (claim.take(inner) for inner in value)
+            yield from (claim.derive(inner) for inner in value)
         case "anyOf":
-            yield Either([(claim.take(inner),) for inner in value])
+            yield Either([(claim.derive(inner),) for inner in value])
         case "oneOf":
             yield Either(
                 [
-                    tuple(claim.take(other, holds=place == number) for place, other in enumerate(value))
+                    tuple(claim.derive(other, holds=place == number) for place, other in enumerate(value))
                     for number in range(len(value))
                 ]
             )
         case "not":
-            yield claim.take(value, holds=False)
+            yield claim.derive(value, holds=False)
         case "if":
             yield Either(_list_branches(schema, claim, holds=True))
         case "properties":
             yield EachMember(*_read_members(schema, claim))
         case "propertyNames":
-            yield EachName(claim.take(value))
+            yield EachName(claim.derive(value))
         case "required" if isinstance(value, list):
             yield from (_unless_object(SomeMember(name)) for name in value)
         case "dependentRequired" | "dependentSchemas" | "dependencies":
             if keyword != "dependencies" or dialect.reference_hides_siblings:
                 for name, needed in value.items():
                     facts = (
-                        [SomeMember(other) for other in needed] if isinstance(needed, list) else [claim.take(needed)]
+                        [SomeMember(other) for other in needed] if isinstance(needed, list) else [claim.derive(needed)]
                     )
                     yield Either([(IsOfKind(KINDS - {"object"}),), (NoMember(name),), (SomeMember(name), *facts)])
         case "items":
             yield EachItem(*_read_items(schema, claim, dialect))
         case "contains":
             if schema.get("minContains", 1) >= 1 or "minContains" not in dialect.keywords:
-                yield Either([(IsOfKind(KINDS - {"array"}),), (_ARRAY, SomeItem(0, False, claim.take(value)))])
+                yield Either([(IsOfKind(KINDS - {"array"}),), (_ARRAY, SomeItem(0, False, claim.derive(value)))])
         case _ if keyword in KINDS_OF_KEYWORDS:
             yield from (Plain(*pair, holds=True) for pair in _read_plain(keyword, schema, dialect))
 
 
 def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dialect) -> Iterator[Facts]:
-    """Yield all ways to violate a keyword; `()` is any other way."""
+    """Yield the facts of each possible violation of a keyword; `()` stands for an unknown violation."""
     value: Any = schema.get(keyword)
     match keyword:
         case "$ref":
-            yield (claim.take({"$ref": value}),)
+            yield (claim.derive({"$ref": value}),)
         case "type":
             yield (IsOfKind(KINDS - _read_types(value)),)
         case "allOf":
-            yield from ((claim.take(inner),) for inner in value)
+            yield from ((claim.derive(inner),) for inner in value)
         case "anyOf":
-            yield tuple(claim.take(inner) for inner in value)
+            yield tuple(claim.derive(inner) for inner in value)
         case "oneOf":
-            yield tuple(claim.take(inner) for inner in value)
-            yield from (tuple(claim.take(inner, holds=True) for inner in pair) for pair in combinations(value, 2))
+            yield tuple(claim.derive(inner) for inner in value)
+            yield from (tuple(claim.derive(inner, holds=True) for inner in pair) for pair in combinations(value, 2))
         case "not":
-            yield (claim.take(value, holds=True),)
+            yield (claim.derive(value, holds=True),)
         case "if":
             yield from _list_branches(schema, claim, holds=False)
         case "properties":
@@ -297,7 +297,7 @@ def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dia
             if rest is not None:
                 yield _OBJECT, SomeMember(other_names=frozenset(named), other_patterns=tuple(patterns), claim=rest)
         case "propertyNames":
-            yield _OBJECT, SomeName(claim.take(value))
+            yield _OBJECT, SomeName(claim.derive(value))
         case "required" if isinstance(value, list):
             yield from ((_OBJECT, NoMember(name)) for name in value)
         case "dependentRequired" | "dependentSchemas" | "dependencies":
@@ -305,7 +305,7 @@ def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dia
                 yield ()
                 return
             for name, needed in value.items():
-                lacking = [*map(NoMember, needed)] if isinstance(needed, list) else [claim.take(needed)]
+                lacking = [*map(NoMember, needed)] if isinstance(needed, list) else [claim.derive(needed)]
                 yield from ((_OBJECT, SomeMember(name), fact) for fact in lacking)
         case "items":
             prefix, rest = _read_items(schema, claim, dialect)
@@ -316,7 +316,7 @@ def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dia
             if {"minContains", "maxContains"} & schema.keys() & dialect.keywords:
                 yield (_ARRAY,)
             else:
-                yield _ARRAY, EachItem((), claim.take(value))
+                yield _ARRAY, EachItem((), claim.derive(value))
         case _ if keyword in KINDS_OF_KEYWORDS:
             kinds = IsOfKind(KINDS_OF_KEYWORDS[keyword])
             yield from ((kinds, Plain(*pair, holds=False)) for pair in _read_plain(keyword, schema, dialect))
@@ -344,7 +344,7 @@ def _read_plain(keyword: str, schema: Mapping[str, Any], dialect: Dialect) -> It
 def _list_branches(schema: Mapping[str, Any], claim: Claim, *, holds: bool) -> list[Facts]:
     condition = schema["if"]
     return [
-        (claim.take(condition, holds=is_met), claim.take(schema.get(keyword, True), holds=holds))
+        (claim.derive(condition, holds=is_met), claim.derive(schema.get(keyword, True), holds=holds))
         for is_met, keyword in ((True, "then"), (False, "else"))
     ]
 
@@ -353,17 +353,17 @@ def _read_members(
     schema: Mapping[str, Any], claim: Claim
 ) -> tuple[Mapping[str, Claim], Mapping[str, Claim], Claim | None]:
     named, patterns = (
-        {name: claim.take(inner) for name, inner in schema.get(keyword, {}).items()}
+        {name: claim.derive(inner) for name, inner in schema.get(keyword, {}).items()}
         for keyword in ("properties", "patternProperties")
     )
-    return named, patterns, claim.take(schema["additionalProperties"]) if "additionalProperties" in schema else None
+    return named, patterns, claim.derive(schema["additionalProperties"]) if "additionalProperties" in schema else None
 
 
 def _read_items(schema: Mapping[str, Any], claim: Claim, dialect: Dialect) -> tuple[Sequence[Claim], Claim | None]:
     first, rest = "prefixItems", "items"
     if "prefixItems" not in dialect.keywords:
         if not isinstance(schema.get("items"), list):
-            return (), claim.take(schema["items"]) if "items" in schema else None
+            return (), claim.derive(schema["items"]) if "items" in schema else None
         first, rest = "items", "additionalItems"
-    prefix = [claim.take(inner) for inner in schema.get(first, ())]
-    return prefix, claim.take(schema[rest]) if rest in schema else None
+    prefix = [claim.derive(inner) for inner in schema.get(first, ())]
+    return prefix, claim.derive(schema[rest]) if rest in schema else None

@@ -1,7 +1,6 @@
-"""A cache of the proofs of one comparison, with a limit on their total cost.
+"""Caches the proofs of one comparison, and limits their total cost.
 
-The cost is estimated from the sizes of the schemas, and not measured, so that a comparison has the same result on every
-machine.
+The cost is estimated from the sizes of the schemas, so that a comparison has the same result on every machine.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from stubwright.diff.subsumption.proof import covers, find_rejected
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stubwright.diff.subsumption.proof import Judge
+    from stubwright.diff.subsumption.proof import SchemaValidator
     from stubwright.ir import Json
 
 
@@ -27,22 +26,22 @@ _Answer = TypeVar("_Answer")
 class ProofMemory:
     """The results of proofs about pairs of schemas.
 
-    `effort` is the effort that proofs may still take: each takes the square of the number of characters of its schemas.
-    The first one is always tried.
+    `effort` is the remaining budget: each proof costs the square of the total length of its schemas. The first proof is
+    always tried.
     """
 
     effort: int
     _covered: dict[_Key, bool] = field(default_factory=dict)
     _rejected: dict[_Key, tuple[Json, ...]] = field(default_factory=dict)
 
-    def covers(self, wide: Judge, narrow: Judge) -> bool:
-        """Return whether it is proved that `wide` accepts every instance that `narrow` accepts."""
+    def covers(self, wide: SchemaValidator, narrow: SchemaValidator) -> bool:
+        """Return whether `wide` is proved to accept every instance of `narrow`."""
         return self._recall(self._covered, wide, narrow, covers, otherwise=False)
 
-    def find_rejected(self, wide: Judge, narrow: Judge) -> tuple[Json, ...]:
-        """Return a schema of instances that `narrow` accepts and `wide` does not, as a hint; may be none."""
+    def find_rejected(self, wide: SchemaValidator, narrow: SchemaValidator) -> tuple[Json, ...]:
+        """Return at most one schema of instances that `narrow` accepts and `wide` rejects, as a hint."""
 
-        def find(wide: Judge, narrow: Judge) -> tuple[Json, ...]:
+        def find(wide: SchemaValidator, narrow: SchemaValidator) -> tuple[Json, ...]:
             hint = find_rejected(wide, narrow)
             return () if hint is None else (hint,)
 
@@ -51,9 +50,9 @@ class ProofMemory:
     def _recall(
         self,
         known: dict[_Key, _Answer],
-        wide: Judge,
-        narrow: Judge,
-        find: Callable[[Judge, Judge], _Answer],
+        wide: SchemaValidator,
+        narrow: SchemaValidator,
+        find: Callable[[SchemaValidator, SchemaValidator], _Answer],
         *,
         otherwise: _Answer,
     ) -> _Answer:

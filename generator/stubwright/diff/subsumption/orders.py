@@ -1,4 +1,4 @@
-"""Orders in a schema that mean nothing: of `enum`, `type`, `required`, and of alternatives."""
+"""Normalizes meaningless orders in schemas: of `enum`, `type`, `required`, and of alternatives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED: Final = frozenset({"$defs", "definitions"})
 
 
 def align(old: Json, new: Json, dialect: Dialect) -> Json:
-    """Return the new schema in the order of the old one where order has no meaning."""
+    """Return the new schema in the order of the old schema where order has no meaning."""
     # A reference such as `#/anyOf/1` would refer to another alternative after a move.
     return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).align_schema(
         old, new
@@ -25,7 +25,7 @@ def align(old: Json, new: Json, dialect: Dialect) -> Json:
 
 
 def _counts_alternatives(schema: Json) -> bool:
-    """Return whether a reference refers to an alternative by its number."""
+    """Return whether a reference points to an alternative by index."""
     if isinstance(schema, dict):
         reference = schema.get("$ref")
         if isinstance(reference, str) and not _ALTERNATIVES.isdisjoint(reference.split("/")):
@@ -40,7 +40,7 @@ class _Aligner:
         self._moved = _ALTERNATIVES if may_move_alternatives else frozenset[str]()
 
     def align_schema(self, old: Json, new: Json) -> Json:
-        """Return the new schema in the order of the old one."""
+        """Return the new schema in the order of the old schema."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return new
         return {keyword: self._align_value(keyword, old.get(keyword), value) for keyword, value in new.items()}
@@ -64,7 +64,7 @@ class _Aligner:
         return new
 
     def _to_canonical_text(self, schema: Json) -> str:
-        """Return a text that is the same for two schemas that differ only in meaningless orders."""
+        """Return a text that is equal for schemas that only differ in meaningless orders."""
         return _to_text(self._sort(schema))
 
     def _sort(self, schema: Json) -> Json:
@@ -83,9 +83,9 @@ class _Aligner:
 
 
 def _match(old: Sequence[str], new: Sequence[str]) -> list[int]:
-    """Return the numbers of the new entries in the order of the equal old entries.
+    """Return the indexes of new entries in the order of the equal old entries.
 
-    Other new entries fill the places of removed ones.
+    Other new entries take the places of removed entries.
     """
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, text in enumerate(new):

@@ -1,7 +1,7 @@
-"""Regular expressions of which one matches every text that another one matches.
+"""Proves that a regular expression matches every text that another one matches.
 
-A pattern of one character class (`.`, `[a-z]`, `\\S+`) matches each text that has such a character (ECMA-262, 22.2). So
-a pattern that requires one of these characters implies it. Other patterns are compared as text.
+A pattern of one character class (`.`, `[a-z]`, `\\S+`) matches each text with such a character (ECMA-262, 22.2), so a
+pattern that requires one of these characters implies it. Other patterns are compared as text.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _DEEPEST: Final = 20
 
 
 class _UnreadableError(Exception):
-    """The pattern has a part that is not read."""
+    """The pattern has an unsupported part."""
 
 
 def implies(pattern: str, other: str) -> bool:
-    """Return whether it is proved that `other` matches every text that `pattern` matches."""
+    """Return whether `other` is proved to match every text that `pattern` matches."""
     if pattern == other:
         return True
     wanted = _read_single_class(other)
@@ -39,7 +39,7 @@ def implies(pattern: str, other: str) -> bool:
 
 @lru_cache(256)
 def _read_single_class(pattern: str) -> _Ranges | None:
-    """Return the characters of a pattern that is one class; None of another pattern."""
+    """Return the characters of a pattern that is a single class; None for other patterns."""
     reader = _Reader(pattern)
     try:
         ranges = reader.read_class()
@@ -50,7 +50,7 @@ def _read_single_class(pattern: str) -> _Ranges | None:
 
 @lru_cache(256)
 def _list_required(pattern: str) -> tuple[_Ranges, ...]:
-    """Return classes of each of which every match has a character."""
+    """Return character classes such that every match has a character of each."""
     if len(pattern) > _LARGEST_PATTERN:
         return ()
     reader = _Reader(pattern)
@@ -63,13 +63,13 @@ def _list_required(pattern: str) -> tuple[_Ranges, ...]:
 
 @dataclass
 class _Reader:
-    """A reader that goes through a pattern once."""
+    """Parses a pattern in one pass."""
 
     pattern: str
     at: int = 0
 
     def read_alternatives(self, depth: int) -> tuple[_Ranges, ...]:
-        """Read `a|b`; return the classes that are required: of several alternatives, the union of one of each."""
+        """Parse `a|b`, and return the required classes; for several alternatives, a union of one class of each."""
         if depth > _DEEPEST:
             raise _UnreadableError
         alternatives = [self._read_sequence(depth)]
@@ -99,7 +99,7 @@ class _Reader:
             return ()
         if not self._accept("("):
             return (self.read_class(),)
-        # With a look-around, the validator uses another engine, where `.` and `\d` have another meaning.
+        # For look-arounds, the validator uses another engine, in which `.` and `\d` have other meanings.
         if self._accept("?") and not self._accept(":"):
             raise _UnreadableError
         required = self.read_alternatives(depth + 1)
@@ -108,7 +108,7 @@ class _Reader:
         return required
 
     def read_class(self) -> _Ranges:
-        """Read one character, or a class of them."""
+        """Parse one character, or a class."""
         if self._accept("."):
             return _negate(_TERMINATORS)
         if self._accept("["):
@@ -120,7 +120,7 @@ class _Reader:
 
     def _read_members(self) -> _Ranges:
         is_negated = self._accept("^")
-        if self.pattern.startswith("]", self.at):  # an empty class, or one of this sign in other engines
+        if self.pattern.startswith("]", self.at):  # an empty class, or a literal `]` in other engines
             raise _UnreadableError
         reader = _Reader(self.pattern, self.at)
         ranges: list[tuple[int, int]] = []
@@ -175,7 +175,7 @@ class _Reader:
 
 
 def _merge(ranges: list[tuple[int, int]]) -> _Ranges:
-    """Return ranges sorted, without overlaps."""
+    """Return sorted ranges without overlaps."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1] + 1:

@@ -1,7 +1,7 @@
-"""Proofs that a schema accepts every instance that another one accepts: JSON Schema subsumption, proved or not.
+"""Proves JSON Schema subsumption: that a schema accepts every instance of another schema.
 
-Every proof is sound; the lack of a proof means nothing. Most proofs come from `jsonschema-rs`, whose validator also
-judges calls. This package adds the comparison across dialects, and proofs by cases if the library is undecided.
+Every proof is sound, but not every true statement is proved. Most proofs come from `jsonschema-rs`, whose validator
+also validates calls. This package adds comparisons across dialects, and proofs by cases if the library is undecided.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _BACKTRACKS: Final = 100_000
-"""The same limit as in generated servers, so that both validate alike."""
+"""The limit in generated servers, so that both give the same results."""
 
 _FAILURES: Final = (
     CanonicalizationError,
@@ -37,12 +37,12 @@ _FAILURES: Final = (
 
 
 @dataclass(frozen=True)
-class Judge(parts.Judge):
+class SchemaValidator(parts.SchemaValidator):
     """A schema that can be compared with others."""
 
     @cached_property
     def canonical(self) -> CanonicalSchema | None:
-        """The schema as the library compares it; None if it cannot, or if that may take too long."""
+        """The canonical schema of the library; None if it is unsupported or too costly."""
         return None if self.is_costly else _canonicalize(self.schema, asserts=self.formats == "assert")
 
     @cached_property
@@ -51,16 +51,16 @@ class Judge(parts.Judge):
         return effort.is_costly(self)
 
     @cached_property
-    def asserted(self) -> Judge:
-        """The same with only `assert` or `annotate`: formats that have types accept what they usually do."""
+    def asserted(self) -> SchemaValidator:
+        """The schema with ordinary instead of exact formats."""
         settings = get_settings(self.formats)
         if not settings["exact"]:
             return self
-        return Judge(exactness.widen(self.schema, self.dialect, asserts_all=settings["formats"]), "assert")
+        return SchemaValidator(exactness.widen(self.schema, self.dialect, asserts_all=settings["formats"]), "assert")
 
 
-def covers(wide: Judge, narrow: Judge) -> bool:
-    """Return whether it is proved that `wide` accepts every instance that `narrow` accepts."""
+def covers(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
+    """Return whether `wide` is proved to accept every instance of `narrow`."""
     if exactness.prevents_proof(wide, narrow):
         return False
     wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))
@@ -74,36 +74,44 @@ def covers(wide: Judge, narrow: Judge) -> bool:
     return answer is Containment.YES
 
 
-def make_comparable(*judges: Judge) -> tuple[Judge, ...]:
-    """Return the schemas in one dialect and with one meaning of `format` if possible; otherwise unchanged."""
-    comparable_judges = judges
-    if len({judge.formats for judge in comparable_judges}) > 1:
-        comparable_judges = tuple(
-            (judge if judge.formats == "assert" else Judge(upgrade.drop_formats(judge.schema, judge.dialect), "assert"))
-            for judge in comparable_judges
+def make_comparable(*validators: SchemaValidator) -> tuple[SchemaValidator, ...]:
+    """Convert schemas to one dialect and one meaning of `format` if possible."""
+    comparable = validators
+    if len({validator.formats for validator in comparable}) > 1:
+        comparable = tuple(
+            (
+                validator
+                if validator.formats == "assert"
+                else SchemaValidator(upgrade.drop_formats(validator.schema, validator.dialect), "assert")
+            )
+            for validator in comparable
         )
-    if len({judge.dialect.name for judge in comparable_judges}) > 1:
+    if len({validator.dialect.name for validator in comparable}) > 1:
         plain = [
-            (judge.schema if judge.formats == "assert" else upgrade.drop_formats(judge.schema, judge.dialect))
-            for judge in comparable_judges
+            (
+                validator.schema
+                if validator.formats == "assert"
+                else upgrade.drop_formats(validator.schema, validator.dialect)
+            )
+            for validator in comparable
         ]
         newest = [
-            upgrade.upgrade(schema, judge.dialect) for schema, judge in zip(plain, comparable_judges, strict=True)
+            upgrade.upgrade(schema, validator.dialect) for schema, validator in zip(plain, comparable, strict=True)
         ]
         if None not in newest:
-            comparable_judges = tuple(
-                Judge(schema, judge.formats) for schema, judge in zip(newest, comparable_judges, strict=True)
+            comparable = tuple(
+                SchemaValidator(schema, validator.formats) for schema, validator in zip(newest, comparable, strict=True)
             )
-    return comparable_judges
+    return comparable
 
 
-def _merge_exclusive(judge: Judge) -> Judge:
-    merged = unions.merge_exclusive(judge.schema, judge.dialect)
-    return judge if merged is judge.schema else Judge(merged, judge.formats)
+def _merge_exclusive(validator: SchemaValidator) -> SchemaValidator:
+    merged = unions.merge_exclusive(validator.schema, validator.dialect)
+    return validator if merged is validator.schema else SchemaValidator(merged, validator.formats)
 
 
-def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
-    """Return a schema of what `narrow` accepts and `wide` does not, as a hint where to look; None if there is none."""
+def find_rejected(wide: SchemaValidator, narrow: SchemaValidator) -> Json | None:
+    """Return a schema of the instances that `narrow` accepts and `wide` rejects, as a hint, or None."""
     wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))
     if wide.canonical is None or narrow.canonical is None:
         return None
@@ -132,10 +140,10 @@ def _covers(wide: CanonicalSchema, narrow: CanonicalSchema) -> Containment:
         return Containment.UNKNOWN
 
 
-def _is_proved_by_cases(wide: Judge, narrow: Judge) -> bool:
-    """Return whether `wide` covers `narrow` because each case in which it does not contradicts itself."""
+def _is_proved_by_cases(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
+    """Return whether `wide` covers `narrow` because each case in which it does not is contradictory."""
     dialect = wide.dialect
     if dialect is not narrow.dialect or wide.formats != narrow.formats:
         return False
-    fitted, violated = (strip_annotations(judge.schema, dialect) for judge in (narrow, wide))
+    fitted, violated = (strip_annotations(validator.schema, dialect) for validator in (narrow, wide))
     return refutation.is_refuted(fitted, violated, dialect, wide.formats)

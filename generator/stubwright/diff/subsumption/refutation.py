@@ -1,8 +1,8 @@
-"""Proofs that no instance fits some schemas and violates others, by cases (a tableau).
+"""Proves by cases (a tableau) that no instance matches some schemas and violates others.
 
-The facts that follow from the claims are split until each case contradicts itself: types, values, bounds, lengths,
-keys, items. A claim about a part of the instance that returns below itself is refuted by induction over the depth of
-instances: the smallest instance would contain a smaller one. The proof ends after a fixed number of steps, as unproved.
+The facts that follow from the claims are split until each case is contradictory: in types, values, bounds, lengths,
+keys or items. A recursive claim is refuted by induction over the depth of instances: the smallest instance would
+contain a smaller one. The proof fails after a fixed number of steps.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ if TYPE_CHECKING:
     from stubwright_runtime.schema.numbers import CompiledSchema
 
 STEPS: Final = 20_000
-"""Facts that one proof may add."""
+"""The maximum number of facts in a proof."""
 
 _DEEPEST: Final = 40
-"""Levels of cases and parts in a proof."""
+"""The maximum depth of cases and parts in a proof."""
 
 _UNASSUMED: Final = 1 << 30
-"""The level of a proof that assumes nothing about a level above it."""
+"""The level of a proof without assumptions about the levels above it."""
 
 _WIDEST: Final = 20
-"""Integers between two bounds that are tried one by one."""
+"""The maximum number of integers between two bounds to try individually."""
 
 _MOST_PATTERNS: Final = 4
-"""Patterns that an unknown key may match or not."""
+"""The maximum number of patterns for which to distinguish whether an unknown key matches."""
 
 _EXACT: Final = 2**53
-"""Below it, integers are the same in all validators."""
+"""Smaller integers are the same in all validators."""
 
 
 def is_refuted(fitted: Json, violated: Json, dialect: Dialect, formats: Formats) -> bool:
-    """Return whether it is proved that no instance fits the one schema and violates the other one.
+    """Return whether it is proved that no instance matches `fitted` and violates `violated`.
 
-    Both are whole documents of `dialect`, without annotations.
+    Both are complete documents of `dialect` without annotations.
     """
     documents = (fitted, violated)
     if any(map(_has_other_bases, documents)):
@@ -78,7 +78,7 @@ def is_refuted(fitted: Json, violated: Json, dialect: Dialect, formats: Formats)
 
 
 def _has_other_bases(schema: Json, *, is_root: bool = True) -> bool:
-    """Return whether references may lead elsewhere than to pointers from the root."""
+    """Return whether references may resolve to other targets than pointers from the root."""
     if isinstance(schema, list):
         return any(_has_other_bases(inner, is_root=False) for inner in schema)
     if not isinstance(schema, dict):
@@ -112,13 +112,13 @@ class _Case:
         return _Case(*(getattr(self, name) for name in self.__slots__))
 
     def read(self, keyword: str, *, holds: bool) -> list[Any]:
-        """Return the values of a keyword that are fulfilled, or are violated."""
+        """Return the fulfilled or the violated values of a keyword."""
         return [json.loads(text) for word, text, is_met in self.plain if word == keyword and is_met == holds]
 
 
 @dataclass
 class _Refutation:
-    """The refutation of one pair of documents: what is proved already, and the steps that are left."""
+    """The refutation of a pair of documents, with cached results and the remaining steps."""
 
     documents: tuple[Json, Json]
     dialect: Dialect
@@ -132,7 +132,7 @@ class _Refutation:
     _validators: dict[tuple[str, int], CompiledSchema | None] = field(default_factory=dict)
 
     def refute(self, claims: Sequence[Claim]) -> int | None:
-        """Refute claims about an instance, or about a part of it.
+        """Refute claims about an instance or a part of it.
 
         Returns:
             The highest level of a refutation that the proof assumes; None if there is no proof.
@@ -210,7 +210,7 @@ class _Refutation:
     def _expand(self, claim: Claim) -> Facts:
         if isinstance(claim.schema, dict) and claim.schema.keys() == {"$ref"}:
             try:
-                return (claim.take(resolve_local(self.documents[claim.side], claim.schema["$ref"])),)
+                return (claim.derive(resolve_local(self.documents[claim.side], claim.schema["$ref"])),)
             except (LookupError, TypeError):
                 return ()
         settings = get_settings(self.formats)
@@ -225,13 +225,13 @@ class _Refutation:
 
     def _list_kinds(self, values: Sequence[Json]) -> frozenset[str]:
         kinds = frozenset(map(find_kind, values))
-        # An integer is one by its spelling in draft-04, but equals another spelling.
+        # In draft-04, `1` is an integer and `1.0` is not, but both are equal.
         if self.dialect.name == "draft-04" and not kinds.isdisjoint({"integer", "fraction"}):
             kinds |= {"integer", "fraction"}
         return kinds
 
     def _close(self, case: _Case) -> int | None:
-        """Refute a case by its facts, or each of its alternatives; as `refute`."""
+        """Refute a case, or each of its alternatives; see `refute`."""
         if self.depth >= _DEEPEST:
             return None
         self.depth += 1
@@ -265,13 +265,13 @@ class _Refutation:
         return _join(self._close(each) for each in possible)
 
     def _fork(self, case: _Case, either: Either, facts: Facts) -> _Case | None:
-        """Return the case in which an alternative is true; None if it is impossible."""
+        """Return the case in which an alternative is true, or None if it is impossible."""
         made = case.copy()
         made.open = tuple(other for other in case.open if other is not either)
         return made if self._add(made, facts) else None
 
     def _refutes(self, claims: frozenset[Claim], value: Json) -> bool:
-        """Return whether a claim is shown to be wrong about a value."""
+        """Return whether a value disproves one of the claims."""
         self.steps -= 1
         for claim in claims:
             validator = self._compile(claim)
@@ -280,7 +280,7 @@ class _Refutation:
         return False
 
     def _compile(self, claim: Claim) -> CompiledSchema | None:
-        """Return a validator of the schema of a claim; None if there is none."""
+        """Return a validator of a claim's schema, or None if it cannot be compiled."""
         key = claim.text, claim.side
         if key not in self._validators:
             self._validators[key] = self._make_validator(claim)
@@ -301,7 +301,7 @@ class _Refutation:
             return None
 
     def _contradict(self, case: _Case) -> int | None:
-        """Refute a case by its facts alone, for each type that the instance may have; as `refute`."""
+        """Refute a case by its facts, for each possible type of the instance; see `refute`."""
         return _join(self._contradict_kind(case, kind) for kind in sorted(case.kinds))
 
     def _contradict_kind(self, case: _Case, kind: str) -> int | None:
@@ -365,7 +365,7 @@ class _Refutation:
             lowest = self.refute([_make_text_claim(name), name, *case.names])
             if lowest is not None:
                 return lowest
-        # Each key has a value, so that one for which no value is left contradicts as well.
+        # A key without a possible value is a contradiction as well.
         some = [*case.some_members, *([SomeMember()] if least >= 1 and not needed else [])]
         for member in some:
             lowest = self._refute_member(case, member)
@@ -374,7 +374,7 @@ class _Refutation:
         return None
 
     def _refute_member(self, case: _Case, member: SomeMember) -> int | None:
-        """Refute that a value of the instance is as claimed, for each key that it may have; as `refute`."""
+        """Refute a claim about a value of the instance, for each possible key; see `refute`."""
         claims = [member.claim] if member.claim is not None else []
         if member.name is not None:
             if self._refutes(frozenset(case.names), member.name):
@@ -408,13 +408,13 @@ class _Refutation:
         )
 
     def _may_be(self, member: SomeMember, name: str) -> bool:
-        """Return whether the key of a value may be this one."""
+        """Return whether a value may have this key."""
         if name in member.other_names or any(self._matches(text, name) for text in member.other_patterns):
             return False
         return member.pattern is None or self._matches(member.pattern, name) is not False
 
     def _matches(self, pattern: str, name: str) -> bool | None:
-        """Return whether a key matches a pattern; None if no validator takes the pattern."""
+        """Return whether a key matches a pattern; None if the validator rejects the pattern."""
         validator = self._compile(make_claim({"pattern": pattern}, -1, holds=True))
         return None if validator is None else bool(validator.is_valid(name))
 
@@ -429,7 +429,7 @@ class _Refutation:
 
 
 def _list_other_claims(case: _Case, met: Mapping[str | None, bool]) -> Iterator[Claim]:
-    """Yield the claims about the value of a key that no schema names, by the patterns that it matches."""
+    """Yield the claims about the value of an undeclared key, by the patterns that it matches."""
     for each in case.members:
         yield from (claim for text, claim in each.patterns.items() if met[text])
         if each.rest is not None and not any(met[text] for text in each.patterns):
@@ -442,12 +442,12 @@ def _list_item_claims(case: _Case, place: int) -> Iterator[Claim]:
             yield each.prefix[place]
         elif each.rest is not None:
             yield each.rest
-    # What is claimed about the item at this place is true of it as well.
+    # Also the claims about the item at exactly this place.
     yield from (item.claim for item in case.some_items if item.is_exact and item.start == place and item.claim)
 
 
 def _is_settled(case: _Case, either: Either) -> bool:
-    """Return whether one of the alternatives is true in a case already."""
+    """Return whether one of the alternatives is already true in a case."""
     return any(
         all(
             (isinstance(fact, IsOfKind) and case.kinds <= fact.kinds)
@@ -459,7 +459,7 @@ def _is_settled(case: _Case, either: Either) -> bool:
 
 
 def _join(levels: Iterator[int | None] | Sequence[int | None]) -> int | None:
-    """Return the level that all proofs together assume; None as soon as one is missing."""
+    """Return the lowest level that the proofs assume; None if a proof is missing."""
     lowest = _UNASSUMED
     for level in levels:
         if level is None:
@@ -469,7 +469,7 @@ def _join(levels: Iterator[int | None] | Sequence[int | None]) -> int | None:
 
 
 def _make_text_claim(like: Claim) -> Claim:
-    return like.take({"type": "string"}, holds=True)
+    return like.derive({"type": "string"}, holds=True)
 
 
 def _is_never(claim: Claim) -> bool:
@@ -484,7 +484,7 @@ def _get_reusable(document: Json) -> str:
 
 
 def _has_plain_references(schema: Json) -> bool:
-    """Return whether all references point to reusable schemas, which can be copied."""
+    """Return whether all references point into `$defs` or `definitions`, which can be copied."""
     if isinstance(schema, list):
         return all(map(_has_plain_references, schema))
     if not isinstance(schema, dict):
@@ -496,7 +496,7 @@ def _has_plain_references(schema: Json) -> bool:
 
 
 def _are_exact(values: Json, dialect: Dialect) -> bool:
-    """Return whether an instance that equals one of the values is judged as the value is, however it is written."""
+    """Return whether validation does not depend on the spelling of the values."""
     match values:
         case bool() | str() | None:
             return True
@@ -510,21 +510,21 @@ def _are_exact(values: Json, dialect: Dialect) -> bool:
 
 
 def _get_least(case: _Case, keyword: str) -> float:
-    """Return the lowest length or count that `keyword` and its opposite leave."""
+    """Return the lowest length or count that `keyword` and its opposite allow."""
     opposite = keyword.replace("min", "max")
     bounds: list[float] = [*case.read(keyword, holds=True), *(value + 1 for value in case.read(opposite, holds=False))]
     return max([0, *(ceil(bound) for bound in bounds)])
 
 
 def _get_largest(case: _Case, keyword: str) -> float:
-    """Return the highest length or count that `keyword` and its opposite leave."""
+    """Return the highest length or count that `keyword` and its opposite allow."""
     opposite = keyword.replace("max", "min")
     bounds: list[float] = [*case.read(keyword, holds=True), *(value - 1 for value in case.read(opposite, holds=False))]
     return min([float("inf"), *(floor(bound) for bound in bounds)])
 
 
 def _find_bounds(case: _Case) -> tuple[tuple[float, bool], tuple[float, bool]]:
-    """Return the lower and the upper bound of a number, each with whether it is excluded."""
+    """Return the lower and the upper bound of a number, each with a flag that is true if it is exclusive."""
     lows = [(value, False) for value in case.read("minimum", holds=True)]
     lows += [(value, True) for value in case.read("exclusiveMinimum", holds=True)]
     lows += [(value, True) for value in case.read("maximum", holds=False)]

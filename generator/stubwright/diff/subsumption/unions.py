@@ -1,7 +1,7 @@
-"""Unions whose alternatives exclude each other, with `anyOf` instead of `oneOf`, so that alternatives can be compared.
+"""Replaces `oneOf` by `anyOf` if its alternatives exclude each other, so that alternatives can be compared.
 
-`oneOf` says the same as `anyOf` if no instance fits two of the alternatives (JSON Schema 2020-12, Core 10.2.1.3), and
-is left unchanged if that is not proved.
+Both are equivalent if no instance matches two alternatives (JSON Schema 2020-12, Core 10.2.1.3); unless this is proved,
+`oneOf` stays unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 _LEVELS: Final = 3
-"""Properties inside properties that may tell alternatives apart."""
+"""The maximum depth of properties that distinguish alternatives."""
 
 _IDENTIFYING: Final = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
 _NUMBERS: Final = frozenset({"integer", "number"})
@@ -28,19 +28,19 @@ _NUMBERS: Final = frozenset({"integer", "number"})
 def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
     """Return the schema with `anyOf` for each `oneOf` whose alternatives are proved to exclude each other."""
     subschemas = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
-    # A reference through `/oneOf/` would do not resolve when that became `anyOf`.
+    # A reference through `/oneOf/` would no longer resolve.
     if not any("oneOf" in inner for inner in subschemas) or any(
         isinstance(inner.get("$ref"), str) and "/oneOf/" in inner["$ref"] for inner in subschemas
     ):
         return schema
     parts = [inner for inner in subschemas if inner is not schema]
     has_bases = any(isinstance(part.get(keyword), str) for part in parts for keyword in _IDENTIFYING)
-    # Below its own base, a reference does not count from the root, so that none is followed then.
+    # Do not follow references if subschemas have their own base, since they are not relative to the root.
     return _Merger({} if has_bases else schema, dialect).merge(schema)
 
 
 class _Merger:
-    """Rewrites the parts of a schema; references are followed into `root`."""
+    """Rewrites the parts of a schema; references are resolved in `root`."""
 
     def __init__(self, root: Json, dialect: Dialect) -> None:
         self._root = root
@@ -61,7 +61,7 @@ class _Merger:
         return {**merged, "anyOf": options}
 
     def _exclude(self, left: Json, right: Json, level: int) -> bool:
-        """Return whether it is proved that no instance fits both."""
+        """Return whether it is proved that no instance matches both."""
         first, second = ([*self._list_applied(schema, set())] for schema in (left, right))
         if any(_differ(self._list_values(each), self._list_values(other)) for each in first for other in second):
             return True
@@ -77,7 +77,7 @@ class _Merger:
         )
 
     def _list_applied(self, schema: Json, followed: set[str]) -> Iterator[dict[str, Any]]:
-        """Yield the schema with others that apply to the same instance."""
+        """Yield the schema and the subschemas that apply to the same instance."""
         if not isinstance(schema, dict):
             return
         reference = schema.get("$ref")
@@ -94,7 +94,7 @@ class _Merger:
             yield from self._list_applied(inner, followed)
 
     def _list_values(self, schema: dict[str, Any]) -> list[_Kind] | None:
-        """Return the possible values or types of an instance; None for anything."""
+        """Return the possible values or types of an instance; None if they are not restricted."""
         if "const" in schema:
             return [_describe(schema["const"])]
         if "enum" in schema:
@@ -110,9 +110,9 @@ def _list_properties(applied: Iterable[dict[str, Any]]) -> Iterator[dict[str, Js
 
 
 def _describe(value: Json) -> _Kind:
-    """Return a value's type and its identity within that type; None if no identity is reliable.
+    """Return a value's type and its identity within that type, which is None if it is not reliable.
 
-    Numbers are compared as floats: then equal numbers are equal under every validator.
+    Numbers are compared as floats, so that equal numbers are equal in every validator.
     """
     match value:
         case bool():
@@ -134,7 +134,7 @@ def _merge_numbers(name: str) -> str:
 
 
 def _differ(left: list[_Kind] | None, right: list[_Kind] | None) -> bool:
-    """Return whether no value fits both."""
+    """Return whether no value matches both."""
     if left is None or right is None:
         return False
     return not any(

@@ -1,6 +1,6 @@
-"""A schema of an older dialect in the words of 2020-12, so that schemas of two dialects can be compared.
+"""Translates schemas of older dialects to 2020-12, so that schemas of two dialects can be compared.
 
-Annotations may get lost.
+Annotations may be lost.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _REUSABLE: Final = ("$defs", "definitions")
 _READ_DIFFERENTLY: Final = frozenset({"$recursiveRef", "$recursiveAnchor", "contentEncoding", "contentMediaType"})
-"""Keywords that 2020-12 reads differently: what is encoded was checked by draft-07, and is an annotation since."""
+"""Keywords with another meaning in 2020-12; the content keywords were assertions in draft-07."""
 
 _MOVED: Final = re.compile(r"/(items/\d|additionalItems|dependencies)(/|$)")
-"""Places that a reference must not point into, because their content moves."""
+"""Locations that a reference must not point into, because the translation moves them."""
 
 
 class _UntranslatableError(Exception):
@@ -29,7 +29,7 @@ class _UntranslatableError(Exception):
 
 
 def upgrade(schema: Json, dialect: Dialect) -> Json | None:
-    """Return the schema in 2020-12, with `$schema`; None if 2020-12 cannot express it."""
+    """Translate a schema to 2020-12, with `$schema`; return None if 2020-12 cannot express it."""
     if dialect is dialects.DRAFT_2020_12:
         return schema
     try:
@@ -40,7 +40,7 @@ def upgrade(schema: Json, dialect: Dialect) -> Json | None:
 
 
 def drop_formats(schema: Json, dialect: Dialect) -> Json:
-    """Return the schema without the assertion `format` in it and in its subschemas."""
+    """Remove `format` from a schema and its subschemas."""
     return _rebuild(schema, dialect, frozenset({"format"}))
 
 
@@ -55,7 +55,7 @@ def _rebuild(schema: Json, dialect: Dialect, dropped: frozenset[str]) -> Json:
 
 
 def change_below(keyword: str, value: Json, dialect: Dialect, change: Change) -> Json:
-    """Return a keyword's value with the schemas in it changed."""
+    """Return a keyword's value with its subschemas changed."""
     if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         return {
             name: inner if keyword == "dependencies" and isinstance(inner, list) else change(inner)
@@ -83,7 +83,7 @@ def _translate(schema: Json, dialect: Dialect, *, is_root: bool = False) -> Json
 
 
 def _refuse(schema: Mapping[str, Json], dialect: Dialect, *, is_root: bool) -> None:
-    """Raise where something in the schema itself means something else in 2020-12."""
+    """Raise _UntranslatableError if a keyword of the schema has another meaning in 2020-12."""
     types = schema.get("type")
     reference = schema.get("$ref")
     named = ("id",) if dialect is dialects.DRAFT_4 else ("$id", "$anchor")
@@ -91,12 +91,12 @@ def _refuse(schema: Mapping[str, Json], dialect: Dialect, *, is_root: bool) -> N
         not _READ_DIFFERENTLY.isdisjoint(schema)
         or (not is_root and any(key in schema for key in named))
         or (isinstance(reference, str) and (not reference.startswith("#") or _MOVED.search(reference)))
-        # Since 2020-12, items that fit `contains` count as evaluated (Core, 10.3.1.3).
+        # Since 2020-12, items that match `contains` count as evaluated (Core, 10.3.1.3).
         or ("unevaluatedItems" in schema and "contains" in schema)
         or "format" in schema
     ):
         raise _UntranslatableError
-    # An integer is one by its spelling in draft-04: `1.0` is not one.
+    # In draft-04, `1.0` is not an integer.
     if dialect is dialects.DRAFT_4 and "integer" in (types if isinstance(types, list) else [types]):
         raise _UntranslatableError
 

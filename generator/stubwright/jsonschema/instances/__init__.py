@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.jsonschema.formats import choose_meaning
 from stubwright.jsonschema.instances.heuristics import LONGEST, ExampleValues
-from stubwright.jsonschema.instances.parts import Judge, Subschema
+from stubwright.jsonschema.instances.parts import SchemaValidator, Subschema
 from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
 from stubwright_runtime.schema.validation import Validator
 
@@ -58,7 +58,7 @@ def make(
         ValueError: The schema is invalid.
     """
     validator = Validator(schema, formats=formats, exact=exact)
-    whole = Subschema(schema, Judge(schema, choose_meaning(formats=formats, exact=exact)))
+    whole = Subschema(schema, SchemaValidator(schema, choose_meaning(formats=formats, exact=exact)))
     is_large = False
     for search in _list_searches(seed, likely=likely, bare=bare):
         for value in islice(_list_values(whole, search), _MAX_CANDIDATES):

@@ -175,18 +175,18 @@ class Search:
                 continue
             if not isinstance(part.schema, dict) or not part.schema:
                 continue
-            if any(part.schema is seen.schema and part.judge is seen.judge for seen in path.seen):
+            if any(part.schema is seen.schema and part.validator is seen.validator for seen in path.seen):
                 continue  # a reference cycle, or two paths to the same schema
             alternatives = [
                 part.follow(part.schema[keyword])
                 for keyword in KEYWORDS
-                if keyword in part.schema.keys() & part.judge.dialect.keywords
+                if keyword in part.schema.keys() & part.validator.dialect.keywords
             ]
             pending += [target for target in alternatives if target is not None]
             path = replace(path, followed=path.followed + len(alternatives))
             if path.followed > _FOLLOWED * (1 if self.heuristics is None else _FOLLOWED):
                 return
-            if part.judge.dialect.reference_hides_siblings and "$ref" in part.schema:
+            if part.validator.dialect.reference_hides_siblings and "$ref" in part.schema:
                 path = replace(path, seen=(*path.seen, part))
                 continue
             pending += [part.take(inner) for inner in part.get("allOf", ())]
@@ -219,23 +219,23 @@ class Search:
         # Compare JSON texts, since `1`, `1.0` and `True` are equal in Python.
         if left.schema != right.schema or _write(left.schema) != _write(right.schema):  # the first test is faster
             return False
-        if left.judge is right.judge or not [*_list_references(left.schema)]:
+        if left.validator is right.validator or not [*_list_references(left.schema)]:
             return True
         return self._have_same_definitions(left, right)
 
     def _have_same_definitions(self, left: Subschema, right: Subschema) -> bool:
         """Return whether references to definitions have the same targets in both schemas."""
-        key = (id(left.judge), id(right.judge))
+        key = (id(left.validator), id(right.validator))
         if key not in self._alike:
             roots = [
                 _write([root.get(word) for word in ("$defs", "definitions")])
                 for part in (left, right)
-                for root in [part.judge.schema if isinstance(part.judge.schema, dict) else {}]
+                for root in [part.validator.schema if isinstance(part.validator.schema, dict) else {}]
             ]
             inner = [
                 reference
                 for part in (left, right)
-                for reference in _list_references(part.judge.schema)
+                for reference in _list_references(part.validator.schema)
                 if not reference.startswith(("#/$defs/", "#/definitions/"))
             ]
             self._alike[key] = roots[0] == roots[1] and not inner
@@ -451,7 +451,7 @@ class _Path:
 
     def add(self, part: Subschema) -> _Path:
         """Return the path with another schema."""
-        schema, keywords = part.schema, part.judge.dialect.keywords | {AT, EACH}
+        schema, keywords = part.schema, part.validator.dialect.keywords | {AT, EACH}
         own = {key: value for key, value in schema.items() if key in keywords and key not in _IN_PLACE}
         return replace(
             self,
@@ -462,7 +462,7 @@ class _Path:
 
 
 def _list_choices(part: Subschema, names: Sequence[str], *, excludes: bool) -> Iterator[Sequence[Group]]:
-    keywords = part.judge.dialect.keywords
+    keywords = part.validator.dialect.keywords
     if "anyOf" in part.schema:
         yield [(part.take(option),) for option in part.schema["anyOf"]]
     if "oneOf" in part.schema:
@@ -544,7 +544,7 @@ def _find_names(part: Subschema, depth: int) -> Iterator[str]:
     """Yield the names of properties in a schema, including its references and negations."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
-    schema = {key: value for key, value in part.schema.items() if key in part.judge.dialect.keywords}
+    schema = {key: value for key, value in part.schema.items() if key in part.validator.dialect.keywords}
     yield from schema.get("properties") or ()
     yield from _to_names(schema.get("required"))
     for pattern in schema.get("patternProperties") or ():

@@ -38,7 +38,7 @@ def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
         yield ()
     if not isinstance(schema, dict):
         return
-    dialect = part.judge.dialect
+    dialect = part.validator.dialect
     if dialect.reference_hides_siblings and "$ref" in schema:
         schema = {"$ref": schema["$ref"]}
     for keyword, value in schema.items():
