@@ -85,7 +85,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The outcome of a run: its report, or why it has none."""
+    """The outcome of a run: its report, or the reason for its absence."""
 
     report: Mapping[str, Any]
     problem: str = ""

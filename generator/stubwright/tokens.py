@@ -1,6 +1,6 @@
 """Counts the tokens of a text, its cost for models.
 
-Tokens are counted with OpenAI's encoding `o200k_base` if `tiktoken` is installed and has cached its table; nothing is
+Tokens are counted with OpenAI's encoding `o200k_base` if `tiktoken` is installed and has cached its table; it is never
 downloaded. Otherwise the count is an estimate from the characters, and labelled as such. Other models count
 differently.
 """

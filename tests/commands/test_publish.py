@@ -95,12 +95,12 @@ def test_links_hold_what_clients_store(project: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "where", "what"),
     [
-        ("pyproject.toml", '"1.2.0"', '"1.2.1"', "shop.yaml:2:31", "version 1.2.0, and the project 1.2.1"),
-        ("shop.yaml", "version: 1.2.0", "version: 1.3.0", "shop.yaml:2:31", "version 1.3.0, and the project 1.2.0"),
+        ("pyproject.toml", '"1.2.0"', '"1.2.1"', "shop.yaml:2:31", "version 1.2.0, while the project has 1.2.1"),
+        ("shop.yaml", "version: 1.2.0", "version: 1.3.0", "shop.yaml:2:31", "version 1.3.0, while the project has 1.2.0"),
         ("server.json", '"1.2.0"', '"1.1.0"', "server.json", "does not match the project"),
-        ("README.md", "acme/shop", "acme/store", "README.md:2:16", "`io.github.acme/store`, and the server is"),
+        ("README.md", "acme/shop", "acme/store", "README.md:2:16", "`io.github.acme/store`, while the server is"),
         ("README.md", "mcp-name", "name", "README.md:1:1", "does not name `io.github.acme/shop`"),
-        ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "says `io.github.acme/store`"),
+        ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "has `io.github.acme/store`"),
         ("shop.yaml", ", description: Sells tea.", "", "shop.yaml:2:16", "has no `description`"),
         ("shop.yaml", "Sells tea.", "x" * 101, "shop.yaml:2:68", "has 101 characters; the registry allows 100"),
         (

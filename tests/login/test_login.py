@@ -479,7 +479,7 @@ def test_a_program_gets_a_token_by_its_credentials(
 BAD: Mapping[str, tuple[Callable[[World], Fields], str]] = {
     "another resource": (lambda w: {"resource": {"resource": "https://example.com/mcp"}}, "a different resource"),
     "a resource below": (lambda w: {"resource": {"resource": f"{w.server}/x"}}, "a different resource"),
-    "no issuer": (lambda w: {"resource": {"authorization_servers": []}}, "name no authorization server"),
+    "no issuer": (lambda w: {"resource": {"authorization_servers": []}}, "names no authorization server"),
     "issuer over http": (
         lambda w: {"resource": {"authorization_servers": ["http://auth.example.com"]}},
         "the authorization server is not an https URL",
@@ -506,9 +506,9 @@ BAD: Mapping[str, tuple[Callable[[World], Fields], str]] = {
     "no token endpoint": (lambda w: {"issuer": {"token_endpoint": None}}, "there is no token endpoint"),
     "iss of another": (
         lambda w: {"redirect": {"iss": "https://auth.example.com"}},
-        "came back from a server other than",
+        "was redirected by a server other than",
     ),
-    "no iss": (lambda w: {"redirect": {"iss": None}}, "came back from a server other than"),
+    "no iss": (lambda w: {"redirect": {"iss": None}}, "was redirected by a server other than"),
     "denied": (lambda w: {"redirect": {"code": None, "error": "access_denied"}}, "with the error access_denied"),
     "an odd error": (lambda w: {"redirect": {"code": None, "error": "\x1b[1mx"}}, "denied the login\n"),
     "no code": (lambda w: {"redirect": {"code": None}}, "without a code"),
@@ -608,7 +608,7 @@ def test_a_contract_holds_no_token(world: World, run: Callable[..., Done], monke
     run("call", world.server, "a", "--login")
     monkeypatch.setitem(TOOLS[0], "description", f"Says {read_kept(world)['access']}.")
     done = run("lock", world.server, "-o", "desk.yaml")
-    assert (done.status, "holds the value of the login" in done.err) == (1, True)
+    assert (done.status, "contain the value of the login" in done.err) == (1, True)
     assert not Path("desk.yaml").exists()
 
 

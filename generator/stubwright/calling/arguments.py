@@ -59,7 +59,7 @@ def parse(
         note: Prints a warning about a word.
 
     Raises:
-        ArgumentError: A word has none of these forms, names no argument, or its value does not have the argument's
+        ArgumentError: A word is invalid, names no argument, or its value does not have the argument's
             type; an object has a duplicate key; or a file cannot be read.
     """
     reader = _Reader(schema, read, note)

@@ -207,7 +207,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
         compare_costs(*sides),
     )
     failing = frozenset(impact for name in arguments.fail_on or ("breaking",) for impact in _FAILING[name])
-    # By default, words that another program wrote count, because nobody reviewed them here.
+    # By default, words that another program wrote count, because they were not reviewed here.
     is_strict = arguments.fail_on is None and any(
         change.impact == "words" and (old.is_foreign(change.old) or new.is_foreign(change.new))
         for change in changes

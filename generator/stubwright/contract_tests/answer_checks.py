@@ -30,7 +30,7 @@ def check_answer(case: Case, answer: Answer, output: Validator | None, revision:
     Args:
         case: The arguments of the call.
         answer: The answer.
-        output: The validator of the tool's `outputSchema`; None if the tool has none.
+        output: The validator of the tool's `outputSchema`; may be None.
         revision: The negotiated revision of MCP.
     """
     for finding in _check(case, answer, output):

@@ -131,7 +131,7 @@ class Crashes:
         return end
 
     async def _reduce(self, end: _End, loss: Loss) -> _End:
-        """Reproduce an exit with fewer calls or smaller arguments, as far as the time allows."""
+        """Reproduce an exit with fewer calls or smaller arguments, within the remaining time."""
         parts = 2
         try:
             while len(end.calls) > 1 and self._tries > 0:

@@ -148,7 +148,7 @@ class Linker:
 
 
 def order(tool: Mapping[str, Any]) -> tuple[int, int]:
-    """Return a sort key for tools: first those whose results may have ids for others, last those that delete."""
+    """Return a sort key for tools: first tools whose results may have ids for others, last tools that delete."""
     annotations = tool.get("annotations")
     hints = annotations if isinstance(annotations, dict) else {}
     schema = tool.get("inputSchema")

@@ -216,7 +216,7 @@ class _Run:
         self._faults.append(Fault(finding.check, finding.message))
 
     def _find_obstacle(self, tool: Mapping[str, Any]) -> str:
-        """Return why a tool must not be called; empty if it may."""
+        """Explain why a tool must not be called; empty if it may."""
         globs = self._plan.tools
         if globs and not any(fnmatchcase(str(tool.get("name")), glob) for glob in globs):
             return "not named by --tool"

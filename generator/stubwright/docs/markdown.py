@@ -1,7 +1,7 @@
 """Renders untrusted CommonMark descriptions as HTML.
 
 HTML is shown as text. Only web and mail links work. Images, which the page would have to fetch, become links. Headings
-are lowered below the heading of their section. Line breaks are kept, because most descriptions are docstrings.
+are lowered below the heading of their section. Line breaks are preserved, because most descriptions are docstrings.
 Overlong text is shown verbatim.
 """
 

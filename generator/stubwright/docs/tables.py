@@ -128,7 +128,7 @@ def make_tables(
 
 
 def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
-    """Return the places and references of a schema, except those in schemas with a shared table."""
+    """Return the places and references of a schema, except in schemas with a shared table."""
     return Outline(
         Place(""),
         schema.wire,

@@ -116,5 +116,5 @@ def check_url(url: object, what: str, server: str) -> str:
         raise LoginError(f"the {what} is not an https URL")
     # Otherwise a remote server could cause requests to any port of this machine.
     if urlsplit(url).hostname in LOOPBACK and urlsplit(server).hostname not in LOOPBACK:
-        raise LoginError(f"the {what} is on this machine, but the server is not")
+        raise LoginError(f"the {what} is on this machine, unlike the server")
     return url

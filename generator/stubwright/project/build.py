@@ -37,7 +37,7 @@ class Target:
 
     Attributes:
         folder: The folder of packages.
-        is_configured: True if the project names the folder, so that commands need not.
+        is_configured: True if the project names the folder, so that commands may omit it.
         handlers: The folders of handwritten modules.
         is_vendored: True if packages have a vendored runtime.
         emit: The parts to generate instead of the manifest's `emit`; empty for the manifest's.
@@ -68,7 +68,7 @@ class BuildResult:
         diagnostics: Its diagnostics.
         documents: The documents that the diagnostics quote.
         failed: True if the manifest is invalid.
-        handlers: `module:name` of its handwritten class; None if it has none.
+        handlers: `module:name` of its handwritten class; may be None.
         fit: The faults of the handwritten class; None if it was not checked.
         keep: Saves the reusable results for the next run, after the changes are made.
     """

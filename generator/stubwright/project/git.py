@@ -111,7 +111,7 @@ class Revision:
 
     @cached_property
     def _listed(self) -> dict[str, _Entry]:
-        """All files by path relative to the repository's root, including those in checked-out submodules."""
+        """All files by path relative to the repository's root, including checked-out submodules."""
         return dict(self._list_tree(self._root, self.name))
 
     def _list_tree(self, folder: Path, commit: str) -> Iterator[tuple[str, _Entry]]:

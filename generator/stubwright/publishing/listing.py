@@ -52,7 +52,7 @@ def find_problems(manifest: ir.Manifest, publication: Publication, entry: str) -
         at = Place(entry, ("server", "title"))
         yield Diagnostic("SW410", f"the registry allows a `title` of at most {_LONGEST} characters", at, "shorten it")
     if manifest.server["version"] != publication.version:
-        message = f"the server has version {manifest.server['version']}, but the project has {publication.version}"
+        message = f"the server has version {manifest.server['version']}, while the project has {publication.version}"
         fix = "give both the same version, since the registry looks for the server's version on the package index"
         yield Diagnostic("SW410", message, Place(entry, ("server", "version")), fix)
     if not (publication.is_indexed or publication.image or publication.url):

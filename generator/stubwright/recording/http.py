@@ -412,7 +412,7 @@ def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _list_hop_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
-    """Return the hop-by-hop headers, including those that `Connection` lists (RFC 9110, 7.6.1)."""
+    """Return the hop-by-hop headers, including headers that `Connection` lists (RFC 9110, 7.6.1)."""
     lists = [value for name, value in headers if name == b"connection"]
     return {name.strip().lower() for value in lists for name in value.split(b",")}
 

@@ -51,7 +51,7 @@ class Issuer:
             more: Additional claims.
 
         Raises:
-            ValueError: An additional claim is one that the issuer sets.
+            ValueError: The issuer sets one of the additional claims.
         """
         import jwt
 
@@ -72,7 +72,7 @@ class Issuer:
 
 
 def check_claims(claims: Mapping[str, Any]) -> None:
-    """Raise ValueError if a claim is one that the issuer sets."""
+    """Raise ValueError if the issuer sets one of the claims."""
     for name in claims:
         if name in _OWN:
             raise ValueError(f"`{name}` is set by the issuer; choose another claim")

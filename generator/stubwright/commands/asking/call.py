@@ -162,7 +162,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
 def _describe_failure(
     destination: Destination, error: LoginError | MCPError | ResultTooLarge | LimitError | OSError
 ) -> str:
-    """Return why the call has no result."""
+    """Explain why the call has no result."""
     from stubwright.calling import calls
     from stubwright.login.errors import LoginError
     from stubwright_runtime.client.core.errors import ResultTooLarge

@@ -60,7 +60,7 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
 
 
 def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
-    """Return why a file must not be replaced, or None."""
+    """Explain why a file must not be replaced, or None."""
     if not yamlwriter.is_locked(existing):
         return Diagnostic("SW403", "this file is not a contract, and is left unchanged", Place(path), _OTHER_FILE)
     if force:

@@ -45,7 +45,7 @@ class Target:
         source: The server; None for a file.
         default_name: The name of a server that does not report one.
         secrets: The values that the server receives and a contract must not contain, each after its name in messages.
-        name: Its name in the user's configuration; empty if it has none.
+        name: Its name in the user's configuration; may be empty.
         file: The path of the file relative to the working folder; empty for a server.
     """
 
@@ -146,7 +146,7 @@ def _make_manifest(listed: ServerListing, default_name: str, notes: Sequence[str
 
 
 def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
-    """Return the manifest of a contract with its tools replaced by those in a saved list.
+    """Return the manifest of a contract with its tools replaced by the tools in a saved list.
 
     Args:
         path: The saved `tools/list` result.

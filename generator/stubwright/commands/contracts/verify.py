@@ -120,7 +120,7 @@ def _refuse(wrong: Sequence[Outcome], arguments: argparse.Namespace) -> int:
 
 
 def _find_worst(outcomes: Sequence[Outcome]) -> int:
-    """Return the exit status of the command: a breaking change takes precedence over an unreachable server."""
+    """Return the exit status of the command: a breaking change outranks an unreachable server."""
     statuses = {outcome.status for outcome in outcomes}
     return next((status for status in (_WRONG, _NO_ANSWER) if status in statuses), 0)
 

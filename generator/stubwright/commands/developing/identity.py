@@ -83,7 +83,7 @@ def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> Non
 
 
 def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None:
-    """If the manifest requires tokens, print a token of this run, or how to get one."""
+    """If the manifest requires tokens, print a token of this run, or instructions."""
     auth: Any = manifest.document.get("auth")
     if not auth:
         return

@@ -183,7 +183,7 @@ def _parse(command: str) -> argparse.Namespace:
 
 
 def _find_folder(path: str, output: str | None) -> Path:
-    """Return the folder in which the command was run, to which its `-o` is relative."""
+    """Return the working folder of the command, since its `-o` is relative."""
     file = Path(path).resolve()
     parts = Path(output or "").parts
     if not parts or file.parts[-len(parts) :] != parts:

@@ -216,7 +216,7 @@ def _find_project_files(work: Run) -> Iterator[Path]:
 
 
 def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
-    """Yield the possible files of a manifest's handlers module, and with `imported` those of its imports."""
+    """Yield the possible files of a manifest's handlers module, and with `imported` the files of its imports."""
     python = entry.get("python") if isinstance(entry, dict) else None
     reference = python.get("handlers") if isinstance(python, dict) else None
     module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""

@@ -47,7 +47,7 @@ class Finding:
 
 
 def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
-    """Return diagnostics sorted by file, position, code and message, without duplicates; first those without a file.
+    """Sort diagnostics by file, position, code and message, without duplicates; first diagnostics without a file.
 
     Values that a YAML alias repeats have several places in the manifest, but only one span in the text.
     """

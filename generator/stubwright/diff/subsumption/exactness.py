@@ -61,7 +61,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_inexact(text: str) -> bool:
-    """Return whether a string matches a format, but the type of the format does not represent it exactly."""
+    """Return whether a string matches a format whose type does not represent it exactly."""
     from stubwright_runtime.schema.exact_formats import fits, is_valid
 
     return any(is_valid(form, text) and not fits(form, text) for form in _TYPED)

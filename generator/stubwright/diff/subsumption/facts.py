@@ -272,7 +272,7 @@ def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dial
 
 
 def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dialect) -> Iterator[Facts]:
-    """Yield the facts of each possible violation of a keyword; `()` stands for an unknown violation."""
+    """Yield the facts of each possible violation of a keyword; `()` is an unknown violation."""
     value: Any = schema.get(keyword)
     match keyword:
         case "$ref":

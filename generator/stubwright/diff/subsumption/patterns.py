@@ -99,7 +99,7 @@ class _Reader:
             return ()
         if not self._accept("("):
             return (self.read_class(),)
-        # For look-arounds, the validator uses another engine, in which `.` and `\d` have other meanings.
+        # For look-arounds, the validator uses another engine; there, `.` and `\d` have other meanings.
         if self._accept("?") and not self._accept(":"):
             raise _UnreadableError
         required = self.read_alternatives(depth + 1)

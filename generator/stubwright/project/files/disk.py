@@ -155,7 +155,7 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     except OSError as error:
         if staged is not None:
             staged.unlink(missing_ok=True)
-        # The error may name the staged file, which means nothing to users.
+        # The error may name the staged file, which users do not recognize.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 

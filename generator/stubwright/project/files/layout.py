@@ -18,7 +18,7 @@ def quote_manifest(path: str, output: Path) -> str:
 
 
 def find_above(output: Path) -> Path:
-    """Return the folder above the output folder, to which the lock's paths are relative."""
+    """Return the folder above the output folder; the lock's paths are relative to it."""
     return _absolute(output).parent
 
 

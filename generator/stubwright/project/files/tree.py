@@ -58,7 +58,7 @@ class Tree:
         return None if isinstance(content, inside.NotWritableError) else content
 
     def find_refusal(self, path: str) -> inside.NotWritableError | None:
-        """Return why a file must not be read, written or deleted, or None."""
+        """Explain why a file must not be read, written or deleted, or None."""
         content = self._found(path)
         return content if isinstance(content, inside.NotWritableError) else None
 
@@ -106,7 +106,7 @@ def compare(
 ) -> Changes:
     """Return the changes that update the files of one manifest to `artifacts`.
 
-    The manifest takes over the files of removed manifests, such as this one under its old name.
+    The manifest inherits the files of removed manifests, such as this one under its old name.
 
     Args:
         tree: The output folder.
@@ -142,7 +142,7 @@ def compare(
             unchanged += 1
             continue
         name = show_path(output, artifact.path)
-        # Without a lock, the first line shows that a file is generated, so that `--force` can replace it.
+        # The first line shows even without a lock that a file is generated, so that `--force` can replace it.
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
         untouched = disk is None or digests.is_in(known.find_digests(artifact.path), disk)
         if untouched or (force and ours):

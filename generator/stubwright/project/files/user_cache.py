@@ -107,7 +107,7 @@ def _new_key(at: Path) -> bytes | None:
 
 
 def is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
-    """Return whether a path has this kind, belongs to this user, and its mode has none of the bits `others`."""
+    """Return whether a path has this kind, belongs to this user, and its mode lacks the bits `others`."""
     try:
         status = path.lstat()
     except FileNotFoundError:

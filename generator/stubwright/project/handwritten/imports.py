@@ -64,7 +64,7 @@ def list_bindings(module: ast.Module) -> Iterator[str]:
 
 
 def _statements(module: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, including nested ones, but not those in classes and functions."""
+    """Yield the statements of a module, including nested ones, but not statements in classes and functions."""
     waiting: list[ast.stmt] = [*module.body]
     for node in waiting:  # grows during the loop
         yield node

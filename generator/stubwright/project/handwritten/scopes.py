@@ -19,7 +19,7 @@ def find_meanings(module: ast.Module) -> dict[str, str]:
 
 
 def find_meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) -> dict[str, str]:
-    """Return the qualified names in a function, given those of the enclosing scope."""
+    """Return the qualified names in a function, given the qualified names of the enclosing scope."""
     bound = Counter(find_stored(function))
     bound.update(each.arg for each in list_parameters(function.args))
     own = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
