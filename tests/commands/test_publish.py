@@ -96,7 +96,13 @@ def test_links_hold_what_clients_store(project: Path) -> None:
     ("file", "old", "new", "where", "what"),
     [
         ("pyproject.toml", '"1.2.0"', '"1.2.1"', "shop.yaml:2:31", "version 1.2.0, while the project has 1.2.1"),
-        ("shop.yaml", "version: 1.2.0", "version: 1.3.0", "shop.yaml:2:31", "version 1.3.0, while the project has 1.2.0"),
+        (
+            "shop.yaml",
+            "version: 1.2.0",
+            "version: 1.3.0",
+            "shop.yaml:2:31",
+            "version 1.3.0, while the project has 1.2.0",
+        ),
         ("server.json", '"1.2.0"', '"1.1.0"', "server.json", "does not match the project"),
         ("README.md", "acme/shop", "acme/store", "README.md:2:16", "`io.github.acme/store`, while the server is"),
         ("README.md", "mcp-name", "name", "README.md:1:1", "does not name `io.github.acme/shop`"),
