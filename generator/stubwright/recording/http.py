@@ -158,9 +158,9 @@ class _Proxy:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         given: Mapping[bytes, bytes] = dict(scope["headers"])
-        if not self._hosts.judge(given.get(b"host", b"")):
+        if not self._hosts.permits(given.get(b"host", b"")):
             await _refuse(send, 421, "This proxy answers requests for this machine only.")
-        elif b"origin" in given and not self._origins.judge(given[b"origin"]):  # it adds credentials
+        elif b"origin" in given and not self._origins.permits(given[b"origin"]):  # it adds credentials
             await _refuse(send, 403, "Pages of other origins may not call.")
         elif scope["path"].rstrip("/") != PATH:
             await _refuse(send, 404, f"The endpoint is at {PATH}.")
