@@ -287,7 +287,7 @@ async def test_a_worker_that_does_not_end_is_killed(tmp_path: Path, caplog: pyte
         patch.chdir(tmp_path)
         with Workers(1, ["deaf.py"], -4.8):
             await until((tmp_path / "up").exists)
-    assert "did not end in 0 s and is killed" in caplog.text
+    assert "did not end in 0 s; killing it" in caplog.text
 
 
 async def test_workers_do_not_outlive_a_server_that_is_killed(
