@@ -26,6 +26,7 @@ from ..server.core.outcomes import Outcome, OutcomeStatus, refuse
 from ..server.features.input_requests import MissingCapability, find_inner, is_control_flow, is_suspended
 from ..server.features.url_elicitation import UrlRequired
 from ..state.budget import BudgetExceeded
+from ..state.leases import LeaseRenewer
 from ..state.store import StateLost, describe_lost_state
 from ..values.json import is_list, is_mapping
 from ..values.units import describe_wait, parse_duration
@@ -182,6 +183,7 @@ class Once:
         """Use a store for results, and a function that converts a handler's exception to an outcome."""
         self._store = store
         self._refuse_error = refuse_error
+        self._renewer = LeaseRenewer(store)
         self._running: dict[str, _Call] = {}
         self._begun: OrderedDict[str, float] = OrderedDict()
         self._void: OrderedDict[str, str] = OrderedDict()
@@ -365,15 +367,18 @@ class Once:
             yield
             return
 
+        lease, holder = f"{_KIND}:{call.name}", call.record.holder
+
         async def renew() -> None:
             while True:
                 await asyncio.sleep(LEASE / 3)
                 with suppress(StateLost):  # the store logs it; the next renewal may be in time
-                    await self._store.hold(f"{_KIND}:{call.name}", call.record.holder, LEASE)
+                    await self._store.hold(lease, holder, LEASE)
 
         renewing = asyncio.create_task(renew())
         try:
-            yield
+            with self._renewer.keep(lease, holder, LEASE):  # the handler may block the event loop
+                yield
         finally:
             renewing.cancel()
 

@@ -1,106 +1,21 @@
-"""Renews the leases of running tasks from a thread, even while a handler blocks the event loop."""
+"""The duration of leases on running tasks."""
 
 from __future__ import annotations
 
-import threading
-import time
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ..observability.logs import log
-from ..state.store import StateLost
 from ..values.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
 
     from ..package import Tool
-    from ..state.store import Store
 
 LEASE: Final = "10s"
 """The default of the manifest's `task.lease`."""
-
-RENEWAL: Final = 0.3
-"""The interval between two renewals of a lease, as a fraction of its duration."""
-
-
-@dataclass(slots=True, eq=False)
-class Lease:
-    """A lease of this process.
-
-    Attributes:
-        name: Its name in the store.
-        holder: Its holder.
-        seconds: Its duration from each renewal on.
-        due: The time of the next renewal, by `time.monotonic`.
-    """
-
-    name: str
-    holder: str
-    seconds: float
-    due: float = 0.0
 
 
 def find_duration(tool: Tool | None) -> float:
     """Return the duration in seconds of leases on tasks of a tool."""
     settings: Mapping[str, Any] = {} if tool is None else tool.extension.get("task") or {}
     return parse_duration(settings.get("lease", LEASE))
-
-
-class LeaseRenewer:
-    """Renews leases from one thread, which runs while there are leases."""
-
-    def __init__(self, store: Store) -> None:
-        """Create a renewer without leases."""
-        self._store = store
-        self._leases: set[Lease] = set()
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-
-    @contextmanager
-    def keep(self, name: str, holder: str, seconds: float) -> Generator[Lease, None, None]:
-        """Renew a lease during the block.
-
-        A renewal does not acquire an expired lease: only the event loop does, which also releases it.
-
-        Args:
-            name: The name of the lease in the store.
-            holder: The holder, which has acquired it.
-            seconds: Its duration from each renewal on.
-        """
-        lease = Lease(name, holder, seconds, time.monotonic() + seconds * RENEWAL)
-        with self._changed:
-            self._leases.add(lease)
-            self._changed.notify()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="task-leases", daemon=True)
-                self._thread.start()
-        try:
-            yield lease
-        finally:
-            with self._changed:
-                self._leases.discard(lease)
-                self._changed.notify()
-
-    def _run(self) -> None:
-        while due := self._wait():
-            for lease in due:
-                lease.due = time.monotonic() + lease.seconds * RENEWAL
-                try:
-                    self._store.renew(lease.name, lease.holder, lease.seconds)
-                except StateLost:
-                    log().debug("a lease on a task was not renewed")
-                except Exception:  # noqa: BLE001 - renew the other leases
-                    log().exception("a lease on a task was not renewed")
-
-    def _wait(self) -> list[Lease]:
-        """Wait until leases are due, and return them; an empty list, without any leases, ends the thread."""
-        with self._changed:
-            while self._leases:
-                now = time.monotonic()
-                if due := [lease for lease in self._leases if lease.due <= now]:
-                    return due
-                self._changed.wait(min(lease.due for lease in self._leases) - now)
-            self._thread = None
-            return []

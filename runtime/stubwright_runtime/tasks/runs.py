@@ -26,11 +26,12 @@ from ..server.core.request import Request
 from ..server.core.sanitizing import encode_json, repair_unicode
 from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, find_mcp_error, settle
 from ..state.budget import BudgetExceeded
+from ..state.leases import RENEWAL, Lease, LeaseRenewer
 from ..state.store import StateLost, describe_lost_state, find_state_lost
 from ..values.sanitizing import clean
 from .channel import TaskChannel
 from .input_requests import TaskInputRequests
-from .leases import RENEWAL, Lease, LeaseRenewer, find_duration
+from .leases import find_duration
 from .tracing import add_waiting, count_death, open_span, record_age
 
 if TYPE_CHECKING:

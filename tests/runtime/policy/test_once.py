@@ -22,6 +22,7 @@ from stubwright.diff.kinds import policies
 from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from stubwright_runtime.policy import once
 from stubwright_runtime.server.features.url_elicitation import UrlRequired
+from stubwright_runtime.state import leases
 from stubwright_runtime.state.store import StateLost
 from stubwright_runtime.state.stores import store_at
 from task_wire import HANDSHAKE, STATELESS, Wire, in_memory, over_http
@@ -363,6 +364,29 @@ async def test_a_process_that_dies_leaves_the_effect_unknown(
     else:
         assert [text(result) for result in results] == ["receipt 1"] * 2
         assert alive.effects == ["A1"]
+
+
+async def test_a_call_that_blocks_the_event_loop_keeps_its_lease(
+    package: ModuleType, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "RENEWAL", 0.001)
+    store: Any = store_at(redis_url, TILL)
+    client, renewed = vars(store)["_blocking"], list[int]()
+
+    class Blocking(Handlers):
+        async def pay(self, _args: Any, _ctx: Any) -> str:
+            [lease] = client.keys(f"{store.prefix}:lease:*")
+            client.pexpire(lease, 10_000)
+            for _ in range(200):
+                if client.pttl(lease) > 10_000:
+                    renewed.append(1)
+                    break
+                threading.Event().wait(0.01)
+            return "receipt"
+
+    async with in_memory(package.build_server(Blocking(), state=redis_url), STATELESS, {}) as wire:
+        await call(wire, order_id="A1")
+    assert renewed
 
 
 @pytest.mark.parametrize(("name", "effects"), [("pay", 1), ("bold", 2)])

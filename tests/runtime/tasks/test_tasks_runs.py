@@ -27,10 +27,11 @@ import tasked
 from packages import generate
 from stubwright_runtime.server.app.core import Core
 from stubwright_runtime.server.core.principal import Principal, make_local
+from stubwright_runtime.state import leases
 from stubwright_runtime.state.budget import Budget, BudgetExceeded
 from stubwright_runtime.state.memory import MemoryStore
 from stubwright_runtime.state.store import Record
-from stubwright_runtime.tasks import leases, runs, tracing
+from stubwright_runtime.tasks import runs, tracing
 from stubwright_runtime.tasks.records import OVER, Question, Status, Task
 from stubwright_runtime.tasks.store import TaskStore
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
