@@ -20,10 +20,10 @@ _OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
 _NETWORK: Final = re.compile(
-    r"(?:(?P<user>[^/?#\[\]]*)@)?(?P<place>(?:\[[0-9a-f:.%]+\]|[^/?#\[\]@:]*)(?::[0-9]{1,5})?(?:/[0-9]*)?)(?:\?(?P<query>[^#]*))?",
+    r"(?:(?P<user>[^/?#\[\]]*)@)?(?P<place>(?:\[[0-9a-f:.%]+\]|[^\s/?#\[\]@:]*)(?::[0-9]{1,5})?(?:/[0-9]*)?)(?:\?(?P<query>[^#]*))?",
     re.IGNORECASE,
 )
-_SOCKET: Final = re.compile(r"(?:(?P<user>[^/?#\[\]]*)@)?(?P<place>/[^?#]+)(?:\?(?P<query>[^#]*))?")
+_SOCKET: Final = re.compile(r"(?:(?P<user>[^/?#\[\]]*)@)?(?P<place>/[^?#]+(?<!\s))(?:\?(?P<query>[^#]*))?")
 _NAME: Final = re.compile(r"[a-z_]+")
 
 _FORM: Final = "write redis://USER:PASSWORD@HOST:PORT/DB, and percent-encode a password (`%2F` for `/`, `%40` for `@`)"
@@ -78,8 +78,9 @@ def parse_address(url: str, tls_options: Collection[str]) -> Address:
         raise StoreConfigurationError(f"the URL of the state is invalid; {_FORM}")
     options = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
     if unknown := options.keys() - {*_OPTIONS, *tls_options}:
-        # An unusual name may be part of a password.
-        names = ", ".join(sorted(unknown)) if all(map(_NAME.fullmatch, unknown)) else "an unknown option"
+        # An unusual name, or any before an `@`, may be part of a password.
+        is_shown = all(map(_NAME.fullmatch, unknown)) and "@" not in match["query"]
+        names = ", ".join(sorted(unknown)) if is_shown else "an unknown option"
         allowed = f"{', '.join(_OPTIONS)}; with TLS {', '.join(sorted(tls_options))}"
         raise StoreConfigurationError(f"the URL of the state has {names}; it may have {allowed}")
     if scheme != "rediss://" and (surplus := options.keys() & {*tls_options}):
