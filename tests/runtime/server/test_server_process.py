@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 HANDLERS = """
-import os, sys, time
+import asyncio, os, sys, time
 import anyio
 from process_mcp.handlers import WeatherHandlers
 
@@ -74,6 +74,11 @@ class Half(WeatherHandlers):
 class Broken(Weather):
     async def __aenter__(self):
         raise RuntimeError("database is down")
+
+class Grouped(Weather):
+    async def __aenter__(self):
+        async with asyncio.TaskGroup():
+            raise RuntimeError("database is down")
 
 class Leaving(Weather):
     async def __aenter__(self):
@@ -611,7 +616,11 @@ def test_a_closed_input_is_told_in_a_line(project: Path) -> None:
 @pytest.mark.parametrize("arguments", [[], ["--http", "127.0.0.1:0"]])
 @pytest.mark.parametrize(
     ("handlers", "why"),
-    [("Broken", "RuntimeError: database is down ("), ("Leaving", "RuntimeError: they called sys.exit(3) (")],
+    [
+        ("Broken", "RuntimeError: database is down ("),
+        ("Grouped", "RuntimeError: database is down ("),
+        ("Leaving", "RuntimeError: they called sys.exit(3) ("),
+    ],
 )
 def test_handlers_that_do_not_start_are_told_in_a_line(
     handlers: str, why: str, arguments: list[str], project: Path

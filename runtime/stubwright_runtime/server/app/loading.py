@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from ...observability.logs import log
+from ...values.json import is_group
 from . import check
 
 if TYPE_CHECKING:
@@ -133,9 +134,12 @@ def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
         StartError: Always.
     """
     log().debug("%s", what, exc_info=error)
-    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError):
-        places.append((error.filename or "", error.lineno))
+    cause: BaseException = error
+    while is_group(cause):  # a task group wraps even a single exception
+        cause = cause.exceptions[0]
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(cause.__traceback__)]
+    if isinstance(cause, SyntaxError):
+        places.append((cause.filename or "", cause.lineno))
     theirs = [f" ({file}:{line})" for file, line in places if file and file != __file__]
-    message = traceback.format_exception_only(error)[-1].strip()
+    message = traceback.format_exception_only(cause)[-1].strip()
     raise StartError(f"{what}: {message}{theirs[-1] if theirs else ''}", status) from None
