@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import textwrap
 import threading
 from importlib.resources import files
@@ -12,6 +13,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
+from conftest import ROOT
 from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
@@ -682,6 +685,31 @@ async def test_a_call_whose_client_leaves_goes_on(package: ModuleType, revision:
     assert text(again) == "receipt 1"
     assert is_replay(again)
     assert handlers.effects == ["A1"]
+
+
+async def test_the_examples_of_the_docs_take_effect_once(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "repeating.md").read_text()
+    [tools] = re.findall(r"^## Three examples$.*?^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    name = generate(tmp_path, manifest(yaml.safe_load(tools)["tools"], name="examples"))
+    effects: list[str] = []
+
+    async def run(args: Any, _ctx: Any) -> str:
+        effects.append(type(args).__name__)
+        return "done"
+
+    handlers = SimpleNamespace(pay_order=run, send_email=run, book_work_order=run)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("pay_order", {"order_id": "A1", "amount": 10}),
+        ("send_email", {"to": "ann@example.com", "subject": "Order A1", "text": "Paid."}),
+        ("book_work_order", {"machine": "M7", "day": "2026-12-01"}),
+    ]
+    with imported(tmp_path, name) as package:
+        async with in_memory(package.build_server(handlers), STATELESS, {}) as wire:
+            replays = [
+                is_replay(await call(wire, tool_name, **arguments)) for tool_name, arguments in calls for _ in range(2)
+            ]
+    assert replays == [False, True] * 3
+    assert len(effects) == 3
 
 
 def test_the_default_lifetime_is_the_same_everywhere() -> None:
