@@ -384,7 +384,7 @@ def _serve_http(
             )
     for origin in options.allow_origin:
         if not is_origin(origin):
-            raise StartError(f"--allow-origin is {origin!r}; write one such as https://app.example.com, without a path")
+            raise StartError(f"--allow-origin is {origin!r}; write one such as https://app.example.com, as browsers do")
     where = (
         _open_listener(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
     )

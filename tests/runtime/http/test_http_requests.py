@@ -282,7 +282,19 @@ def test_places_that_no_request_has_are_refused_at_the_start(
         package.asgi_app(Handlers(), **options)
 
 
-@pytest.mark.parametrize("origin", ["*", "app.example.com", "https://app.example.com/", "null", "https://*.example"])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "*",
+        "app.example.com",
+        "https://app.example.com/",
+        "null",
+        "https://*.example",
+        "https://a.example:443",
+        "HTTP://a.example:80",
+        "https://bücher.example",
+    ],
+)
 def test_what_is_no_origin_is_refused_at_the_start(origin: str, package: ModuleType) -> None:
     with pytest.raises(ValueError, match="is not an origin"):
         package.asgi_app(Handlers(), allowed_origins=[origin])

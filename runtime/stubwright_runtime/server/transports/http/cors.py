@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-_ORIGIN: Final = re.compile(r"https?://[^\s/*?#@]+", re.IGNORECASE)
+_ORIGIN: Final = re.compile(
+    r"(?!https://.*:443$|http://.*:80$)https?://[^\s/*?#@\u0080-\U0010ffff]+", re.IGNORECASE | re.DOTALL
+)
 
 _HOST: Final = re.compile(r"[^\s/?#@]+")
 
@@ -60,7 +62,7 @@ class CorsPolicy:
         for origin in origins:
             if not is_origin(origin):
                 raise ValueError(
-                    f"{origin!r} is not an origin; write one such as https://app.example.com, without a path"
+                    f"{origin!r} is not an origin; write one such as https://app.example.com, as browsers do"
                 )
         self.origins = tuple(origin.lower() for origin in origins)  # as browsers send them
 
