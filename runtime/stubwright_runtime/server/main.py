@@ -371,7 +371,7 @@ def _serve_http(
     proceed: Callable[[], None],
 ) -> None:
     from .transports.http import asgi
-    from .transports.http.cors import is_host, is_origin
+    from .transports.http.cors import ORIGIN_HELP, is_host, is_origin
     from .transports.http.listener.connections import Bounds
     from .transports.http.listener.graceful_shutdown import GracefulServer
 
@@ -384,7 +384,7 @@ def _serve_http(
             )
     for origin in options.allow_origin:
         if not is_origin(origin):
-            raise StartError(f"--allow-origin is {origin!r}; write one such as https://app.example.com, as browsers do")
+            raise StartError(f"--allow-origin {origin!r} {ORIGIN_HELP}")
     where = (
         _open_listener(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
     )

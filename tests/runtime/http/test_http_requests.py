@@ -298,3 +298,8 @@ def test_places_that_no_request_has_are_refused_at_the_start(
 def test_what_is_no_origin_is_refused_at_the_start(origin: str, package: ModuleType) -> None:
     with pytest.raises(ValueError, match="is not an origin"):
         package.asgi_app(Handlers(), allowed_origins=[origin])
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:37553", "https://KIOSK.example", "http://a.example:443"])
+def test_an_origin_of_a_browser_is_accepted(origin: str, package: ModuleType) -> None:
+    package.asgi_app(Handlers(), allowed_origins=[origin])

@@ -565,6 +565,10 @@ def test_mistakes_are_told_in_a_line(project: Path) -> None:
         ("--handlers", "silent:Weather", "--http", ":0", "--allow-host", "https://api.example.com"): (
             "--allow-host is 'https://api.example.com'; write one such as api.example.com, without a scheme and a path"
         ),
+        ("--handlers", "silent:Weather", "--http", ":0", "--allow-origin", "https://a.example:443"): (
+            "--allow-origin 'https://a.example:443' is not an origin as browsers send it, such as "
+            "https://app.example.com: in ASCII, without a path or a default port"
+        ),
     }
     expected = [line for text in cases.values() for line in (f"process_mcp: {text}", "status 2")]
     assert refused(project, *[list(arguments) for arguments in cases]) == expected

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _ORIGIN: Final = re.compile(
-    r"(?!https://.*:443$|http://.*:80$)https?://[^\s/*?#@\u0080-\U0010ffff]+", re.IGNORECASE | re.DOTALL
+    r"(?!https://.*:443$|http://.*:80$)https?://[^\s/*?#@\u0080-\U0010ffff]+", re.IGNORECASE | re.ASCII
 )
+
+ORIGIN_HELP: Final = (
+    "is not an origin as browsers send it, such as https://app.example.com: in ASCII, without a path or a default port"
+)
+"""The rest of the message about an invalid origin."""
 
 _HOST: Final = re.compile(r"[^\s/?#@]+")
 
@@ -61,9 +66,7 @@ class CorsPolicy:
         """Create the policy for some origins. Raises ValueError if one is invalid."""
         for origin in origins:
             if not is_origin(origin):
-                raise ValueError(
-                    f"{origin!r} is not an origin; write one such as https://app.example.com, as browsers do"
-                )
+                raise ValueError(f"{origin!r} {ORIGIN_HELP}")
         self.origins = tuple(origin.lower() for origin in origins)  # as browsers send them
 
     def wrap(self, endpoint: ASGIApp) -> ASGIApp:
