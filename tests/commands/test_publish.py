@@ -240,7 +240,7 @@ def test_a_new_project_becomes_a_listing_with_five_edits(tmp_path: Path) -> None
     edit(manifest, "python:\n", "targets: [claude-directory, openai-apps]\npython:\n")
     checked = stubwright("check", "--strict", cwd=project)
     assert checked.returncode == 1
-    assert "`roll_dice` does not say `destructiveHint`" in checked.stderr
+    assert "`roll_dice` does not set `destructiveHint`" in checked.stderr
     assert "has `annotations` without a `title`" in checked.stderr
     edit(manifest, "{readOnlyHint: true,", "{title: Roll dice, readOnlyHint: true, destructiveHint: false,")
     checked = stubwright("check", "--strict", cwd=project)

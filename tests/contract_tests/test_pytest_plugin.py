@@ -99,7 +99,7 @@ def test_checks_of_calls_are_skipped_if_no_tool_may_be_called(pytester: pytest.P
     write(pytester, "erase")
     result = run(pytester, "-rs", "-k", " or ".join(check.name for check in OF_CALLS))
     result.assert_outcomes(skipped=len(OF_CALLS), deselected=len(CHECKS) - len(OF_CALLS))
-    result.stdout.fnmatch_lines(["SKIPPED*no tool was called: it does not say `readOnlyHint: true`*"])
+    result.stdout.fnmatch_lines(["SKIPPED*no tool was called: it does not declare `readOnlyHint: true`*"])
     assert not (pytester.path / "erased").exists()
     write(pytester, "erase", options=", allow_writes=True")
     run(pytester, "-k", "result-is-well-formed").assert_outcomes(passed=1, deselected=len(CHECKS) - 1)

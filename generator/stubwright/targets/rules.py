@@ -64,7 +64,7 @@ def _any_hint(tool: ListedTool, names: Sequence[str]) -> Found:
 def _hints(tool: ListedTool, names: Sequence[str]) -> Found:
     for name in names:
         if not _says(tool, name):
-            yield ("annotations",), f"does not say `{name}`", "set it in `annotations` to true or false"
+            yield ("annotations",), f"does not set `{name}`", "set it in `annotations` to true or false"
 
 
 def _reads_or_destroys(tool: ListedTool) -> Found:
