@@ -87,7 +87,7 @@ class MakeHandles(_Handles[Any, Any]):
 
     def __getitem__(self, name: str, /) -> Handle[Any, Any]:
         """Return the handle of an argument, by the argument's name or the JSON Pointer to its place."""
-        return self._given(name)
+        return self._find_argument(name)
 
 
 class MakeContext(Context):
