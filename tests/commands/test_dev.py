@@ -229,9 +229,9 @@ def test_handlers_that_end_the_process_at_import_are_told(project: Path) -> None
         it.says("interrupt to stop")
         first = it.answers("helped one")
         for ending, said in (
-            ("raise SystemExit", "it ended with status 0 before it was made"),
-            ("os._exit(0)", "it ended with status 0 before it was made"),
-            ("os.write(2, b'bye\\n'); os._exit(3)", "bye\nit ended with status 3 before it was made"),
+            ("raise SystemExit", "it exited with status 0 before it was created"),
+            ("os._exit(0)", "it exited with status 0 before it was created"),
+            ("os.write(2, b'bye\\n'); os._exit(3)", "bye\nit exited with status 3 before it was created"),
             ("raise SystemExit('set DATABASE_URL')", "set DATABASE_URL"),
         ):
             write(project / "src" / "diary.py", HANDLERS + ending)

@@ -118,7 +118,7 @@ def test_on_standard_input_a_breakpoint_is_passed_over(project: Path) -> None:
     assert stubwright("generate", cwd=project).returncode == 0
     done = stubwright("call", "say", "word=hello", cwd=project)
     assert (done.stdout, done.returncode) == ("hello local\n", 0)
-    assert "diary.py:6: breakpoint() is passed over" in done.stderr
+    assert "diary.py:6: breakpoint() was ignored" in done.stderr
     assert "stubwright dev" in done.stderr
     assert "start the server with --debug-port 5678" in done.stderr
 

@@ -427,7 +427,7 @@ CHANGES: Final = {
                 "may break: SW588 python class `TrackParcelOutput`: `state` changed from "
                 '`Literal["packed", "travelling", "delivered"]` to `Literal["packed", "delivered"]`'
             ),
-            'handlers that give it `Literal["travelling"]` must change',
+            'handlers that set it to `Literal["travelling"]` must change',
             'compatible: SW537 wire tool `track_parcel`, result `state`: no longer allowed: `"travelling"`',
             "results with other values are now rejected, so handlers must not return them; callers need no change",
         ),
