@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    _Origin = tuple[str, str, int | None]
     _Created = tuple[asyncio.Transport, "_Connection"]
 
 _MOST_CONNECTIONS: Final = 100
@@ -69,7 +70,8 @@ class DirectTransport(httpx2.AsyncBaseTransport):
             await self._free.acquire()
         connection: _Connection | None = None
         try:
-            connection = self._find_idle(request.url) or await self._connect(request.url, timeout.get("connect"))
+            origin = (request.url.scheme, request.url.host, request.url.port)
+            connection = self._find_idle(origin) or await self._connect(request.url, origin, timeout.get("connect"))
             self._used.add(connection)
             await connection.send(request, timeout.get("write"), timeout.get("read"))
         except BaseException:
@@ -100,29 +102,31 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         if connection is None:
             return
         self._used.discard(connection)
-        now = time.monotonic()
-        while self._idle and self._idle[0].since < now - _IDLE_SECONDS:
-            self._idle.pop(0).close()
+        self._close_expired()
         if connection.is_reusable and len(self._idle) < _MOST_IDLE and not self._is_closed:
-            connection.since = now
+            connection.since = time.monotonic()
             self._idle.append(connection)
         else:
             connection.close()
 
-    def _find_idle(self, url: httpx2.URL) -> _Connection | None:
-        origin, oldest = (url.scheme, url.host, url.port), time.monotonic() - _IDLE_SECONDS
+    def _close_expired(self) -> None:
+        oldest = time.monotonic() - _IDLE_SECONDS
+        while self._idle and self._idle[0].since < oldest:
+            self._idle.pop(0).close()
+
+    def _find_idle(self, origin: _Origin) -> _Connection | None:
+        self._close_expired()
         for connection in reversed(self._idle):
             if connection.origin == origin:
                 self._idle.remove(connection)
-                if connection.since > oldest and connection.is_reusable and not connection.has_input():
+                if connection.is_reusable and not connection.has_input():
                     return connection
                 connection.close()
         return None
 
-    async def _connect(self, url: httpx2.URL, seconds: float | None) -> _Connection:
+    async def _connect(self, url: httpx2.URL, origin: _Origin, seconds: float | None) -> _Connection:
         if self._is_closed:
             raise httpx2.ConnectError(_CLOSED)
-        origin = (url.scheme, url.host, url.port)
         is_tls = url.scheme == "https"
         host = url.raw_host.decode("ascii")
         loop = asyncio.get_running_loop()
@@ -180,7 +184,7 @@ class _Connection(asyncio.Protocol):
         failure: The error that ended the connection; `None` without one.
     """
 
-    def __init__(self, origin: tuple[str, str, int | None]) -> None:
+    def __init__(self, origin: _Origin) -> None:
         self.origin = origin
         self.since = 0.0
         self.failure: httpx2.TransportError | None = None
@@ -336,14 +340,14 @@ class _Connection(asyncio.Protocol):
                 self.fail(httpx2.RemoteProtocolError(f"the response has more than {_MOST_HEAD:,} bytes of headers"))
         self._wake()
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         """Complete a response that ends with its connection; fail other incomplete ones."""
-        if self._has_head and self._ends_with_connection and error is None:
+        if self._has_head and self._ends_with_connection and exc is None:
             self.is_complete = True
         if not self.is_complete and self.failure is None:
-            if error is not None:
-                self.failure = httpx2.ReadError(str(error))
-                self.failure.__cause__ = error
+            if exc is not None:
+                self.failure = httpx2.ReadError(str(exc))
+                self.failure.__cause__ = exc
             elif self._has_head:
                 self.failure = httpx2.RemoteProtocolError(
                     "peer closed connection without sending complete message body"
@@ -377,7 +381,7 @@ class _Connection(asyncio.Protocol):
         Raises:
             ValueError: The value has a line break or a null character (RFC 9110, 5.5).
         """
-        if any(character in value for character in b"\0\r\n"):
+        if b"\r" in value or b"\n" in value or b"\0" in value:
             raise ValueError("a header has a line break or a null character")
         if not self._has_head:
             self.headers.append((name, value.strip(b" \t")))

@@ -255,17 +255,15 @@ class RpcConnection:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": key, "method": method}
         if params:
             message["params"] = params
-        limit = None if seconds is None else asyncio.timeout(seconds)
+        limit = asyncio.timeout(seconds)
         try:
-            if limit is None:
-                return await self._send(message, headers, pending)
             async with limit:
                 return await self._send(message, headers, pending)
         except asyncio.CancelledError:
             self._cancel(key, method, "the caller was cancelled")
             raise
         except TimeoutError:
-            if seconds is None or limit is None or not limit.expired():
+            if seconds is None or not limit.expired():
                 raise
             self._cancel(key, method, f"timed out after {seconds:g} s")
             raise self._make_late(seconds) from None

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..core.options import ProgressCallback
 
 _Result = TypeVar("_Result", bound="BaseModel")
-_Params = TypeVar("_Params", bound="types.InputResponseRequestParams")
 
 
 class Requests(ABC):
@@ -69,7 +68,10 @@ class Requests(ABC):
         return await self.send_request(request(params=types.PaginatedRequestParams(cursor=cursor)), result)
 
     async def _send_rounds(
-        self, request: Callable[..., types.Request[Any, Any]], params: _Params, result: type[_Result]
+        self,
+        request: Callable[..., types.Request[Any, Any]],
+        params: types.InputResponseRequestParams,
+        result: type[_Result],
     ) -> _Result:
         from ..core.input_required import send_until_result
         from ..core.session import allow_question
