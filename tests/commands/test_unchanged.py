@@ -79,13 +79,13 @@ def test_what_was_generated_is_what_compiling_gives(path: str, folder: Path) -> 
 
 def test_methods_are_those_of_the_handlers(folder: Path) -> None:
     """They are derived from `manifest.json` for a mock, and from the IR for a package."""
-    from stubwright.codegen import asked, surface
+    from stubwright.codegen import handler_methods, surface
 
     for path in ("helpdesk.yaml", "everything/everything.yaml"):
         result = pipeline.compile_manifest(str(ROOT / "specs" / path), disk.Disk())
         assert result.manifest is not None
         document = json.loads(files.make_files(result.manifest).files[MANIFEST])
-        assert {(each.role, each.key, each.name) for each in asked.list_asked_methods(document)} == {
+        assert {(each.role, each.key, each.name) for each in handler_methods.list_asked_methods(document)} == {
             (each.role, each.key, each.name) for each in surface.list_handler_methods(result.manifest)
         }
 

@@ -16,7 +16,7 @@ import forked
 from processes import running
 from stubwright import cli, naming
 from stubwright.codegen import surface
-from stubwright.codegen.asked import list_asked_methods
+from stubwright.codegen.handler_methods import list_asked_methods
 from stubwright.codegen.pages import renames
 from stubwright.codegen.surface import HandlerMethod, MethodRole, Parameter
 from stubwright.diagnostics import Place, Span

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from stubwright.codegen.asked import list_asked_methods, name_method
+from stubwright.codegen.handler_methods import list_asked_methods, name_method
 from stubwright.mock.handlers import make_handlers
 from stubwright.mock.names import MANIFEST, OPTIONS
 from stubwright_runtime.mcp import vocabulary

@@ -264,7 +264,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
     from stubwright.codegen import surface
-    from stubwright.codegen.asked import list_asked_methods
+    from stubwright.codegen.handler_methods import list_asked_methods
     from stubwright.codegen.pages import renames
     from stubwright.compile import source
     from stubwright.project.handwritten import handlers as handwritten

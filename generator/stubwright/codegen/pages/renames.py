@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
-from stubwright.codegen.asked import name_method
+from stubwright.codegen.handler_methods import name_method
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
