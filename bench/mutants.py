@@ -35,7 +35,7 @@ ROOMS: Final = {
     "--deselect tests/runtime/policy/test_policy_limits.py::test_ten_thousand_calls_of_64_clients",
     "runtime/stubwright_runtime/state": " ".join(
         f"{_STATE}{name}.py"
-        for name in ("sealing", "rosters", "state_stores", "state_rollback", "state_budget", "state_outages")
+        for name in ("sealing", "record_index", "state_stores", "state_rollback", "state_budget", "state_outages")
     )
     + f" --deselect {_STATE}state_outages.py::test_whatever_stands_in_redis_is_no_internal_error",
     "runtime/stubwright_runtime/server/core": " ".join(

@@ -260,11 +260,11 @@ class Client:
         """The task, when it is over."""
         found: dict[str, Any] = {}
 
-        def is_over() -> bool:
+        def is_terminal() -> bool:
             found.update(self.ask("tasks/get", taskId=task))
             return found.get("status") not in ("working", "input_required")
 
-        until(is_over, seconds)
+        until(is_terminal, seconds)
         return found
 
     def _post(self, message: dict[str, Any], routing: Mapping[str, str]) -> bytes:

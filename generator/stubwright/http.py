@@ -58,7 +58,7 @@ def is_unseen(parts: SplitResult) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))
 
 
-def is_ours(name: str) -> bool:
+def is_reserved(name: str) -> bool:
     """Return whether only the sender may set a header; many servers treat `_` in a name as `-`."""
     return _plain(name) in _OURS
 
@@ -70,7 +70,7 @@ def steers(name: str) -> bool:
 
 def is_key_header(name: str) -> bool:
     """Return whether a header can contain a key: its name is valid, and it does not describe the request."""
-    return bool(TOKEN.fullmatch(name)) and not is_ours(name) and not steers(name)
+    return bool(TOKEN.fullmatch(name)) and not is_reserved(name) and not steers(name)
 
 
 def _plain(name: str) -> str:

@@ -95,7 +95,7 @@ def test_no_import_goes_up(room: str) -> None:
 
 SDK = {
     "client/features/subscriptions": "a client of the SDK",
-    "client/transports/connecting": "its servers and transports as targets",
+    "client/transports/connect": "its servers and transports as targets",
     "client/transports/parameter_headers": "its kinds of servers",
     "server/transports/sdk_streams": "its clients in the same process",
 }
@@ -128,7 +128,7 @@ def test_one_module_knows_what_keeps_the_promises_of_a_manifest() -> None:
         if other.parts[0] in LAYERS[-1]
     }
     types = {"server/core/core", "server/core/feature"}  # of what the one module gives
-    assert knowing - types == {"server/app/declared", "server/transports/http/protection"}
+    assert knowing - types == {"server/app/optional_features", "server/transports/http/protection"}
 
 
 MOST_MODULES = 15

@@ -27,7 +27,7 @@ from command_line import forking, stubwright
 from processes import await_end, running
 from stubwright import cli
 from stubwright.calling import completion, listings, terminal
-from stubwright.importers.listing import ServerListing
+from stubwright.importers.server_listing import ServerListing
 from stubwright_runtime.client.features.questions import Question
 from terminals import Terminal
 

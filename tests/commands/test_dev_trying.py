@@ -22,7 +22,7 @@ from editors import write
 from processes import running
 from stubwright.serving.issuer import Issuer, list_scopes
 from stubwright_runtime import Forbidden, Unauthorized
-from stubwright_runtime.client.transports.connecting import Connection, create_client
+from stubwright_runtime.client.transports.connect import Connection, create_client
 from terminals import Terminal
 
 MANIFEST: Final = """\

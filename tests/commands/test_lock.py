@@ -28,7 +28,7 @@ from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import tools
 from stubwright.importers.contracts import contract, secrets
 from stubwright.importers.contracts.locations import KEY, Location
-from stubwright.importers.reading import DocumentError
+from stubwright.importers.document_reader import DocumentError
 from stubwright.project.files.disk import Disk
 
 ROOT: Final = Path(__file__).parents[2]

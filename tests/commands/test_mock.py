@@ -247,13 +247,13 @@ PATTERNS = [
 )
 def test_what_is_too_large_is_told_and_not_made(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
-    take = Search._take
+    take = Search._spend
 
     def counted(search: Search) -> None:
         taken.append(1)
         take(search)
 
-    monkeypatch.setattr(Search, "_take", counted)
+    monkeypatch.setattr(Search, "_spend", counted)
     try:
         Validator(schema)
     except Exception as error:  # noqa: BLE001 - the validator's own bound, whichever it is

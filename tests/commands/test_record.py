@@ -45,9 +45,9 @@ from stubwright import cli
 from stubwright.recording import conversations, encodings, http, stdio
 from stubwright.recording import lines as recording_lines
 from stubwright.recording.copies import Copies, Copy, Lines
+from stubwright.recording.recorder import Recorder
 from stubwright.recording.redaction import Redactor
 from stubwright.recording.replay import make_manifest
-from stubwright.recording.writing import Recorder
 
 WEATHER: Final = str(ROOT / "specs" / "weather.yaml")
 JWT: Final = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"
@@ -778,7 +778,7 @@ def test_the_copies_of_all_messages_in_progress_are_limited() -> None:
     assert copies.held == 150
     second.add(b"y")
     assert (second.problem, second.size, copies.held) == ("the messages in progress have more than 0 MiB", 61, 90)
-    assert first.take() == b"x" * 90
+    assert first.pop() == b"x" * 90
     first.drop()
     assert copies.held == 0
 

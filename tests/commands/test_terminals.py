@@ -90,7 +90,7 @@ def test_one_module_prints() -> None:
             "logging.StreamHandler",
         },
         "_runtime/server/main.py": {"sys.stderr.write"},
-        "_runtime/tasks/given_up.py": {"sys.stdout.write", "sys.stderr.write"},  # the command `tasks`
+        "_runtime/tasks/abandoned.py": {"sys.stdout.write", "sys.stderr.write"},  # the command `tasks`
     }
 
 
@@ -128,9 +128,9 @@ def test_no_message_is_a_workflow_command_of_its_own() -> None:
 def test_differences() -> None:
     old, new = f"a\nb {NASTY}\n".encode(), f"a\nc {NASTY}\n".encode()
     for shown in (
-        printers.unified.render(NASTY, old, new),
-        printers.unified.render(NASTY, None, b""),
-        printers.unified.render(NASTY, old, old + b"\r"),
+        printers.unified_diff.render(NASTY, old, new),
+        printers.unified_diff.render(NASTY, None, b""),
+        printers.unified_diff.render(NASTY, old, old + b"\r"),
     ):
         assert not harmful(shown)
     text = changes.format_text([], changes.Comparison(NASTY, NASTY, {}, {}, NASTY, NASTY), color=False)

@@ -85,7 +85,7 @@ def test_methods_are_those_of_the_handlers(folder: Path) -> None:
         result = pipeline.compile_manifest(str(ROOT / "specs" / path), disk.Disk())
         assert result.manifest is not None
         document = json.loads(files.make_files(result.manifest).files[MANIFEST])
-        assert {(each.role, each.key, each.name) for each in handler_methods.list_asked_methods(document)} == {
+        assert {(each.role, each.key, each.name) for each in handler_methods.list_required_methods(document)} == {
             (each.role, each.key, each.name) for each in surface.list_handler_methods(result.manifest)
         }
 

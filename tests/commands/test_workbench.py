@@ -169,7 +169,7 @@ def test_a_journal_keeps_the_last_events_and_lets_all_go_at_its_end() -> None:
 def opened() -> Iterator[tuple[Workbench, httpx2.Client, str]]:
     """A workbench, a client that has its cookie, and its address."""
     with Workbench("127.0.0.1", 0) as bench:
-        bench.desk.page, bench.desk.docs = "<p>the page", "<p>the docs"
+        bench.content.page, bench.content.docs = "<p>the page", "<p>the docs"
         address = bench.origins[0]
         with httpx2.Client(follow_redirects=True) as client:
             assert client.get(bench.url).text == "<p>the page"
@@ -179,7 +179,7 @@ def opened() -> Iterator[tuple[Workbench, httpx2.Client, str]]:
 def test_only_who_has_the_key_gets_the_page() -> None:
     with opened() as (bench, client, address):
         assert client.get(f"{address}/docs").text == "<p>the docs"
-        for path in ("/", "/docs", "/events", "/difference", "/?key=", "/?key=wrong", f"/?key={bench.desk.key}x"):
+        for path in ("/", "/docs", "/events", "/difference", "/?key=", "/?key=wrong", f"/?key={bench.content.key}x"):
             assert httpx2.get(f"{address}{path}").status_code == 403, path
         assert httpx2.post(f"{address}/token", json={}).status_code == 403
         answer = httpx2.get(bench.url, follow_redirects=False)
@@ -195,7 +195,7 @@ def test_only_who_has_the_key_gets_the_page() -> None:
 )
 def test_other_hosts_and_pages_get_nothing_with_the_key(headers: dict[str, str]) -> None:
     with opened() as (bench, client, address):
-        bench.desk.issue = lambda *_: "secret"
+        bench.content.issue = lambda *_: "secret"
         wish = {"subject": "ann", "scopes": [], "claims": {}}
         assert client.get(f"{address}/", headers=headers).status_code == 403
         assert client.get(bench.url, headers=headers).status_code == 403
@@ -234,7 +234,7 @@ def test_wrong_wishes_for_tokens_are_refused(wish: bytes, why: str) -> None:
 
     with opened() as (bench, client, address):
         assert client.post(f"{address}/token", content=wish).status_code == 404, "this run makes none"
-        bench.desk.issue = refuse
+        bench.content.issue = refuse
         media = {"Content-Type": "application/json"}
         answer = client.post(f"{address}/token", content=wish, headers=media)
         assert (answer.status_code, answer.text.startswith(why)) == (400, True), answer.text
@@ -243,15 +243,15 @@ def test_wrong_wishes_for_tokens_are_refused(wish: bytes, why: str) -> None:
 
 def test_what_happened_is_streamed_from_where_the_page_was() -> None:
     with opened() as (bench, client, address):
-        bench.desk.difference = Difference("1 breaking", "all of it")
+        bench.content.difference = Difference("1 breaking", "all of it")
         assert client.get(f"{address}/difference").json() == {"summary": "1 breaking", "text": "all of it"}
         for text in ("one", "two"):
-            bench.desk.journal.add("print", text=text)
+            bench.content.journal.add("print", text=text)
         with client.stream("GET", f"{address}/events", headers={"Last-Event-ID": "1"}) as stream:
             lines = stream.iter_lines()
             assert [next(lines), json.loads(next(lines)[6:])] == ["id: 2", {"kind": "print", "text": "two"}]
             assert next(lines) == ""
-            bench.desk.journal.add("broken")
+            bench.content.journal.add("broken")
             assert [next(lines), json.loads(next(lines)[6:])] == ["id: 3", {"kind": "broken"}]
 
 

@@ -545,7 +545,7 @@ def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
     assert trusting == {
         "codegen/models/datamodel.py",
         "codegen/models/inspection.py",
-        "codegen/source/qualifying.py",  # names of types, before which an alias is put that is a `Name`
+        "codegen/source/qualified_names.py",  # names of types, before which an alias is put that is a `Name`
         "codegen/source/render.py",
         "project/scaffold.py",
     }

@@ -237,11 +237,12 @@ def test_github() -> None:
 
 def test_differences() -> None:
     assert (
-        printers.unified.render("x.py", b"a\nb\n", b"a\nc\n") == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
+        printers.unified_diff.render("x.py", b"a\nb\n", b"a\nc\n")
+        == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
     )
-    assert printers.unified.render("x.py", None, b"a\n") == "--- /dev/null\n+++ b/x.py\n@@ -0,0 +1 @@\n+a"
-    assert printers.unified.render("x.py", b"a\n", None) == "--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a"
-    assert printers.unified.render("x.py", b"a\r\n", b"a\n") == "x.py: only line breaks differ"
-    assert printers.unified.render("x.py", b"\xff\n", b"a\n").endswith("-\ufffd\n+a")
-    assert printers.unified.render("x.py", None, b"") == "--- /dev/null\n+++ b/x.py"
-    assert printers.unified.render("x.py", b"", None) == "--- a/x.py\n+++ /dev/null"
+    assert printers.unified_diff.render("x.py", None, b"a\n") == "--- /dev/null\n+++ b/x.py\n@@ -0,0 +1 @@\n+a"
+    assert printers.unified_diff.render("x.py", b"a\n", None) == "--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a"
+    assert printers.unified_diff.render("x.py", b"a\r\n", b"a\n") == "x.py: only line breaks differ"
+    assert printers.unified_diff.render("x.py", b"\xff\n", b"a\n").endswith("-\ufffd\n+a")
+    assert printers.unified_diff.render("x.py", None, b"") == "--- /dev/null\n+++ b/x.py"
+    assert printers.unified_diff.render("x.py", b"", None) == "--- a/x.py\n+++ /dev/null"

@@ -13,10 +13,10 @@ import anyio
 import pytest
 
 from stubwright.commands.contracts.targets import CallLine
-from stubwright.contract_tests import checks, running
+from stubwright.contract_tests import checks, runner
 from stubwright.contract_tests.answers import Answer, Gone, Result
 from stubwright.contract_tests.crashes import Crashes
-from stubwright.contract_tests.probing import Call, ProbeError
+from stubwright.contract_tests.probes import Call, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, write_command
 from stubwright.contract_tests.session import BudgetError, Loss, Request, SentCall
 from stubwright.importers.sources import Command
@@ -179,7 +179,7 @@ def replay(tmp_path: Path, *tools: str) -> Report:
     program = tmp_path / "server.py"
     program.write_text(SERVER)
     calls = [Call(tool, {}) for tool in tools]
-    return running.run(running.Plan(Command((sys.executable, str(program))), calls=calls))
+    return runner.run(runner.Plan(Command((sys.executable, str(program))), calls=calls))
 
 
 def test_calls_are_made_again_and_the_end_of_the_server_is_waited_for(tmp_path: Path) -> None:
@@ -203,8 +203,8 @@ def test_the_end_of_a_server_after_the_last_call_is_noticed(tmp_path: Path) -> N
             '    lists += method == "tools/list"\n    if lists == 5:',
         )
     )
-    report = running.run(
-        running.Plan(Command((sys.executable, str(program))), tools=["a"], allows_writes=True, cases=1, budget=2)
+    report = runner.run(
+        runner.Plan(Command((sys.executable, str(program))), tools=["a"], allows_writes=True, cases=1, budget=2)
     )
     [fault] = [fault for fault in report.faults if fault.check is checks.SURVIVES]
     assert fault.message == "the server ended with exit status 7 during the run, and no call reproduced it"
@@ -213,7 +213,7 @@ def test_the_end_of_a_server_after_the_last_call_is_noticed(tmp_path: Path) -> N
 def test_a_tool_whose_calls_end_the_server_is_not_called_again(tmp_path: Path) -> None:
     program = tmp_path / "server.py"
     program.write_text(SERVER)
-    report = running.run(
-        running.Plan(Command((sys.executable, str(program))), tools=["b"], allows_writes=True, cases=2, budget=4)
+    report = runner.run(
+        runner.Plan(Command((sys.executable, str(program))), tools=["b"], allows_writes=True, cases=2, budget=4)
     )
     assert [fault.check for fault in report.faults if fault.tool == "b" and fault.is_error] == [checks.SURVIVES]

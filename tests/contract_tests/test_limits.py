@@ -17,14 +17,14 @@ import pytest
 import amounts
 from command_line import stubwright
 from stubwright.commands.contracts.targets import CallLine
-from stubwright.contract_tests import checks, running
+from stubwright.contract_tests import checks, runner
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
-from stubwright.contract_tests.probing import Call, ProbeError
+from stubwright.contract_tests.probes import Call, ProbeError
 from stubwright.contract_tests.reports import Report, show
 from stubwright.importers.sources import Command
 from stubwright_runtime.client.core.connect_errors import Busy, Unreachable
 from stubwright_runtime.client.rpc.mcp_error import MCPError
-from stubwright_runtime.client.transports.refusals import judge
+from stubwright_runtime.client.transports.refusals import find_refusal
 from stubwright_runtime.server.main import main
 from stubwright_runtime.values.units import parse_retry_after
 
@@ -82,7 +82,7 @@ def test(tmp_path: Path, part: str, **options: Any) -> Report:
     program = tmp_path / "server.py"
     head, _, loop = SERVER.partition("for line in")
     program.write_text(f"{head}\n{part}\nfor line in{loop}")
-    return running.run(running.Plan(Command((sys.executable, str(program))), **options))
+    return runner.run(runner.Plan(Command((sys.executable, str(program))), **options))
 
 
 test.__test__ = False  # type: ignore[attr-defined]
@@ -182,7 +182,7 @@ def test_the_wait_of_an_http_answer_is_read(status: int, has_message: bool) -> N
     body = json.dumps(error).encode() if has_message else b"calm down"
     kind = "application/json" if has_message else "text/plain"
     headers = {"Retry-After": "7", "Content-Type": kind}
-    refusal = judge(request, httpx2.Response(status, headers=headers, request=request), "tools/call", body)
+    refusal = find_refusal(request, httpx2.Response(status, headers=headers, request=request), "tools/call", body)
     assert refusal is not None
     own = MCPError(-32000, "calm down", 5)
     explained = replace(refusal, data=5).to_error(own)

@@ -240,13 +240,13 @@ def test_a_bound_of_draft_04_violates_itself_if_it_is_exclusive(limit: str, *, i
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[Search]:
     """The search of each step that is taken."""
     taken: list[Search] = []
-    take = Search._take
+    take = Search._spend
 
     def count(search: Search) -> None:
         take(search)
         taken.append(search)
 
-    monkeypatch.setattr(Search, "_take", count)
+    monkeypatch.setattr(Search, "_spend", count)
     return taken
 
 

@@ -11,10 +11,10 @@ import pytest
 from stubwright.commands.importing import import_
 from stubwright.compile.syntax import yamltext
 from stubwright.importers.acceptance import ImportResult
+from stubwright.importers.document_reader import DocumentError
 from stubwright.importers.openapi import manifest
 from stubwright.importers.openapi.documents import Documents
 from stubwright.importers.openapi.naming import Selection
-from stubwright.importers.reading import DocumentError
 from stubwright.project.files import disk
 
 HEAD = """\

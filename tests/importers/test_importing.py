@@ -35,7 +35,7 @@ from serving import Handling, asgi, served
 from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import live, servers, sources
 from stubwright.importers.limits import Limits
-from stubwright.importers.listing import ServerListing
+from stubwright.importers.server_listing import ServerListing
 from stubwright_runtime.client.core.environment import select_inherited
 
 CASES = Path(__file__).parents[1] / "imports"

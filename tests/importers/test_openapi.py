@@ -22,11 +22,11 @@ from jsonschema import Draft202012Validator
 import forked
 from command_line import stubwright
 from openapi_documents import HERE, imported, operation, query
+from stubwright.importers.document_reader import DocumentError
 from stubwright.importers.openapi import arguments, manifest
 from stubwright.importers.openapi.documents import Documents
 from stubwright.importers.openapi.naming import Selection, SelectionError
 from stubwright.importers.openapi.operations import Parameter
-from stubwright.importers.reading import DocumentError
 from stubwright.project.files import disk
 
 FORM = "application/x-www-form-urlencoded"

@@ -18,10 +18,10 @@ import forked
 from command_line import stubwright
 from fake_api import Answer, Asked, api
 from openapi_documents import HERE, imported, query
+from stubwright.importers.document_reader import DocumentError
 from stubwright.importers.openapi import descriptions, sources
 from stubwright.importers.openapi.naming import Selection, SelectionError
 from stubwright.importers.openapi.options import Options
-from stubwright.importers.reading import DocumentError
 
 HOST = {"servers": [{"url": "https://api.example.com"}]}
 LONG = "One sentence stands here. Another one follows it, which is a good deal longer than the first one was. " * 5

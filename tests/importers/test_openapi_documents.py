@@ -12,10 +12,10 @@ import pytest
 
 from command_line import stubwright
 from openapi_documents import imported, operation, query
+from stubwright.importers.document_reader import DocumentError
 from stubwright.importers.openapi import manifest
 from stubwright.importers.openapi.documents import Documents
 from stubwright.importers.openapi.naming import Selection
-from stubwright.importers.reading import DocumentError
 from stubwright.project.files import disk
 
 HOST = {"servers": [{"url": "https://api.example.com"}]}

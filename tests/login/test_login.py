@@ -29,7 +29,7 @@ import forked
 from processes import running
 from serving import asgi
 from stubwright import cli
-from stubwright.login import browser, keeping, requests, tokens
+from stubwright.login import browser, requests, storage, tokens
 from stubwright.login.discovery import Challenge, parse_challenge
 from stubwright.login.errors import LoginError
 
@@ -195,7 +195,7 @@ def run(world: World, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]
 
 
 def read_kept(world: World) -> Fields:
-    value: Fields = json.loads(keeping.locate(world.server).read_text())
+    value: Fields = json.loads(storage.locate(world.server).read_text())
     return value
 
 
@@ -213,7 +213,7 @@ def test_a_person_logs_in_once(world: World, run: Callable[..., Done]) -> None:
     assert registered["scope"] == "mcp more"
     [got] = world.list_heard("/token")
     assert (got["resource"], got["client_id"], got["auth"]) == (world.server, "registered", "")
-    path = keeping.locate(world.server)
+    path = storage.locate(world.server)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     for words in (["call", world.server, "a"], ["list", world.server], ["call", world.server, "b", "--login"]):
@@ -223,7 +223,7 @@ def test_a_person_logs_in_once(world: World, run: Callable[..., Done]) -> None:
 
 def test_a_logout_deletes_the_tokens_of_its_url(world: World, run: Callable[..., Done]) -> None:
     assert run("list", world.server, "--login").status == 0
-    kept = keeping.locate(world.server)
+    kept = storage.locate(world.server)
     assert run("list", f"{world.url}/other", "--logout").status == 3
     assert kept.exists()
     for _ in range(2):
@@ -248,7 +248,7 @@ def test_every_command_takes_the_login(world: World, run: Callable[..., Done]) -
         assert done.status == 0, (words, done)
     for target in (world.server, "desk.yaml"):
         assert "1 valid" in run("test", target, "--cases", "1", "--tool", "a").out
-    keeping.locate(world.server).unlink()
+    storage.locate(world.server).unlink()
     assert run("verify", "desk.yaml").status == 3
     assert run("verify", "desk.yaml", "--login").status == 0
     assert len(world.list_heard("/authorize")) == 2
@@ -332,7 +332,7 @@ def test_two_servers_log_in_one_after_the_other(world: World, run: Callable[...,
     with asgi(other.make_app()) as other.url:
         for number, place in enumerate((world, other)):
             assert run("lock", place.server, "--login", "-o", f"contracts/{number}.yaml").status == 0
-            keeping.locate(place.server).unlink()
+            storage.locate(place.server).unlink()
         done = run("verify", "--login")
     assert (done.status, len(world.list_heard("/authorize")), len(other.list_heard("/authorize"))) == (0, 2, 2), done
 
@@ -368,7 +368,7 @@ def test_a_refresh_token_that_another_process_used_is_no_end(
     world: World, run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("call", world.server, "a", "--login")
-    path, kept = keeping.locate(world.server), read_kept(world)
+    path, kept = storage.locate(world.server), read_kept(world)
     world.tokens.clear()
     world.refreshes.clear()
     world.tokens["of-the-other-process"] = "mcp"
@@ -401,7 +401,7 @@ def test_a_server_that_answers_anybody_is_logged_in_to(world: World, run: Callab
     assert run("call", world.server, "a").out == "nobody\n"
     assert run("call", world.server, "a", "--login").out == "mcp more\n"
     world.resource = {"gone": True}
-    keeping.locate(world.server).unlink()
+    storage.locate(world.server).unlink()
     assert run("call", world.server, "a", "--login").out == "nobody\n", "it has no authorization server"
 
 
@@ -433,13 +433,13 @@ def test_a_registered_program_logs_in(world: World, run: Callable[..., Done], mo
     assert (done.status, "name it with --client-id" in done.err) == (3, True)
     assert run("call", world.server, "a", "--login", "--client-id", "mine").status == 0
     assert world.list_heard("/token")[-1]["client_id"] == "mine"
-    keeping.locate(world.server).unlink()
+    storage.locate(world.server).unlink()
     monkeypatch.setenv("STUBWRIGHT_CLIENT_SECRET", "a:secret")
     assert run("call", world.server, "a", "--login", "--client-id", "mine").status == 0
     credentials = base64.b64encode(b"mine:a%3Asecret").decode()
     assert world.list_heard("/token")[-1]["auth"] == f"Basic {credentials}"
     world.issuer["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
-    keeping.locate(world.server).unlink()
+    storage.locate(world.server).unlink()
     assert run("call", world.server, "a", "--login", "--client-id", "mine").status == 0
     assert world.list_heard("/token")[-1]["client_secret"] == "a:secret"
 
@@ -466,7 +466,7 @@ def test_a_program_gets_a_token_by_its_credentials(
         ("client_credentials", world.server)
     }
     assert run("lock", world.server, "--client-credentials", "-o", "-").status == 0
-    assert not keeping.locate(world.server).parent.exists()
+    assert not storage.locate(world.server).parent.exists()
     world.token = {"error": "invalid_client", "error_description": "the-secret-of-the-machine is wrong"}
     done = run("list", world.server, "--client-credentials")
     assert done.status == 3
@@ -528,7 +528,7 @@ def test_a_login_ends_with_one_sentence(case: str, world: World, run: Callable[.
     assert (done.status, len(lines)) == (3, 1), done.err
     assert told in lines[0]
     assert lines[0].startswith(f"stubwright: `{world.server}` was not called, because authorization failed: ")
-    assert not keeping.locate(world.server).exists()
+    assert not storage.locate(world.server).exists()
 
 
 def test_a_foreign_redirect_does_not_end_the_login(
@@ -594,7 +594,7 @@ def _redirecting(world: World) -> Iterator[str]:
 
 def test_a_file_that_others_can_read_is_not_used(world: World, run: Callable[..., Done]) -> None:
     run("call", world.server, "a", "--login")
-    path = keeping.locate(world.server)
+    path = storage.locate(world.server)
     path.chmod(0o644)
     done = run("call", world.server, "a")
     assert (done.status, "other users can read or replace" in done.err) == (3, True)

@@ -37,7 +37,7 @@ from packages import generate, imported, manifest, tool
 from serving import asgi
 from signing import Key, claims, raw
 from stubwright import cli
-from stubwright.login import keeping
+from stubwright.login import storage
 
 pytestmark = pytest.mark.anyio
 
@@ -455,7 +455,7 @@ def test_a_command_logs_in_and_asks_for_more(program: list[str], served: Guarded
 
 def test_a_command_refreshes_its_token(served: Guarded, command: Command) -> None:
     command("call", served.url, "whoami", "--login")
-    path = keeping.locate(served.url)
+    path = storage.locate(served.url)
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "ends": 0}))
     assert json.loads(command("call", served.url, "whoami"))[2] == "alice"

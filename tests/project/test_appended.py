@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stubwright.project.files.appended import AppendedFile
+from stubwright.project.files.append_only import AppendedFile
 
 
 def _cut(monkeypatch: pytest.MonkeyPatch, after: Callable[[], object]) -> None:

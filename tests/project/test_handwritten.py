@@ -16,11 +16,11 @@ import forked
 from processes import running
 from stubwright import cli, naming
 from stubwright.codegen import surface
-from stubwright.codegen.handler_methods import list_asked_methods
+from stubwright.codegen.handler_methods import list_required_methods
 from stubwright.codegen.pages import renames
 from stubwright.codegen.surface import HandlerMethod, MethodRole, Parameter
 from stubwright.diagnostics import Place, Span
-from stubwright.project.handwritten import handlers, imports, qualifying
+from stubwright.project.handwritten import handlers, imports, qualified_types
 from stubwright.project.handwritten.handlers import HandwrittenClass
 from stubwright.pycode import Name, trust
 
@@ -250,7 +250,7 @@ def test_stubs_import_names_where_that_is_the_custom_or_needed(line: str) -> Non
 def test_qualified_types_keep_what_is_no_name_of_the_package() -> None:
     names = frozenset({Name("A"), Name("Mapping")})
     kind = surface.Type(trust("Mapping[str, A] | Literal['A', 'é'] | A"), (trust("A"),), names)
-    made = qualifying.qualify(kind, "api", ())
+    made = qualified_types.qualify(kind, "api", ())
     assert made.text == "Mapping[str, api.A] | Literal['A', 'é'] | api.A"
     assert [str(choice) for choice in made.choices] == ["api.A"]
     assert made.names == {Name("Mapping"), Name("api")}
@@ -291,7 +291,7 @@ def test_the_methods_that_a_package_asked_for() -> None:
         "resourceTemplates": [{"name": "c", "stubwright": {"complete": {"d": "handler"}}}],
         "prompts": [{"name": "p", "stubwright": {"messages": [], "complete": {"a": ["b"]}}}],
     }
-    assert {method.name: method.result for method in list_asked_methods(document)} == {
+    assert {method.name: method.result for method in list_required_methods(document)} == {
         "get_it": "GetItOutput",
         "say_it": "SayItOutput",
         "read_a": None,

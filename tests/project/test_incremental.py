@@ -17,7 +17,7 @@ import pytest
 import amounts
 from packages import manifest, tool
 from stubwright import cli, ir
-from stubwright.codegen.models import reserved
+from stubwright.codegen.models import reserved_names
 from stubwright.codegen.pages import modules
 from stubwright.compile import pipeline, rules
 from stubwright.incremental import cache, worker
@@ -303,7 +303,7 @@ def lowered(folder: Path) -> ir.Manifest:
 
 def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    taken = reserved.reserve(made)
+    taken = reserved_names.reserve(made)
     parts = (made.tools, modules.find_homes_for(made.tools, made.shared, taken), made.source, made.command, taken)
     workers = worker.Workers()
     results = workers.begin([(modules.make, parts)] * 3, 2)
@@ -313,7 +313,7 @@ def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
 
 def test_what_a_worker_cannot_do_is_done_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    taken = reserved.reserve(made)
+    taken = reserved_names.reserve(made)
     parts = (made.tools, modules.find_homes_for(made.tools, made.shared, taken), made.source, made.command, taken)
     workers = worker.Workers()
     for each in workers._workers:

@@ -8,7 +8,7 @@ import pytest
 
 from command_line import stubwright
 from packages import tool
-from stubwright.project.files import appended, disk, inside
+from stubwright.project.files import append_only, disk, inside
 
 MANIFEST = '{"stubwright": 1, "server": {"name": "desk", "version": "1"}, "tools": [%s]}'
 
@@ -59,4 +59,4 @@ def test_a_folder_that_is_named_is_written_to(project: Path, monkeypatch: pytest
     with pytest.raises(inside.NotWritableError):
         disk.create(Path("contracts/four.txt"), "4")
     with pytest.raises(inside.NotWritableError):
-        appended.AppendedFile(project / "recording.jsonl")
+        append_only.AppendedFile(project / "recording.jsonl")

@@ -407,11 +407,11 @@ async def test_requests_of_2026_07_28_go_to_all_servers(url: str) -> None:
 async def test_no_call_fails_while_each_server_is_restarted(servers: Servers, url: str) -> None:
     answered: Counter[str] = Counter()
     failures: list[str] = []
-    is_over = False
+    is_terminal = False
 
     async def call(number: int) -> None:
         async with connected(url, "2026-07-28") as client:
-            while not is_over:
+            while not is_terminal:
                 try:
                     answered[await told(client, "slow" if number % 4 == 0 else "where")] += 1
                 except (mcp.MCPError, httpx2.HTTPError, AssertionError) as error:
@@ -425,7 +425,7 @@ async def test_no_call_fails_while_each_server_is_restarted(servers: Servers, ur
         await asyncio.sleep(0.1)
         if len(answered) == 6:
             break
-    is_over = True
+    is_terminal = True
     await asyncio.gather(*callers)
     assert failures == []
     assert len(answered) == 6, "three before, three after"

@@ -357,7 +357,7 @@ MUTANTS: Final = (
         None,
         "tasks/store.py",
         "async def change(",
-        "task.is_over or",
+        "task.is_terminal or",
         "",
         "tests/runtime/tasks/test_tasks_runs.py::test_what_is_over_never_changes_whoever_tries",
     ),

@@ -11,7 +11,7 @@ import pytest
 import forked
 from stubwright import targets
 from stubwright.targets import rules
-from stubwright.targets.wording import describe
+from stubwright.targets.descriptions import describe
 
 ROOT = Path(__file__).parents[2]
 RULES = [(name, rule) for name, target in targets.TARGETS.items() for rule in target.rules]

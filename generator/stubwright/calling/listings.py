@@ -17,7 +17,7 @@ from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 if TYPE_CHECKING:
     from stubwright import ir
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
 
 _SUMMARY: Final = 100
 _HEADING: Final = re.compile(r"^\w.*", re.MULTILINE)
@@ -27,7 +27,7 @@ _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", 
 
 def list_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
     """Return the lists of a manifest's server for a caller with all scopes."""
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
 
     sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.listed for tool in manifest.tools]}
     sections |= {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedMethod:
+class HandlerMethod:
     """A method: its action, its primitive on the wire, its name, and the class of a tool's result."""
 
     role: MethodRole
@@ -25,19 +25,19 @@ class AskedMethod:
     result: Name | None = None
 
 
-def list_asked_methods(document: Mapping[str, Json]) -> Iterator[AskedMethod]:
+def list_required_methods(document: Mapping[str, Json]) -> Iterator[HandlerMethod]:
     """Yield the methods of a package."""
     for section in (vocabulary.TOOLS, *vocabulary.PRIMITIVES):
         for entry in document.get(section.name) or ():
             extension, key = entry.get("stubwright") or {}, entry.get(section.key, "")
             names = _names(section, entry)
             if section is vocabulary.TOOLS:
-                yield AskedMethod("tool", key, names.method, naming.name_output_class(names))
+                yield HandlerMethod("tool", key, names.method, naming.name_output_class(names))
                 continue
             if ir.is_handled(extension):
-                yield AskedMethod("prompt" if section is vocabulary.PROMPTS else "resource", key, names.method)
+                yield HandlerMethod("prompt" if section is vocabulary.PROMPTS else "resource", key, names.method)
             if ir.is_completed_by_handlers(extension):
-                yield AskedMethod("completion", key, naming.name_completion(names))
+                yield HandlerMethod("completion", key, naming.name_completion(names))
 
 
 def name_method(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:

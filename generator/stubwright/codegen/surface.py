@@ -19,7 +19,7 @@ from stubwright.codegen.source.docstrings import (
 )
 from stubwright.codegen.source.imports import DATES
 from stubwright.codegen.source.literals import format_literal
-from stubwright.codegen.source.qualifying import qualify_names
+from stubwright.codegen.source.qualified_names import qualify_names
 from stubwright.pycode import Code, Name, fill, join, list_item
 from stubwright_runtime.mcp import vocabulary
 

@@ -39,13 +39,13 @@ def _check(arguments: argparse.Namespace) -> int:
     chosen = works.choose_targets(arguments)
     run = works.find_run(arguments, printer)
     if run is not None:
-        from stubwright.project import checking
+        from stubwright.project import project_check
 
         packages: dict[str, str] = {}
         for path in run.manifests:
             if arguments.fix:
                 _correct(path, chosen, printer, is_agreed=arguments.yes or not is_interactive())
-            result = checking.check(path, run.target, run.project, chosen)
+            result = project_check.check(path, run.target, run.project, chosen)
             printer.add_compiled(path, result.diagnostics, result.documents, every=arguments.all)
             if result.package is None:
                 continue
@@ -64,7 +64,7 @@ def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: 
     changes = corrections.correct(path, disk.Disk(), targets)
     show = printer.say if is_agreed else write_err
     for file, (old, new) in changes.items():
-        show(printers.unified.render(file, old, new))
+        show(printers.unified_diff.render(file, old, new))
     if not changes or not (is_agreed or confirm("Write these changes?")):
         return
     for file, (old, new) in changes.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared import launching, servers
+from stubwright.commands.shared import server_lookup, servers
 from stubwright.commands.shared.console import (
     Printer,
     UsageError,
@@ -57,7 +57,7 @@ def add(verbs: Any) -> None:
         epilog="The server must be generated. Its entry names this interpreter and all folders by absolute paths.",
     )
     install.add_argument("client", metavar="CLIENT", nargs="?", help="the client, such as claude; --list names all")
-    launching.add_options(install)
+    server_lookup.add_options(install)
     install.late = "manifests"
     declare(install, _OPTIONS)
 
@@ -80,7 +80,7 @@ def _install(arguments: argparse.Namespace) -> int:
     printer = Printer("text", strict=False)
     client = table.CLIENTS[arguments.client]
     run = works.find_run(arguments, printer, arguments.output)
-    manifest = launching.find_server(run, printer) if run is not None else None
+    manifest = server_lookup.find_server(run, printer) if run is not None else None
     if run is None or manifest is None:
         return printer.close()
     folder = Path.cwd() if run.project is None else Path.cwd() / run.project.folder
@@ -137,7 +137,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     from stubwright.project.clients import configuration
 
     start = launch.prepare(
-        manifest, run.target, handlers=arguments.handlers, python=launching.find_interpreter(arguments)
+        manifest, run.target, handlers=arguments.handlers, python=server_lookup.find_interpreter(arguments)
     )
     start = replace(start, scopes=tuple(arguments.local_scope))
     name = arguments.name or configuration.find_default_name(manifest)

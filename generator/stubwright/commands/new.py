@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from stubwright.importers.acceptance import ImportResult
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
     from stubwright.project.migration import Old
     from stubwright.project.scaffold import Origin
 

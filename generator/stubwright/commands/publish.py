@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared import launching
+from stubwright.commands.shared import server_lookup
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_note, write_out
 from stubwright.commands.shared.options import declare
 
@@ -44,7 +44,7 @@ def add(verbs: Any) -> None:
 
 def _publish(arguments: argparse.Namespace) -> int:
     from stubwright.project import config
-    from stubwright.publishing import links, listing, ownership, review, settings
+    from stubwright.publishing import links, ownership, review, server_json, settings
     from stubwright.serving import issuer
 
     printer = Printer(arguments.format, strict=False)
@@ -57,7 +57,7 @@ def _publish(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "publish works on a project: no pyproject.toml has [tool.stubwright]; `stubwright new NAME` makes one"
         )
-    compiled = launching.compile_server(work, printer)
+    compiled = server_lookup.compile_server(work, printer)
     if compiled is None or compiled.manifest is None:
         return printer.close()
     manifest = compiled.manifest
@@ -69,15 +69,15 @@ def _publish(arguments: argparse.Namespace) -> int:
         printer.add(publication)
         return printer.close()
     diagnostics = [
-        *listing.find_problems(manifest, publication, compiled.entry),
+        *server_json.find_problems(manifest, publication, compiled.entry),
         *ownership.find_problems(project.folder, publication),
     ]
     printer.add(diagnostics)
     if diagnostics:  # the generated files would be wrong, too
         return printer.close()
-    text = json.dumps(listing.make(manifest, publication), ensure_ascii=False, indent=2) + "\n"
+    text = json.dumps(server_json.make(manifest, publication), ensure_ascii=False, indent=2) + "\n"
     try:
-        printer.add(_write(project.folder / listing.FILE, text, printer, check=arguments.check))
+        printer.add(_write(project.folder / server_json.FILE, text, printer, check=arguments.check))
         if arguments.bundle and not arguments.check:
             _write_bundle(Path(arguments.bundle), project, manifest, publication, printer)
         if arguments.review:

@@ -50,7 +50,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _describe(target: Target) -> str:
-    from stubwright.targets.wording import describe
+    from stubwright.targets.descriptions import describe
 
     lines = [f"{target.name}: {target.title}"]
     lines += (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from stubwright import ir
 from stubwright.compile import lower, overlays, rules, source, validate
-from stubwright.compile.audience import budgets, targeting
+from stubwright.compile.audience import budgets, target_checks
 from stubwright.compile.resolve import ResolvedBundle, resolve
 from stubwright.compile.rules import lint
 from stubwright.diagnostics import Diagnostic, Place, has_errors
@@ -81,7 +81,7 @@ class UncheckedManifest:
         manifest = lower.lower(resolved, shown)
         manifest = replace(manifest, command=command or f"stubwright generate {manifest.source}")
         checked = frozenset(tool.name for tool in part.tools)
-        findings = targeting.check(manifest, bundle.entry, checked, targets)
+        findings = target_checks.check(manifest, bundle.entry, checked, targets)
         findings += budgets.check(manifest, bundle.entry, checked)
         audience_findings = lint.suppress(resolved, [*overlays.move_to_overlays(overlaid, findings)])
         diagnostics += audience_findings

@@ -549,10 +549,10 @@ def _find_kind(document: Document) -> Kind:
     value = document.value
     if not _lists_tools(value):
         return "manifest"
-    is_ours = any(isinstance(tool, dict) and "stubwright" in tool for tool in value["tools"])
+    is_manifest = any(isinstance(tool, dict) and "stubwright" in tool for tool in value["tools"])
     references = _SHARED_REFERENCE.finditer(document.text)
-    is_ours |= any(match["file"] or not _is_json(document.path) for match in references)
-    return "manifest" if is_ours else "tools-list"
+    is_manifest |= any(match["file"] or not _is_json(document.path) for match in references)
+    return "manifest" if is_manifest else "tools-list"
 
 
 def _lists_tools(value: Json) -> bool:

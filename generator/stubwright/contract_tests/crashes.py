@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from stubwright.contract_tests import checks
 from stubwright.contract_tests.answers import Gone, Late
 from stubwright.contract_tests.cases import Arguments, Case
-from stubwright.contract_tests.probing import Call
+from stubwright.contract_tests.probes import Call
 from stubwright.contract_tests.reports import Fault
 from stubwright.contract_tests.session import BudgetError
 from stubwright.contract_tests.shrinking import minimize

@@ -11,7 +11,7 @@ from stubwright.contract_tests.checks import CHECKS, Check
 from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 if TYPE_CHECKING:
-    from stubwright.contract_tests.probing import Call
+    from stubwright.contract_tests.probes import Call
 
 
 class CallWriter(Protocol):

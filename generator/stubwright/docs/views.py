@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import naming, tokens
 from stubwright.codegen.source.docstrings import describe_deprecation
-from stubwright.docs import shared, tables
+from stubwright.docs import shared_schemas, tables
 from stubwright.http import split
 from stubwright.jsonschema import dialects
 from stubwright_runtime.mcp import revisions, vocabulary
@@ -203,7 +203,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
         for primitive in primitives
     ]
     schemas = [part.schema for parts in planned_parts for part in parts if part.schema is not None]
-    catalogue = shared.collect(schemas, manifest.shared)
+    catalogue = shared_schemas.collect(schemas, manifest.shared)
     anchors = iter(catalogue.anchors)
     parts = iter([tuple(_make_part(part, anchors) for part in parts) for parts in planned_parts])
     tools = tuple(
@@ -269,7 +269,7 @@ def _make_part(planned: _PlannedPart, anchors: Iterator[Mapping[Pointer, Anchor]
     return SchemaSection(planned.id, planned.heading, planned.text, part_tables)
 
 
-def _make_models(catalogue: shared.Catalogue, entries: Sequence[Entry]) -> Iterator[Model]:
+def _make_models(catalogue: shared_schemas.Catalogue, entries: Sequence[Entry]) -> Iterator[Model]:
     tables_by_anchor = [
         (shared_schema.anchor, tables.make_tables(shared_schema.schema, shared_schema.anchors, shared_schema.start))
         for shared_schema in catalogue.shared

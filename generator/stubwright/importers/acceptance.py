@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.compile import pipeline
 from stubwright.compile.syntax import jsontext, yamlwriter
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.importers.reading import SingleFileReader, SourceError
+from stubwright.importers.document_reader import SingleFileReader, SourceError
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.importers.reading import SourceError
+from stubwright.importers.document_reader import SourceError
 from stubwright_runtime.client.features.list_pages import MOST_PAGES
 from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES
 

@@ -24,9 +24,9 @@ from mcp_types.version import (
 
 from stubwright import __version__
 from stubwright.importers.default_callbacks import CAPABILITIES, DefaultCallbacks
+from stubwright.importers.document_reader import SourceError
 from stubwright.importers.limits import TIMEOUT, Limits, Progress
-from stubwright.importers.listing import ServerListing
-from stubwright.importers.reading import SourceError
+from stubwright.importers.server_listing import ServerListing
 from stubwright.importers.sources import Command, Source
 from stubwright_runtime.client.core.connect_errors import (
     ConnectError,

@@ -10,7 +10,7 @@ from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.mcp.revisions import Revision
 
 if TYPE_CHECKING:
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
 
 _INFO: Final = ("title", "description", "instructions", "websiteUrl", "icons")
 KEYS: Final = (

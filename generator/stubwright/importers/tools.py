@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.compile.syntax import jsontext
 from stubwright.diagnostics import Place
 from stubwright.diagnostics.suggestions import shorten
-from stubwright.importers import collisions, error_recovery, reading
-from stubwright.importers.reading import DocumentError
+from stubwright.importers import collisions, document_reader, error_recovery
+from stubwright.importers.document_reader import DocumentError
 from stubwright.jsonschema import dialects, metaschema
 from stubwright_runtime.values.json import refuse_constant
 from stubwright_runtime.values.text import replace_surrogates
@@ -94,7 +94,9 @@ def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any
     Raises:
         DocumentError: It cannot be read, is not JSON, or does not have a list of tools.
     """
-    document = reading.read(path, reader, lambda text: parse(text, path, notes), "a saved tools/list result in JSON")
+    document = document_reader.read(
+        path, reader, lambda text: parse(text, path, notes), "a saved tools/list result in JSON"
+    )
     return find_tools(document.value)
 
 

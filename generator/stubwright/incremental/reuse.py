@@ -13,7 +13,7 @@ from stubwright.incremental.cache import Cache
 
 if TYPE_CHECKING:
     from stubwright import ir
-    from stubwright.codegen.models.reserved import ReservedNames
+    from stubwright.codegen.models.reserved_names import ReservedNames
     from stubwright.codegen.pages.artifacts import Artifact
     from stubwright.codegen.pages.primitive_code import PrimitiveCode
     from stubwright.compile.resolve import ResolvedBundle
@@ -97,9 +97,9 @@ class Reuse:
         if not manifest.has_package:
             nothing = Models(self, manifest, PackageCode({}, (), {}, {}), {}, {})
             return lambda: nothing
-        from stubwright.codegen.models import reserved
+        from stubwright.codegen.models import reserved_names
 
-        first = reserved.reserve(manifest)
+        first = reserved_names.reserve(manifest)
         units: dict[str, PrimitiveCode] = {}
         begun = self._begin(manifest, first, units)  # while the compiler makes other files
 
@@ -108,7 +108,7 @@ class Reuse:
 
         @cache
         def make_models() -> Models:
-            return reserved.settle(first, make, lambda models: models.made.find_defined())[0]
+            return reserved_names.resolve_collisions(first, make, lambda models: models.made.find_defined())[0]
 
         return make_models
 
@@ -116,14 +116,14 @@ class Reuse:
         self, manifest: ir.Manifest, taken: ReservedNames, units: dict[str, PrimitiveCode]
     ) -> Callable[[], Models]:
         """Start generating the missing code without reserved names; it is added to `units`."""
-        from stubwright.codegen.models import reserved
+        from stubwright.codegen.models import reserved_names
         from stubwright.codegen.pages import modules
 
-        of_shared = reserved.reserve_of_shared(manifest, taken)
+        of_shared = reserved_names.reserve_of_shared(manifest, taken)
         now = {
             tool.name: keys.digest_unit(
                 self.keys.tools[tool.name],
-                of_shared | taken.list_under(tool.names.stem, reserved.reserve_of_tool(tool)),
+                of_shared | taken.list_under(tool.names.stem, reserved_names.reserve_of_tool(tool)),
             )
             for tool in manifest.tools
         }

@@ -15,7 +15,7 @@ import mcp_types
 from mcp_types.version import LATEST_MODERN_VERSION
 
 from stubwright import __version__
-from stubwright.login import browser, discovery, keeping, requests, tokens
+from stubwright.login import browser, discovery, requests, storage, tokens
 from stubwright.login.discovery import Challenge
 from stubwright.login.errors import LoginError, RefusedError
 from stubwright.login.tokens import Program
@@ -178,7 +178,7 @@ class ClientCredentials(Authorization):
             )
 
 
-class KeptLogin(Authorization):
+class StoredLogin(Authorization):
     """Uses the token of an earlier login, and refreshes and stores it if necessary."""
 
     _is_read = False
@@ -194,16 +194,16 @@ class KeptLogin(Authorization):
 
     def _read(self) -> None:
         if not self._is_read:
-            self._grant, self._is_read = keeping.read(self._server), True
+            self._grant, self._is_read = storage.read(self._server), True
 
     def _keep(self, grant: Grant) -> None:
-        keeping.write(self._server, grant)
+        storage.write(self._server, grant)
         self._grant = grant
 
     async def _refresh(self) -> bool:
         """Refresh the token; return whether there is another one."""
         old = self._grant
-        kept = keeping.read(self._server)
+        kept = storage.read(self._server)
         if old is not None and kept is not None and kept.access != old.access and kept.is_fresh:
             self._grant = kept  # another process refreshed it, and a refresh token may count only once
             return True
@@ -214,14 +214,14 @@ class KeptLogin(Authorization):
             async with requests.open_client() as client:
                 self._keep(await tokens.refresh(client, grant))
         except RefusedError:
-            kept = keeping.read(self._server)  # another process may have used the refresh token at the same time
+            kept = storage.read(self._server)  # another process may have used the refresh token at the same time
             if kept is None or kept.access == grant.access:
                 return False  # the server's own challenge follows
             self._grant = kept
         return True
 
 
-class BrowserLogin(KeptLogin):
+class BrowserLogin(StoredLogin):
     """Tokens by the authorization code grant with PKCE; a person logs in (RFC 8252)."""
 
     def __init__(

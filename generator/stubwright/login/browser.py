@@ -87,8 +87,8 @@ class Listener:
         parts = urlsplit(f"http://{_HOST}{rest.partition(' ')[0]}")
         pairs = parse_qsl(parts.query, keep_blank_values=True)
         fields = dict(pairs)
-        is_ours = secrets.compare_digest(fields.get("state", "").encode(), self.state.encode())
-        return fields if method == "GET" and parts.path == _PATH and is_ours and len(fields) == len(pairs) else None
+        is_expected = secrets.compare_digest(fields.get("state", "").encode(), self.state.encode())
+        return fields if method == "GET" and parts.path == _PATH and is_expected and len(fields) == len(pairs) else None
 
 
 @asynccontextmanager

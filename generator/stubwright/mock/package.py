@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from stubwright.codegen.handler_methods import list_asked_methods, name_method
+from stubwright.codegen.handler_methods import list_required_methods, name_method
 from stubwright.mock.handlers import make_handlers
 from stubwright.mock.names import MANIFEST, OPTIONS
 from stubwright_runtime.mcp import vocabulary
@@ -130,7 +130,7 @@ def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, ob
     whole: Mapping[str, Any] = json.loads((folder / MANIFEST).read_bytes())
     document = _remove_policies(whole)
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_bytes())
-    methods = [*list_asked_methods(document)]
+    methods = [*list_required_methods(document)]
     package = kind(name, document, {(method.role, method.key): method.name for method in methods}, _find_calls(whole))
     handlers = make_handlers(
         package.tools,

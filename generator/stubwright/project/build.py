@@ -264,7 +264,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
     from stubwright.codegen import surface
-    from stubwright.codegen.handler_methods import list_asked_methods
+    from stubwright.codegen.handler_methods import list_required_methods
     from stubwright.codegen.pages import renames
     from stubwright.compile import source
     from stubwright.project.handwritten import handlers as handwritten
@@ -297,7 +297,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         return None
     try:
         before = json.loads(document) if document is not None else {}
-        asked: dict[str, str | None] = {method.name: method.result for method in list_asked_methods(before)}
+        asked: dict[str, str | None] = {method.name: method.result for method in list_required_methods(before)}
         renamed = renames.match_renamed_methods(before, manifest.document)
     except _FORGED:
         asked, renamed = {}, {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.project import launch
 from stubwright.project.variables import list_variables
-from stubwright.publishing import listing
+from stubwright.publishing import server_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,7 +47,7 @@ def make_manifest(manifest: ir.Manifest, publication: Publication, module: str) 
         "name": publication.distribution,
         "display_name": manifest.server.get("title"),
         "version": publication.version,
-        "description": listing.describe(manifest, publication),
+        "description": server_json.describe(manifest, publication),
         "author": {"name": publication.author},
         "repository": {"type": "git", "url": publication.repository} if publication.repository else None,
         "homepage": manifest.server.get("websiteUrl"),

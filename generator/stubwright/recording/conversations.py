@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.importers.listing import ServerListing
+from stubwright.importers.server_listing import ServerListing
 from stubwright_runtime.mcp.revisions import REVISIONS
 from stubwright_runtime.mcp.vocabulary import (
     IDEMPOTENCY_KEY,
@@ -120,7 +120,7 @@ class _RecordingState:
             if request is not None:
                 self._answer(request, message)
         elif message.get("method") in _NOTIFICATIONS:
-            self._note(line, str(message["method"]), _dict(message.get("params")))
+            self._record(line, str(message["method"]), _dict(message.get("params")))
 
     def _close(self, line: Line, identifier: Any) -> _PendingRequest | None:
         """Return and remove the request of an answer, which is in another exchange if its stream was resumed."""
@@ -132,7 +132,7 @@ class _RecordingState:
                     name = key
         return self.open.pop(name, None)
 
-    def _note(self, line: Line, method: str, params: Mapping[str, Any]) -> None:
+    def _record(self, line: Line, method: str, params: Mapping[str, Any]) -> None:
         """Store a notification for the next answer; a log message belongs to the last request."""
         here = [request for key, request in self.open.items() if json.loads(key)[:2] == [line.run, line.exchange]]
         if method == "notifications/progress":

@@ -60,7 +60,7 @@ class Copy:
             self._copies.held += len(part)
             self._data += part
 
-    def take(self) -> bytes:
+    def pop(self) -> bytes:
         """Return the bytes, empty if a limit was exceeded, and drop the copy."""
         data = bytes(self._data)
         self.drop()
@@ -75,15 +75,15 @@ class Copy:
 class Lines:
     """A reader that splits incoming bytes into lines."""
 
-    def __init__(self, take: Callable[[bytes], None], skip: Callable[[int], None], largest: int = LARGEST) -> None:
+    def __init__(self, handle: Callable[[bytes], None], skip: Callable[[int], None], largest: int = LARGEST) -> None:
         """Set the functions that receive the lines.
 
         Args:
-            take: Called with each line, without its line break.
+            handle: Called with each line, without its line break.
             skip: Called with the size of each line that is too large.
             largest: The maximum size of a line, in bytes.
         """
-        self._take = take
+        self._handle = handle
         self._skip = skip
         self._largest = largest
         self._begun = bytearray()
@@ -105,7 +105,7 @@ class Lines:
         if size > self._largest:
             self._skip(size)
         else:
-            self._take(line)
+            self._handle(line)
 
     def _add(self, data: bytes) -> None:
         self._size += len(data)

@@ -23,7 +23,7 @@ from stubwright_runtime.network.certificates import share_tls_context
 from stubwright_runtime.network.clients import make_http_client
 from stubwright_runtime.network.errors import SettingError, check_proxies, describe
 from stubwright_runtime.observability.redaction import is_secret_name
-from stubwright_runtime.server.app.loading import StartError
+from stubwright_runtime.server.app.loader import StartError
 from stubwright_runtime.server.execution.signals import stop_signals
 from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.heads import Allowlist
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 
     from stubwright.login.authorization import Authorization
-    from stubwright.recording.writing import Recorder, Sender
+    from stubwright.recording.recorder import Recorder, Sender
 
     Scope: TypeAlias = MutableMapping[str, Any]
     Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -231,7 +231,7 @@ class _Proxy:
 
     async def _fail(self, why: str, exchange: int, send: Send) -> None:
         self._say(why)
-        self._recorder.note("server", exchange, status=502)
+        self._recorder.add_note("server", exchange, status=502)
         await _refuse(send, 502, "The endpoint did not answer; the terminal of stubwright record shows why.")
 
     async def _give(self, response: httpx2.Response, exchange: int, send: Send) -> None:
@@ -250,10 +250,10 @@ class _Proxy:
             if copy.size:
                 self._record("server", copy, response.headers.get("content-encoding", ""), exchange, known)
             else:
-                self._recorder.note("server", exchange, **known)
+                self._recorder.add_note("server", exchange, **known)
         except httpx2.HTTPError as error:
             self._say(f"the endpoint aborted its answer: {describe(error, url=self._url)}")
-            self._recorder.note("server", exchange, status=502)
+            self._recorder.add_note("server", exchange, status=502)
             if not has_begun:
                 await _refuse(send, 502, "The endpoint aborted its answer.")
             return  # an incomplete answer closes its connection, so that the client detects it
@@ -274,7 +274,7 @@ class _Proxy:
         try:
             async for part in response.aiter_raw():
                 for data in events.feed(part):
-                    self._recorder.take("server", data, exchange, **known)
+                    self._recorder.record("server", data, exchange, **known)
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         except httpx2.HTTPError as error:  # the client's stream ends, too, and can be resumed
             self._say(f"the endpoint aborted a stream: {describe(error, url=self._url)}")
@@ -284,7 +284,7 @@ class _Proxy:
         await send({"type": "http.response.body", "body": b""})
 
     def _record(self, sender: Sender, copy: Copy, encoding: str, exchange: int, known: Mapping[str, Any]) -> None:
-        body = copy.take()
+        body = copy.pop()
         if copy.problem:
             self._log_unreadable(sender, copy.size, copy.problem, exchange, known)
             return
@@ -293,7 +293,7 @@ class _Proxy:
         except EncodingError as error:
             self._log_unreadable(sender, len(body), str(error), exchange, known)
         else:
-            self._recorder.take(sender, decoded, exchange, **known)
+            self._recorder.record(sender, decoded, exchange, **known)
 
     def _record_unread(self, body: _Body, exchange: int, known: Mapping[str, Any]) -> None:
         if not body.is_whole:
@@ -303,7 +303,7 @@ class _Proxy:
     def _log_unreadable(self, sender: Sender, size: int, why: str, exchange: int, known: Mapping[str, Any]) -> None:
         whose = "the endpoint" if sender == "server" else "a client"
         self._say(f"a message of {whose} is not recorded: {why}")
-        self._recorder.note(sender, exchange, **known, unreadable=size, why=why)
+        self._recorder.add_note(sender, exchange, **known, unreadable=size, why=why)
 
 
 class _ClientLeftError(Exception):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from stubwright.compile import pipeline
 from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import servers
-from stubwright.importers.reading import SingleFileReader
+from stubwright.importers.document_reader import SingleFileReader
 from stubwright.mock import files as mock_files
 from stubwright.mock import server
 from stubwright.recording.package import FILE, OPTIONS

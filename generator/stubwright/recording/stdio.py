@@ -15,7 +15,7 @@ from stubwright.recording.copies import LARGEST, Lines, describe_excess
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from stubwright.recording.writing import Recorder, Sender
+    from stubwright.recording.recorder import Recorder, Sender
 
 _INPUT: Final = 0
 _OUTPUT: Final = 1
@@ -117,8 +117,8 @@ class _RelayThread(threading.Thread):
 def _make_lines(recorder: Recorder, sender: Sender) -> Lines:
     """Return a reader that records the lines of one direction."""
     return Lines(
-        lambda line: recorder.take(sender, line),
-        lambda size: recorder.note(sender, unreadable=size, why=describe_excess(LARGEST)),
+        lambda line: recorder.record(sender, line),
+        lambda size: recorder.add_note(sender, unreadable=size, why=describe_excess(LARGEST)),
     )
 
 

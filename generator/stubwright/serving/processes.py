@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stubwright_runtime.server import main
-from stubwright_runtime.server.app.loading import StartError
+from stubwright_runtime.server.app.loader import StartError
 
 if TYPE_CHECKING:
     from stubwright.project.launch import Launch

@@ -25,7 +25,7 @@ def main() -> None:
     """Create the server. Raises SystemExit."""
     folder, name, path = Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None
     registry: Any = importlib.import_module(f"{name}.registry")
-    loading: Any = importlib.import_module("stubwright_runtime.server.app.loading")
+    loading: Any = importlib.import_module("stubwright_runtime.server.app.loader")
     checking: Any = importlib.import_module("stubwright_runtime.server.app.check")
     server: Any = importlib.import_module("stubwright_runtime.server.package_server")
     package = registry.PACKAGE

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from stubwright.diagnostics import Pointer
-    from stubwright.targets.listing import ListedTool
     from stubwright.targets.table import Rule, Target
+    from stubwright.targets.tool_list import ListedTool
 
 
 @dataclass(frozen=True, slots=True)

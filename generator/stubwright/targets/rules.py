@@ -17,7 +17,7 @@ from stubwright.jsonschema.pointers import resolve_local
 
 if TYPE_CHECKING:
     from stubwright.diagnostics import Pointer
-    from stubwright.targets.listing import ListedTool
+    from stubwright.targets.tool_list import ListedTool
 
 Found: TypeAlias = "Iterator[tuple[Pointer, str, str]]"
 _INPUT: Final = ("inputSchema",)

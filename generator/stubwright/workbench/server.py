@@ -76,8 +76,8 @@ class Workbench:
 
     def __init__(self, host: str, port: int) -> None:
         """Bind the address. Raises OSError."""
-        self.desk = PageContent()
-        self._server = _Server((host, port), self.desk)
+        self.content = PageContent()
+        self._server = _Server((host, port), self.content)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
 
     def __enter__(self) -> Workbench:
@@ -85,14 +85,14 @@ class Workbench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.desk.journal.close()
+        self.content.journal.close()
         self._server.shutdown()
         self._server.server_close()
 
     @property
     def url(self) -> str:
         """The address to open, with the key."""
-        return f"{self._server.origins[0]}/?key={self.desk.key}"
+        return f"{self._server.origins[0]}/?key={self.content.key}"
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -104,9 +104,9 @@ class _Server(ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = sys.platform != "win32"  # where it would share the address with others
 
-    def __init__(self, address: tuple[str, int], desk: PageContent) -> None:
+    def __init__(self, address: tuple[str, int], content: PageContent) -> None:
         super().__init__(address, _Handler)
-        self.desk = desk
+        self.content = content
         host, port = str(address[0]).lower(), self.server_address[1]
         names = dict.fromkeys([host if host != "localhost" else "127.0.0.1", "127.0.0.1", "localhost"])
         self.hosts = tuple(f"{name}:{port}" for name in names)
@@ -128,17 +128,21 @@ class _Handler(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         given = parse_qs(address.query).get("key", [""])[0]
         # `compare_digest` refuses strings that are not ASCII, so that bytes are compared.
-        if given and self._is_ours() and secrets.compare_digest(given.encode(), self.server.desk.key.encode()):
-            cookie = f"{self.server.cookie}={self.server.desk.key}; Path=/; HttpOnly; SameSite=Strict"
+        if (
+            given
+            and self._is_same_origin()
+            and secrets.compare_digest(given.encode(), self.server.content.key.encode())
+        ):
+            cookie = f"{self.server.cookie}={self.server.content.key}; Path=/; HttpOnly; SameSite=Strict"
             self._answer(HTTPStatus.SEE_OTHER, "", Location="/", Set_Cookie=cookie)
         elif not self._may():
             return
         elif address.path == "/":
-            self._answer(HTTPStatus.OK, self.server.desk.page or _WAITING, "text/html; charset=utf-8")
+            self._answer(HTTPStatus.OK, self.server.content.page or _WAITING, "text/html; charset=utf-8")
         elif address.path == "/docs":
-            self._answer(HTTPStatus.OK, self.server.desk.docs or _WAITING, "text/html; charset=utf-8")
+            self._answer(HTTPStatus.OK, self.server.content.docs or _WAITING, "text/html; charset=utf-8")
         elif address.path == "/difference":
-            self._answer(HTTPStatus.OK, json.dumps(asdict(self.server.desk.difference)), "application/json")
+            self._answer(HTTPStatus.OK, json.dumps(asdict(self.server.content.difference)), "application/json")
         elif address.path == "/events":
             self._stream()
         else:
@@ -148,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer `/token`: a token of this run."""
         if not self._may():
             return
-        issue = self.server.desk.issue
+        issue = self.server.content.issue
         if self.path != "/token" or issue is None:
             self._answer(HTTPStatus.NOT_FOUND, "This run issues no tokens; start it with --scope.\n")
             return
@@ -172,22 +176,22 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Log nothing, since requests of the page are not events of the run."""
 
-    def _is_ours(self) -> bool:
+    def _is_same_origin(self) -> bool:
         """Return whether the request has one of our hosts, and our origin if any."""
         host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
-        is_ours = len(host) == 1 and host[0].lower() in self.server.hosts  # RFC 9110, 4.2.3
-        return is_ours and all(value.lower() in self.server.origins for value in origin)
+        is_known_host = len(host) == 1 and host[0].lower() in self.server.hosts  # RFC 9110, 4.2.3
+        return is_known_host and all(value.lower() in self.server.origins for value in origin)
 
     def _may(self) -> bool:
         """Return whether the request has the key; otherwise send an error."""
-        if not self._is_ours():
+        if not self._is_same_origin():
             self._answer(HTTPStatus.FORBIDDEN, "This address is for the page of `stubwright dev`.\n")
             return False
         try:
             cookie = SimpleCookie(self.headers.get("Cookie", "")).get(self.server.cookie)
         except CookieError:
             cookie = None
-        if cookie is None or not secrets.compare_digest(cookie.value.encode(), self.server.desk.key.encode()):
+        if cookie is None or not secrets.compare_digest(cookie.value.encode(), self.server.content.key.encode()):
             self._answer(HTTPStatus.FORBIDDEN, "Open the address that `stubwright dev` printed: it has the key.\n")
             return False
         return True
@@ -214,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         try:
-            while (events := self.server.desk.journal.wait_after(number, _ALIVE)) is not None:
+            while (events := self.server.content.journal.wait_after(number, _ALIVE)) is not None:
                 parts = [
                     f"id: {event.number}\ndata: {json.dumps({'kind': event.kind, **event.details})}\n\n"
                     for event in events

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..observability.logs import log
 from ..schema.validation import get_output_validator
-from ..server.handlers.returns import Unstructured, UpstreamReply
+from ..server.handlers.returns import UnstructuredReply, UpstreamReply
 from .responses import Answer, SchemaMismatch, make_content
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
     except SchemaMismatch as error:
         content = make_content(answer) if error.instead is None else error.instead
         return _make_mismatch(tool, content, [{"pointer": "", "keyword": "", "message": str(error)}])
-    if isinstance(value, Unstructured):
+    if isinstance(value, UnstructuredReply):
         return value
 
-    def make_deviation(text: str, lines: Sequence[str]) -> Unstructured:
+    def make_deviation(text: str, lines: Sequence[str]) -> UnstructuredReply:
         violations_found = list(_violations(tool, json.loads(text))) or [
             {"pointer": "", "keyword": "", "message": lines[0]}
         ]
@@ -54,7 +54,7 @@ def _violations(tool: Tool, value: Any) -> Iterator[dict[str, str]]:
             yield {"pointer": _pointer(path), "keyword": keyword, "message": line}
 
 
-def _make_mismatch(tool: Tool, content: Any, violations: Sequence[Mapping[str, str]]) -> Unstructured:
+def _make_mismatch(tool: Tool, content: Any, violations: Sequence[Mapping[str, str]]) -> UnstructuredReply:
     more = len(violations) - _MOST
     shown: dict[str, Any] = {"fits": False, "violations": [*violations[:_MOST]]}
     if more > 0:
@@ -63,7 +63,7 @@ def _make_mismatch(tool: Tool, content: Any, violations: Sequence[Mapping[str, s
     log().warning(
         "%s: the API's answer does not match the outputSchema, and is returned as text:\n%s", tool.name, lines
     )
-    return Unstructured(content, meta={META: shown})
+    return UnstructuredReply(content, meta={META: shown})
 
 
 def _pointer(path: Iterable[str | int]) -> str:

@@ -11,7 +11,7 @@ from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, Imag
 
 from ..server.features.large_results import SECONDS, STORE
 from ..server.handlers.content import link, text
-from ..server.handlers.returns import Unstructured
+from ..server.handlers.returns import UnstructuredReply
 from ..values import tokens
 from ..values.units import parse_size
 from .deviations import META
@@ -51,7 +51,7 @@ def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: 
             start = start[: max(tokens.fit(most_tokens) - beside, 0)]
         note.insert(0, text(start))
     violation = {"pointer": "", "keyword": "", "message": explanation}
-    return Unstructured([*note, *links], meta={META: {"fits": False, "violations": [violation]}})
+    return UnstructuredReply([*note, *links], meta={META: {"fits": False, "violations": [violation]}})
 
 
 def _bytes(value: Any) -> tuple[bytes, str]:

@@ -93,8 +93,8 @@ class Page:
     def _read(self, cursor: Json) -> Any:
         """Return the start of a page, by its cursor."""
         value: Json = _decoded(cursor) if isinstance(cursor, str) else None
-        is_ours = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
-        if not isinstance(value, list) or not is_ours or not self.is_position(value[2]):
+        is_own = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
+        if not isinstance(value, list) or not is_own or not self.is_position(value[2]):
             raise ToolError("`cursor` did not come from this tool: use `next` of a page, or omit it for the first.")
         return value[2]
 

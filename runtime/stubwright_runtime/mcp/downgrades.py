@@ -34,8 +34,8 @@ def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revi
     if revision.has("any_output"):
         return result
     schema = definition.get("outputSchema")
-    is_kept = isinstance(result.get("structuredContent"), dict) if schema is None else describes_objects(schema)
-    if "structuredContent" in result and not is_kept:
+    is_object = isinstance(result.get("structuredContent"), dict) if schema is None else describes_objects(schema)
+    if "structuredContent" in result and not is_object:
         result = {key: value for key, value in result.items() if key != "structuredContent"}
     if not revision.has("resource_links"):
         blocks = [downgrade_block(block, revision, number) for number, block in enumerate(result["content"], 1)]

@@ -301,7 +301,7 @@ class _Connection(asyncio.Protocol):
         finally:
             self._waiter = None
 
-    def take(self) -> bytes:
+    def pop(self) -> bytes:
         """Remove and return the bytes of the body so far."""
         data = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
@@ -432,7 +432,7 @@ class _Body(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         connection = self._connection
         while connection is not None:
-            if data := connection.take():
+            if data := connection.pop():
                 yield data
             elif connection.is_complete:
                 return

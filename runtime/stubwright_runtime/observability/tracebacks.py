@@ -25,16 +25,16 @@ def format_folded(error: BaseException) -> str:
 
 
 def _fold(stack: traceback.StackSummary) -> traceback.StackSummary:
-    if not stack or _is_ours(stack[-1]):
+    if not stack or _is_internal(stack[-1]):
         return stack
     folded = _FoldedStack()
-    for is_ours, run in groupby(stack, _is_ours):
+    for is_internal, run in groupby(stack, _is_internal):
         frames = [*run]
-        folded += [_FoldedFrames(len(frames))] if is_ours else frames
+        folded += [_FoldedFrames(len(frames))] if is_internal else frames
     return folded
 
 
-def _is_ours(frame: traceback.FrameSummary) -> bool:
+def _is_internal(frame: traceback.FrameSummary) -> bool:
     return frame.filename.startswith(_RUNTIME)
 
 

@@ -41,7 +41,7 @@ def set_arguments(tool: Tool, call_next: Handle) -> Handle:
         for name, binding in bound.items():
             if values[name] is _ABSENT:
                 return refuse(f"{tool.name} needs {_source(binding, request.principal)}.", "denied", "claim")
-            if _judge(tool, name).find_errors({name: values[name]}):
+            if _make_validator(tool, name).find_errors({name: values[name]}):
                 text = f"{tool.name} cannot take {_source(binding, request.principal)}: it does not match the schema."
                 return refuse(text, "denied", "claim")
         request.arguments = {**request.arguments, **values}
@@ -77,7 +77,7 @@ def read_value(value: Any, schema: Json) -> Any:
 
 
 @cache
-def _judge(tool: Tool, name: str) -> Validator:
+def _make_validator(tool: Tool, name: str) -> Validator:
     """Return the validator of one argument."""
     schema = {key: value for key, value in tool.accepts.items() if key in _APART}
     return compile_validator(tool, {**schema, "type": "object", "required": [name]})

@@ -9,7 +9,7 @@ import time
 from typing import Final
 
 from ..observability.logs import log
-from .app.loading import StartError
+from .app.loader import StartError
 
 _HOST: Final = "127.0.0.1"
 _PATIENCE: Final = 5  # seconds for the previous server of `dev` to release the port

@@ -117,7 +117,7 @@ class Examples:
 
     def _load(self) -> object:
         __tracebackhide__ = True
-        from .app.loading import HandlerLocation, StartError
+        from .app.loader import HandlerLocation, StartError
 
         path = os.environ.get(self.variable) or self._package.handlers
         try:

@@ -18,10 +18,10 @@ from ..state.store import StoreConfigurationError
 from ..values.terminal import replace_controls, to_one_line
 from . import debugger
 from .app import check
-from .app.loading import HandlerLocation, StartError, load_engine, refuse
+from .app.loader import HandlerLocation, StartError, load_engine, refuse
 from .execution.signals import end_without_threads, stop_signals
 from .execution.threads import THREADS
-from .transports import printing
+from .transports import stdout_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -70,7 +70,7 @@ def main(
     try:
         if options.no_limits:
             _lift_limits(package, options)
-        with printing.escape_unprintable():
+        with stdout_encoding.escape_unprintable():
             if options.command == "worker":
                 _work(handwritten, options)
             elif options.command == "tasks" or options.run_again is not None:
@@ -315,7 +315,7 @@ def _manage_tasks(package: Package, options: argparse.Namespace) -> None:
     from ..state.budget import BudgetExceeded
     from ..state.store import StateLost
     from ..state.stores import store_at
-    from .app.declared import manage_tasks
+    from .app.optional_features import manage_tasks
 
     try:
         store = store_at(options.state, package)
@@ -340,7 +340,7 @@ def _name_state(options: argparse.Namespace) -> str:
 
 
 def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
-    from .transports.stdio import breakpoints, serving, wire
+    from .transports.stdio import breakpoints, server, wire
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # as Python sets it if the descriptor is closed
@@ -360,7 +360,7 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("the local user does not see what needs scopes; to grant them, add %s", words)
         with _report_handler_failures(core), _workers(handwritten.package, options):
-            serving.run(core, held)
+            server.run(core, held)
         end_without_threads()  # while prints of threads cannot reach the client
 
 
@@ -418,7 +418,7 @@ def _serve_http(
         except SystemExit as end:
             if server.started:
                 raise
-            if not server.is_given_up and core.lifespan.failure is None:
+            if not server.is_aborted and core.lifespan.failure is None:
                 raise StartError("the server could not start; see the log", status=1) from end
     end_without_threads()
 
@@ -438,7 +438,7 @@ def _report_handler_failures(core: Core) -> Generator[None, None, None]:
 def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
     """Return the server. Raises StartError."""
     from .app import required_features
-    from .app.building import build_core
+    from .app.builder import build_core
     from .app.toolsets import UnknownToolsetError
 
     debugger.listen(options.debug_port, wait=options.debug_wait)  # before the handlers, so that it sees their imports

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..observability.logs import redact_library_logs
 from ..state.store import MEMORY
-from .app.building import build_core
+from .app.builder import build_core
 from .execution.threads import THREADS
 from .transports.memory import open_connection
 

@@ -113,26 +113,26 @@ class HighWaterMarks:
         self._most = most
         self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
 
-    def find_number(self, roster: str, now: int | None = None) -> int:
+    def find_number(self, index: str, now: int | None = None) -> int:
         """Return the highest known number of an index; 0 if it is unknown or expired."""
-        number, end = self._numbers.get(roster, (0, None))
+        number, end = self._numbers.get(index, (0, None))
         if end is None or now is None or now <= end:
             return number
-        del self._numbers[roster]
+        del self._numbers[index]
         return 0
 
-    def record(self, roster: str, number: int, end: int | None) -> None:
+    def record(self, index: str, number: int, end: int | None) -> None:
         """Store a number if it is the highest."""
-        if number < self.find_number(roster):
+        if number < self.find_number(index):
             return
-        self._numbers[roster] = number, end
-        self._numbers.move_to_end(roster)
+        self._numbers[index] = number, end
+        self._numbers.move_to_end(index)
         if len(self._numbers) > self._most:
             self._numbers.popitem(last=False)
 
-    def make_empty(self, roster: str, now: int) -> RecordIndex:
+    def make_empty(self, index: str, now: int) -> RecordIndex:
         """Return an empty index that replaces a restored or removed one; all nonces count as used."""
-        number, end = self._numbers[roster]
+        number, end = self._numbers[index]
         return RecordIndex(number, over=now + _LONG if end is None else end, oldest=make_nonce())
 
 

@@ -61,7 +61,7 @@ _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
 _NEVER: Final = -1
 """The value in scripts for "no such time"."""
 
-_NUMBERS: Final = "rosters"
+_NUMBERS: Final = "record_indexes"
 """The topic for changed numbers of indexes."""
 
 _SLACK: Final = 1000
@@ -145,12 +145,12 @@ class _Version:
 
     name: str
     version: int
-    roster: str
+    index: str
     final: str = ""
 
     @property
     def place(self) -> str:
-        return f"{self.name} {self.version} {self.roster} {self.final}"
+        return f"{self.name} {self.version} {self.index} {self.final}"
 
     @property
     def head(self) -> str:
@@ -220,7 +220,7 @@ class RedisStore:
         limit = _NEVER if most is None else most
         names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
         names.append(self._name("account", paying))
-        first = _Version(name, 0, self._roster(paying, name) if tracked else "")
+        first = _Version(name, 0, self._name_index(paying, name) if tracked else "")
         ciphertexts = [await self._encrypt(_pack(key, data), first.place), await self._encrypt(head, first.head)]
         arguments = [
             *ciphertexts,
@@ -233,15 +233,15 @@ class RedisStore:
             *self._limits,
         ]
 
-        def enrol(roster: RecordIndex, now: int) -> bool:
+        def enrol(index: RecordIndex, now: int) -> bool:
             end = None if ttl is None else now + _to_milliseconds(ttl) + _SLACK
             lasts = end if end is not None else _NEVER if idle is None else now + _to_milliseconds(idle) + _SLACK
-            roster.put(name, Entry(0, end), lasts)
+            index.put(name, Entry(0, end), lasts)
             return True
 
         if not tracked:
             return bool(self._check_budget(await self._script("create", names, arguments)))
-        return bool(await self._change("create", names, arguments, first.roster, enrol))
+        return bool(await self._change("create", names, arguments, first.index, enrol))
 
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
@@ -275,17 +275,17 @@ class RedisStore:
                 return None
             record = Record(_unpack(plaintext)[1], current.version)
             # The ciphertext is bound to both fields, so that changing them makes it invalid.
-            if not current.roster or current.final:
+            if not current.index or current.final:
                 return record
-            roster, now = await self._read(current.roster, fields[4]), fields[5]
-            needed = self._seen.find_number(current.roster, now) if least is None else least
-            if roster.number >= needed:
-                if roster.holds(name, current.version, now):
+            index, now = await self._read(current.index, fields[4]), fields[5]
+            needed = self._seen.find_number(current.index, now) if least is None else least
+            if index.number >= needed:
+                if index.holds(name, current.version, now):
                     return record
                 break
             if least is not None:
                 # The index was restored: replace it, so that new processes do not trust it.
-                await self._change("enrol", [], [], current.roster, lambda _roster, _now: False)
+                await self._change("enrol", [], [], current.index, lambda _index, _now: False)
                 break
             least = needed  # the notification of a change may have overtaken the read, so read again
         log().warning("%s in Redis was restored to an older version; it is treated as removed", name)
@@ -310,22 +310,22 @@ class RedisStore:
     ) -> bool:
         """Implement the protocol."""
         name = self._name(kind, key)
-        new = _Version(name, version + 1, "" if payer is None else self._roster(payer, name), "1" if final else "")
+        new = _Version(name, version + 1, "" if payer is None else self._name_index(payer, name), "1" if final else "")
         ciphertexts = [await self._encrypt(_pack(key, data), new.place), await self._encrypt(head, new.head)]
         arguments = [*ciphertexts, version, count_bytes(key, data, head), *self._limits, new.final]
         names = [name, *self._accounts]
 
-        def enrol(roster: RecordIndex, now: int) -> bool:
-            if not roster.holds(name, version, now):
+        def enrol(index: RecordIndex, now: int) -> bool:
+            if not index.holds(name, version, now):
                 return False
-            entry = roster.records.pop(name)
+            entry = index.records.pop(name)
             if not final:
-                roster.records[name] = entry._replace(version=version + 1)
+                index.records[name] = entry._replace(version=version + 1)
             return True
 
         if payer is None:
             return bool(self._check_budget(await self._script("replace", names, arguments)))
-        return bool(await self._change("replace", names, arguments, new.roster, enrol))
+        return bool(await self._change("replace", names, arguments, new.index, enrol))
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
         """Implement the protocol."""
@@ -335,11 +335,11 @@ class RedisStore:
             return bool(await self._script("delete", names, []))
 
         # Change the index even for a missing record, which may be restored later.
-        def strike(roster: RecordIndex, _now: int) -> bool:
-            roster.records.pop(name, None)
+        def strike(index: RecordIndex, _now: int) -> bool:
+            index.records.pop(name, None)
             return True
 
-        return bool(await self._change("delete", names, [], self._roster(payer, name), strike))
+        return bool(await self._change("delete", names, [], self._name_index(payer, name), strike))
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """Implement the protocol."""
@@ -357,11 +357,11 @@ class RedisStore:
         """Implement the protocol."""
         is_new: list[bool] = []
 
-        def use_nonce(roster: RecordIndex, now: int) -> bool:
-            is_new.append(roster.use_nonce(nonce, now + _to_milliseconds(seconds)))
+        def use_nonce(index: RecordIndex, now: int) -> bool:
+            is_new.append(index.use_nonce(nonce, now + _to_milliseconds(seconds)))
             return is_new[-1]
 
-        await self._change("enrol", [], [], self._roster(f"{payer} marks", nonce), use_nonce)
+        await self._change("enrol", [], [], self._name_index(f"{payer} marks", nonce), use_nonce)
         return is_new[-1]
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
@@ -526,42 +526,42 @@ class RedisStore:
             raise self._budget.make_exception("caller" if result[0] == b"caller" else "server", own, total, seconds)
         return result
 
-    def _roster(self, payer: str, name: str) -> str:
-        return self._name("roster", f"{payer} {choose_part(name)}")
+    def _name_index(self, payer: str, name: str) -> str:
+        return self._name("record_index", f"{payer} {choose_part(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
         """Return a decrypted field of all records of a kind and an owner, oldest first."""
         entries: list[tuple[int, _Version, bytes]] = []
-        for name, ciphertext, version, created, roster, final in await self._script(
+        for name, ciphertext, version, created, index, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False
         ):
-            current = self._version(name.decode(errors="replace"), version, roster, final)
+            current = self._version(name.decode(errors="replace"), version, index, final)
             if (
                 plaintext := await self._decrypt(ciphertext, current.place if part == "d" else current.head)
             ) is not None:
                 entries.append((self._number(created), current, plaintext))
         return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
-    def _version(self, name: str, version: bytes | None, roster: bytes | None, final: bytes | None) -> _Version:
+    def _version(self, name: str, version: bytes | None, index: bytes | None, final: bytes | None) -> _Version:
         """Parse the version of a record. Raises StateLost if another program changed it."""
-        roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
-        return _Version(name, self._number(version), roster_name, is_final)
+        index_name, is_final = ((field or b"").decode(errors="replace") for field in (index, final))
+        return _Version(name, self._number(version), index_name, is_final)
 
     async def _read(self, name: str, ciphertext: bytes) -> RecordIndex:
         """Parse an index, and record its number."""
         plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
         if plaintext is None:
             return RecordIndex()
-        roster = RecordIndex.load(plaintext)
-        self._seen.record(name, roster.number, roster.end)
-        return roster
+        index = RecordIndex.load(plaintext)
+        self._seen.record(name, index.number, index.end)
+        return index
 
     async def _change(
         self,
         script: str,
         names: Sequence[str],
         arguments: Sequence[Any],
-        roster: str,
+        index: str,
         edit: Callable[[RecordIndex, int], bool],
     ) -> Any:
         """Change an index and its records atomically; return 0 if `edit` makes no change.
@@ -569,46 +569,46 @@ class RedisStore:
         A restored index is replaced first.
         """
         # The script detects concurrent changes of other processes; the lock serializes changes of this process.
-        turn = self._turns.setdefault(roster, asyncio.Lock())
+        turn = self._turns.setdefault(index, asyncio.Lock())
         while True:
             async with turn:
                 # Before reading the index: a later notification would make a current index seem old.
-                seen = self._seen.find_number(roster)
-                ciphertext, now = await self._script("roster", [roster], [], writes=False)
-                new = await self._read(roster, ciphertext)
-                if new.number < seen and self._seen.find_number(roster, now):
+                seen = self._seen.find_number(index)
+                ciphertext, now = await self._script("record_index", [index], [], writes=False)
+                new = await self._read(index, ciphertext)
+                if new.number < seen and self._seen.find_number(index, now):
                     log().warning(
-                        "%s in Redis was restored to an older version; its records are treated as removed", roster
+                        "%s in Redis was restored to an older version; its records are treated as removed", index
                     )
-                    await self._enrol("enrol", [], [], roster, ciphertext, self._seen.make_empty(roster, now))
+                    await self._enrol("enrol", [], [], index, ciphertext, self._seen.make_empty(index, now))
                     continue
                 new.expire(now)
                 await self._forget_unused(new)
                 if not edit(new, now):
                     return 0
-                result = await self._enrol(script, names, arguments, roster, ciphertext, new)
+                result = await self._enrol(script, names, arguments, index, ciphertext, new)
                 if result is not None:
                     return result
 
     async def _enrol(
-        self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: RecordIndex
+        self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, index: RecordIndex
     ) -> Any:
         """Replace an index in a script, and return its result; `None` if the old index has changed."""
-        roster.number += 1
+        index.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
-        note = await self._encrypt(json.dumps([name, roster.number, roster.end]).encode(), channel)
-        roster_arguments = [before[:_TOKEN], await self._encrypt(roster.dump(), name), roster.over, channel, note]
+        note = await self._encrypt(json.dumps([name, index.number, index.end]).encode(), channel)
+        roster_arguments = [before[:_TOKEN], await self._encrypt(index.dump(), name), index.over, channel, note]
         result = self._check_budget(await self._script(script, [*names, name], [*arguments, *roster_arguments]))
         if result == scripts.CHANGED.encode():
             return None
         # `delete` returns 0 for a missing record, although the index has changed.
         if result or script == "delete":
-            self._seen.record(name, roster.number, roster.end)
+            self._seen.record(name, index.number, index.end)
         return result
 
-    async def _forget_unused(self, roster: RecordIndex) -> None:
+    async def _forget_unused(self, index: RecordIndex) -> None:
         """Remove records without a fixed expiry from an index if they no longer exist."""
-        endless = [name for name, entry in roster.records.items() if entry.end is None]
+        endless = [name for name, entry in index.records.items() if entry.end is None]
         if len(endless) < _MANY:
             return
         async with self.exchange(writes=False), self._redis.pipeline(transaction=False) as steps:
@@ -617,7 +617,7 @@ class RedisStore:
             existing = await steps.execute()
         for name, exists in zip(endless, existing, strict=True):
             if not exists:
-                del roster.records[name]
+                del index.records[name]
 
     async def _script(self, script: str, names: Sequence[str], arguments: Sequence[Any], *, writes: bool = True) -> Any:
         async with self.exchange(writes=writes):

@@ -2,7 +2,7 @@
 
 A record is a hash: `d` its data, `h` its head, `v` its version, `e` its latest end, `i` its idle time, `c` its number,
 `x` the index of its owner, `a` its account, `s` its set in that account, `b` its counted bytes,
-`r` its roster, `f` `1` if it is final. An index is
+`r` its record_index, `f` `1` if it is final. An index is
 a sorted set of the names of records by their ends. Times are milliseconds; -1 is never.
 
 An account belongs to one payer: a sorted set of `BYTES:RECORD` by the ends of the records, and another for spare
@@ -115,10 +115,10 @@ end
 """
 
 _ROSTER: Final = """
-local function enrol(roster, token, sealed, over, channel, note)
-  if redis.call('GETRANGE', roster, 0, 15) ~= token then return false end
-  redis.call('SET', roster, sealed)
-  if tonumber(over) >= 0 then redis.call('PEXPIREAT', roster, over) end
+local function enrol(record_index, token, sealed, over, channel, note)
+  if redis.call('GETRANGE', record_index, 0, 15) ~= token then return false end
+  redis.call('SET', record_index, sealed)
+  if tonumber(over) >= 0 then redis.call('PEXPIREAT', record_index, over) end
   redis.call('PUBLISH', channel, note)
   return true
 end
@@ -143,21 +143,22 @@ if most >= 0 and redis.call('ZCARD', index) >= most then return 0 end
 sweep()
 local why = refused(account, bytes + room, each, all)
 if why then return why end
-if roster and not enrol(roster, ARGV[11], ARGV[12], ARGV[13], ARGV[14], ARGV[15]) then return '{CHANGED}' end
+if record_index and not enrol(record_index, ARGV[11], ARGV[12], ARGV[13], ARGV[14], ARGV[15])
+then return '{CHANGED}' end
 drop(record)
 local fixed = ttl < 0 and -1 or now + ttl
 local set = spare == '1' and account .. ':spare' or account
 local number = redis.call('INCR', KEYS[3])
 redis.call('HSET', record, 'd', sealed, 'h', head, 'v', 0, 'e', fixed, 'i', idle, 'c', number, 'x', index,
-  'a', account, 's', set, 'b', bytes, 'r', roster or '', 'f', '')
+  'a', account, 's', set, 'b', bytes, 'r', record_index or '', 'f', '')
 charge(account, bytes)
 use(record, index, set, bytes, over_at(fixed, idle))
 settle(account)
 """
-"""Stores a record, in an index unless `roster` is nil."""
+"""Stores a record, in an index unless `record_index` is nil."""
 
 ALL: Final = {
-    "create": f"""local roster = KEYS[7]
+    "create": f"""local record_index = KEYS[7]
 {_CREATE}
 return 1
 """,
@@ -165,7 +166,7 @@ return 1
 if found[1] and found[4] then
   return {{'{CLAIMED}', found[1], found[2], found[3], found[4], redis.call('EXISTS', KEYS[7])}}
 end
-local roster = nil
+local record_index = nil
 {_CREATE}
 redis.call('SET', KEYS[7], ARGV[11], 'PX', ARGV[12])
 return 1
@@ -184,24 +185,24 @@ if found[8] ~= '' and found[9] == '' then
 end
 return {{found[1], found[2], found[8], found[9], vouched, now}}
 """,
-    "roster": f"""{_NOW}
+    "record_index": f"""{_NOW}
 return {{redis.call('GET', KEYS[1]) or '', now}}
 """,
     "replace": f"""{_NOW}{_USE}
 local ACCOUNTS, USED = KEYS[2], KEYS[3]
 {_ACCOUNTS}{_ROSTER}
-local record, roster = KEYS[1], KEYS[4]
+local record, record_index = KEYS[1], KEYS[4]
 local sealed, head, version = ARGV[1], ARGV[2], ARGV[3]
 local bytes, each, all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local found = redis.call('HMGET', record, 'v', 'e', 'i', 'x', 'a', 's', 'b', 'r', 'f')
-if found[1] ~= version or found[8] ~= (roster or '') or found[9] ~= '' then return 0 end
+if found[1] ~= version or found[8] ~= (record_index or '') or found[9] ~= '' then return 0 end
 local account, set, before = found[5], found[6], tonumber(found[7])
 if bytes > before and ARGV[7] == '' then
   sweep()
   local why = refused(account, bytes - before, each, all)
   if why then return why end
 end
-if roster and not enrol(roster, ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]) then return '{CHANGED}' end
+if record_index and not enrol(record_index, ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]) then return '{CHANGED}' end
 redis.call('ZREM', set, found[7] .. ':' .. record)
 charge(account, bytes - before)
 redis.call('HSET', record, 'd', sealed, 'h', head, 'v', version + 1, 'b', bytes, 'f', ARGV[7])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
-from ..server.protocol.outgoing import make_log_message, make_progress
+from ..server.protocol.sender import make_log_message, make_progress
 from ..state.store import StateLost
 from . import wire
 
@@ -137,6 +137,6 @@ class TaskConnections:
                 if status_params["status"] != status:
                     status = status_params["status"]
                     await connection.notify_connection("notifications/tasks/status", status_params)
-                if current.is_over:
+                if current.is_terminal:
                     break
         self._connections.pop(task.id, None)

@@ -8,7 +8,7 @@ import anyio
 
 from ..mcp.errors import CONNECTION_CLOSED, REQUEST_TIMEOUT, ProtocolError
 from ..server.features.input_requests import InvalidAnswer
-from ..server.protocol.outgoing import UnreachableError
+from ..server.protocol.sender import UnreachableError
 from ..state.store import StateLost
 from . import wire
 

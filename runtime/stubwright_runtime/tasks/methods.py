@@ -22,16 +22,16 @@ from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
 from . import wire
 from .handshake_input import InputRequester
-from .listening import TaskFeed
 from .poll_rates import PER_SECOND, PollRates
 from .service import declares_tasks, find_connection, find_owner, refuse_without_tasks
+from .task_feed import TaskFeed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ..server.core.hub import Hub
     from ..server.core.request import Answer, Request, Result
-    from ..server.methods.listening import Listeners
+    from ..server.methods.subscriptions import Listeners
     from .records import Task
     from .service import Tasks
 
@@ -175,7 +175,7 @@ class Methods:
         """Return a task after its end."""
         task = await self._find(request)
         with self._tasks.task_store.watch([task.id]) as changed:
-            while not task.is_over:
+            while not task.is_terminal:
                 if task.pending:
                     await self._asker.ask(find_connection(request), task)
                 else:

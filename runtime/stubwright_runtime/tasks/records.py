@@ -83,7 +83,7 @@ class Task:
         attempt: The number of its runs so far: a fencing token with which a database can reject a replaced run.
         deaths: The number of processes that died while they ran it.
         origin: The id of the abandoned task that this one repeats, with the same idempotency keys.
-        is_given_up: Whether it was abandoned after too many deaths; its record retains the arguments.
+        is_abandoned: Whether it was abandoned after too many deaths; its record retains the arguments.
     """
 
     id: str = field(default_factory=make_id)
@@ -115,10 +115,10 @@ class Task:
     attempt: int = 0
     deaths: int = 0
     origin: str | None = None
-    is_given_up: bool = False
+    is_abandoned: bool = False
 
     @property
-    def is_over(self) -> bool:
+    def is_terminal(self) -> bool:
         """True if the status is final."""
         return self.status in OVER
 
@@ -170,7 +170,7 @@ class Task:
             run=None,
             deaths=0,
             origin=self.origin or self.id,
-            is_given_up=False,
+            is_abandoned=False,
         )
 
     def end(self) -> Task:

@@ -149,14 +149,14 @@ class Runs:
             with self._renewer.keep(lease_name, holder, seconds) as lease:
                 task = await self._claim(name, holder)
                 if task is not None and before.run is not None:
-                    count_death(tool, is_retried=not task.is_over)
-                    if task.is_given_up:
+                    count_death(tool, is_retried=not task.is_terminal)
+                    if task.is_abandoned:
                         log().error(
                             "abandoned a task of %s after %d deaths of its process; the command `tasks` lists it",
                             tool,
                             task.deaths,
                         )
-                if task is not None and not task.is_over:
+                if task is not None and not task.is_terminal:
                     record_age(tool, task.updated - before.updated)
                     attempt = _Attempt(task, lease, _start_call_state(task, self._find_sent(task)))
                     await self._run(attempt, self._make_request(attempt))
@@ -200,7 +200,7 @@ class Runs:
         if is_repeatable and task.deaths < MAX_DEATHS:
             return replace(task, run=holder, attempt=task.attempt + 1)
         text = "Its process died, or did not respond for longer than its lease; its effects may persist"
-        return replace(_to_failed(task, INTERNAL_ERROR, text), is_given_up=is_repeatable)
+        return replace(_to_failed(task, INTERNAL_ERROR, text), is_abandoned=is_repeatable)
 
     def _make_request(self, attempt: _Attempt) -> Request:
         """Return the request of a run, whose client has already received an answer."""

@@ -80,19 +80,19 @@ class TaskStore:
         tasks = [Task.load(head) for head in await self._store.list_heads(_TASK, owner)]
         return sorted(tasks, key=lambda task: (task.created, task.id))
 
-    async def list_given_up(self) -> list[Task]:
+    async def list_abandoned(self) -> list[Task]:
         """Return the abandoned tasks that were not repeated, oldest first. Raises StateLost."""
         tasks: list[Task] = []
         for name in await self._store.list_members(_GIVEN_UP):
             task = await self.find(name)
             if task is None:
                 await self._store.switch(_GIVEN_UP, name, on=False)
-            elif task.is_given_up:
+            elif task.is_abandoned:
                 tasks.append(task)
         return sorted(tasks, key=lambda task: (task.created, task.id))
 
     @asynccontextmanager
-    async def claim_given_up(self, name: str) -> AsyncGenerator[Task | None, None]:
+    async def claim_abandoned(self, name: str) -> AsyncGenerator[Task | None, None]:
         """Yield an abandoned task to one process at a time, and remove it from the list unless the block raises.
 
         Raises StateLost.
@@ -104,7 +104,7 @@ class TaskStore:
         try:
             is_listed = name in await self._store.list_members(_GIVEN_UP)
             task = await self.find(name) if is_listed else None
-            yield task if task is not None and task.is_given_up else None
+            yield task if task is not None and task.is_abandoned else None
             await self._store.switch(_GIVEN_UP, name, on=False)
         finally:
             await self._store.release(lease, holder)
@@ -126,11 +126,11 @@ class TaskStore:
         while True:
             record = await self._store.get(_TASK, name)
             task = None if record is None else Task.load(record.data)
-            if record is None or task is None or task.is_over or (changed := make(task)) is None:
+            if record is None or task is None or task.is_terminal or (changed := make(task)) is None:
                 return None
-            if changed.is_given_up:
+            if changed.is_abandoned:
                 await self._store.switch(_GIVEN_UP, name, on=True)  # first, so that the list is complete
-            is_forgotten = changed.is_over and not changed.is_given_up
+            is_forgotten = changed.is_terminal and not changed.is_abandoned
             # Clocks differ between processes, and `updated` must not decrease.
             changed = replace(changed.end() if is_forgotten else changed, updated=max(self.now(), task.updated))
             if await self._store.replace(
@@ -140,11 +140,11 @@ class TaskStore:
                 version=record.version,
                 head=changed.dump_head(),
                 payer=changed.principal.key,
-                final=changed.is_over,
+                final=changed.is_terminal,
             ):
                 break
         with mark_after_change():
-            if changed.is_over:
+            if changed.is_terminal:
                 await self._store.delete(_SLOT, name)
             await self._store.publish(_TOPIC, name.encode())
         return changed

@@ -22,7 +22,7 @@ from serving import asgi
 from stubwright_runtime.client.core.errors import ResultTooLarge, ToolFailed
 from stubwright_runtime.client.core.pending_requests import PendingRequests
 from stubwright_runtime.client.transports.bounds import Bound
-from stubwright_runtime.server.app.building import build_core
+from stubwright_runtime.server.app.builder import build_core
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 
 ends_are_prompt = prompt_ends.ends_are_prompt

@@ -25,7 +25,7 @@ from processes import is_alive
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.connect_errors import ServerExited, ServerNotFound, Unreachable
 from stubwright_runtime.client.features.subscriptions import changes
-from stubwright_runtime.client.transports.connecting import Connection
+from stubwright_runtime.client.transports.connect import Connection
 from stubwright_runtime.package import Package, Tool
 
 MANIFEST: Final = {

@@ -256,13 +256,13 @@ async def test_sessions_that_always_vanish_are_an_error() -> None:
     ],
 )
 async def test_a_handshake_that_fails_is_an_error_of_all_that_wait_for_it(way: str, why: str) -> None:
-    is_over = False
+    is_terminal = False
 
     def again(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> bool:
-        if is_over and message["method"] == "tools/call":
+        if is_terminal and message["method"] == "tools/call":
             say_result(handler, message)
             return True
-        if message["method"] != "initialize" or is_over:
+        if message["method"] != "initialize" or is_terminal:
             return False
         if way == "refused":
             say(handler, 503)
@@ -280,7 +280,7 @@ async def test_a_handshake_that_fails_is_an_error_of_all_that_wait_for_it(way: s
             for error in errors:
                 assert isinstance(error, SessionLost)
                 assert error.why == f"does not know the client's session any more, and a new one failed: {why}"
-            is_over = True
+            is_terminal = True
             assert await client.ping() == []  # the next call tries again
         assert "tools/call" in methods
 

@@ -425,21 +425,21 @@ async def test_what_is_no_message_fails_that_call_alone(status: int, media: str 
 @pytest.mark.parametrize("ending", ["late", "cut", "endless"])
 async def test_a_text_that_does_not_end_hides_no_status(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_SECONDS_FOR_TEXT", 0.2)
-    is_over = threading.Event()
+    is_terminal = threading.Event()
 
     def write() -> Iterator[bytes]:
         yield b"not from here"
         while ending == "endless":
             yield b"." * 65536
         if ending == "late":
-            is_over.wait(20)
+            is_terminal.wait(20)
 
     said = Said(write, 403, {"Content-Type": "text/plain"}, is_cut=ending == "cut")
     with listening(HANDSHAKE, lambda method, _: said if method == "tools/call" else None) as (url, _):
         async with EchoClient.connect(url, timeout=10) as client:
             with pytest.raises(Forbidden, match=r"answers with HTTP 403 Forbidden: not from here"):
                 await client.ping()
-            is_over.set()
+            is_terminal.set()
 
 
 @pytest.mark.parametrize(

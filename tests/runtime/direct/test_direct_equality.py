@@ -26,10 +26,10 @@ from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handler
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from sink import Sink
-from stubwright_runtime.server.app.building import build_core
+from stubwright_runtime.server.app.builder import build_core
 from stubwright_runtime.server.app.core import Core
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.reading import Line
+from stubwright_runtime.server.transports.stdio.reader import Line
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 

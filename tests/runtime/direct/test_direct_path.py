@@ -22,11 +22,11 @@ from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handler
 from packages import generate, imported, logging_server, manifest, tool
 from serving import asgi
 from sink import Sink
-from stubwright_runtime.server.app.building import build_core
-from stubwright_runtime.server.protocol import outgoing, parameters
+from stubwright_runtime.server.app.builder import build_core
+from stubwright_runtime.server.protocol import parameters, sender
 from stubwright_runtime.server.protocol.messages import parse
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.reading import Line
+from stubwright_runtime.server.transports.stdio.reader import Line
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 
@@ -288,7 +288,7 @@ def test_a_question_is_taken_back_when_its_call_is_cancelled(package: ModuleType
 
 
 def test_a_question_is_taken_back_when_nobody_answers_it(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outgoing, "PATIENCE", 0.05)
+    monkeypatch.setattr(sender, "PATIENCE", 0.05)
     taken_back, result = asyncio.run(asked(package))
     assert (taken_back["method"], taken_back["params"]["requestId"]) == ("notifications/cancelled", 1)
     assert result["result"]["isError"] is True
@@ -339,7 +339,7 @@ def test_what_was_never_asked_is_not_taken_back(package: ModuleType, monkeypatch
     assert asyncio.run(asked_early(package, cancel)) == []
     [ended] = asyncio.run(asked_early(package, None))
     assert ended["result"]["isError"] is True
-    monkeypatch.setattr(outgoing, "PATIENCE", 0.05)
+    monkeypatch.setattr(sender, "PATIENCE", 0.05)
     [late] = asyncio.run(asked_early(package, {}))
     assert "the client could not ask for it" in late["result"]["content"][0]["text"]
 
@@ -347,8 +347,8 @@ def test_what_was_never_asked_is_not_taken_back(package: ModuleType, monkeypatch
 def test_a_client_that_never_says_that_it_is_ready_is_asked(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(outgoing, "READINESS", 0.01)
-    monkeypatch.setattr(outgoing, "PATIENCE", 1.0)
+    monkeypatch.setattr(sender, "READINESS", 0.01)
+    monkeypatch.setattr(sender, "PATIENCE", 1.0)
     question, taken_back, _ = asyncio.run(asked_early(package, {}))
     assert (question["id"], question["method"]) == (1, QUESTION)
     assert taken_back["params"]["requestId"] == 1

@@ -20,12 +20,12 @@ from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
 from sink import Sink
-from stubwright_runtime.server.app.building import build_core
+from stubwright_runtime.server.app.builder import build_core
 from stubwright_runtime.server.transports.http import events
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.lifecycle import Lifecycle
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.reading import Line
+from stubwright_runtime.server.transports.stdio.reader import Line
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 

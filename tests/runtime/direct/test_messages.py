@@ -24,11 +24,11 @@ from conversations import READY, REVISIONS, Handlers, shaking
 from odd_messages import SERVED, TOOLS, Case, grouped, odd_openings, odd_requests, out_of_turn, outcome
 from packages import generate, imported, manifest
 from sink import Sink
-from stubwright_runtime.server.app.building import build_core
+from stubwright_runtime.server.app.builder import build_core
 from stubwright_runtime.server.app.core import Core
 from stubwright_runtime.server.protocol.parameters import find_shape
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.reading import Line
+from stubwright_runtime.server.transports.stdio.reader import Line
 
 FOLDER = Path(__file__).parents[2] / "messages"
 

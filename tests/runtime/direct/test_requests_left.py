@@ -25,10 +25,10 @@ from packages import generate, imported, manifest, tool
 from serving import WAYS
 from sink import Sink
 from stubwright_runtime import ToolError
-from stubwright_runtime.server.app.building import build_core
+from stubwright_runtime.server.app.builder import build_core
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.reading import Line
+from stubwright_runtime.server.transports.stdio.reader import Line
 from stubwright_runtime.tasks.records import Task
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, in_memory
 

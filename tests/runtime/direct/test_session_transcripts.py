@@ -27,7 +27,7 @@ from conversations import MORE, READY, REVISIONS, request, shaking
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from streams import Caller
-from stubwright_runtime.server.protocol import outgoing
+from stubwright_runtime.server.protocol import sender
 from stubwright_runtime.server.transports.http import post_handler
 from stubwright_runtime.server.transports.http.posts.post import Post
 
@@ -351,7 +351,7 @@ async def test_a_client_is_asked_once_it_is_ready(
     way: Any, ready: bool, package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not ready:
-        monkeypatch.setattr(outgoing, "PATIENCE", 0.05)
+        monkeypatch.setattr(sender, "PATIENCE", 0.05)
     with way(package.asgi_app(Handlers())) as url:
         async with opened(url, "2025-11-25", session=True, ready=False) as caller:
             stream = caller.send("POST", call("sure"))

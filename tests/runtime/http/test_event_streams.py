@@ -16,7 +16,7 @@ from stubwright_runtime.server.transports.http.events import AnswerStream, Event
 from stubwright_runtime.server.transports.http.resumption.awaited_sessions import AwaitedSessions
 from stubwright_runtime.server.transports.http.resumption.log import EventLog
 from stubwright_runtime.server.transports.http.resumption.replay import Archive
-from stubwright_runtime.server.transports.http.resumption.shared import SharedReplay
+from stubwright_runtime.server.transports.http.resumption.shared_replay import SharedReplay
 from stubwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio

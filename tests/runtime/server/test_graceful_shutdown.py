@@ -166,7 +166,7 @@ async def test_a_connection_without_a_request_holds_a_server_up_for_a_moment_onl
 
 
 @pytest.mark.anyio
-async def test_a_start_that_hangs_is_given_up_at_a_signal(
+async def test_a_start_that_hangs_is_aborted_at_a_signal(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The signal sets it for the whole process, so that the SDK's servers would end the streams of later tests.
@@ -191,7 +191,7 @@ async def test_a_start_that_hangs_is_given_up_at_a_signal(
     for task in (running := asyncio.all_tasks() - before):
         task.cancel()  # as the end of the loop does
     await asyncio.wait(running)
-    assert server.is_given_up
+    assert server.is_aborted
     assert ended == ["cancelled"]
     assert "Traceback" not in caplog.text
 

@@ -23,7 +23,7 @@ from sink import Sink
 from stubwright_runtime.server.features.input_requests import MissingCapability
 from stubwright_runtime.server.features.truncation import truncate
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.reading import Line
+from stubwright_runtime.server.transports.stdio.reader import Line
 from stubwright_runtime.state.nonces import Nonces, make_nonce
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from stubwright_runtime.server.core.access_tokens import CALLER, AccessToken
 from stubwright_runtime.server.core.principal import Principal
 from stubwright_runtime.server.core.streams import Streams, TooManyStreamsError
 from stubwright_runtime.server.transports.http.authentication import Caller
-from stubwright_runtime.server.transports.http.resumption import shared as resumption
+from stubwright_runtime.server.transports.http.resumption import shared_replay as resumption
 from stubwright_runtime.server.transports.http.resumption.awaited_sessions import AwaitedSessions
-from stubwright_runtime.server.transports.http.resumption.shared import Resumption, SharedReplay
+from stubwright_runtime.server.transports.http.resumption.shared_replay import Resumption, SharedReplay
 from stubwright_runtime.state.store import Store
 from stubwright_runtime.state.stores import store_at
 

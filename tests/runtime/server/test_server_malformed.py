@@ -13,7 +13,7 @@ from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
 from stubwright_runtime.server.protocol.messages import read
 from stubwright_runtime.server.protocol.requests import find_size_error
-from stubwright_runtime.server.transports.stdio.reading import MAX_LINE
+from stubwright_runtime.server.transports.stdio.reader import MAX_LINE
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:

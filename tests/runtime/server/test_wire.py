@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 import pytest
 
-from stubwright_runtime.server.transports.stdio.reading import Line, read_lines
-from stubwright_runtime.server.transports.stdio.writing import MAX_UNREAD, Output
+from stubwright_runtime.server.transports.stdio.reader import Line, read_lines
+from stubwright_runtime.server.transports.stdio.writer import MAX_UNREAD, Output
 
 pytestmark = pytest.mark.anyio
 

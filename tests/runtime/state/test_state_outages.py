@@ -323,7 +323,7 @@ async def test_whatever_stands_in_redis_is_no_internal_error(
             "accounts": [job, show],
             "used": [job, show],
             "account": [job, show],
-            "roster": [job, show, every],
+            "index": [job, show, every],
             "set": [switch],
             "task": [("tasks/get", {"taskId": task}), every],
             "task-result": [(end, {"taskId": ended})],
@@ -507,7 +507,7 @@ async def test_an_exchange_that_only_reads_is_known_to_have_changed_nothing(
     ask: Callable[[Any], Any], unknown: list[bool], redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each exchange of a call loses its connection in turn, once Redis has answered."""
-    monkeypatch.setattr(redis_store, "_MANY", 1)  # with one record in a roster, it is looked whether it is there
+    monkeypatch.setattr(redis_store, "_MANY", 1)  # with one record in a index, it is looked whether it is there
     package: Any = SimpleNamespace(name="x_mcp", manifest={"server": {"name": "x"}})
     store: Any = redis_store.make_redis_store(redis_url, package)
     bounded, number, begun = store.exchange, 0, list[bool]()

@@ -86,7 +86,7 @@ async def test_what_was_deleted_while_it_was_taken_away_stays_so(redis_url: str)
         assert await stranger.get("basket", "a") is None
 
 
-async def test_no_record_leaves_its_roster(redis_url: str) -> None:
+async def test_no_record_leaves_its_index(redis_url: str) -> None:
     async with opened(redis_url) as store:
         await store.create("basket", "a", b"full", owner="ann", ttl=60, tracked=True)
         [name] = await redis_of(store).keys(f"{store.prefix}:basket:*")
@@ -110,17 +110,17 @@ async def test_what_is_final_needs_nobody_to_vouch_for_it_and_begins_no_more(red
         assert await store.get("task", "a") is None
 
 
-async def test_a_roster_that_is_put_back_with_its_records_is_noticed_by_who_heard_of_the_newer_one(
+async def test_an_index_that_is_put_back_with_its_records_is_noticed_by_who_heard_of_the_newer_one(
     redis_url: str,
 ) -> None:
     async with opened(redis_url) as store, opened(redis_url) as other:
         await store.create("basket", "a", b"full", owner="ann", ttl=60, tracked=True)
         before = await taken(store)
         assert await store.delete("basket", "a", payer="ann")
-        [roster] = [name.decode() for name in before if b":roster:" in name]
+        [index] = [name.decode() for name in before if b":record_index:" in name]
         seen: HighWaterMarks = vars(other)["_seen"]
         async with asyncio.timeout(60):
-            while seen.find_number(roster) < 2:  # noqa: ASYNC110 - it is heard
+            while seen.find_number(index) < 2:  # noqa: ASYNC110 - it is heard
                 await asyncio.sleep(0.005)
         await put_back(store, before)
         for one in (store, other):
@@ -139,9 +139,9 @@ async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.Mon
         before = await taken(store)
         assert await store.use_nonce(nonce, 60, payer="ann")
         spent = await taken(store)
-        [roster] = [name.decode() for name in spent]
+        [index] = [name.decode() for name in spent]
         assert not await other.use_nonce(nonce, 60, payer="ann")
-        await redis_of(store).delete(roster)
+        await redis_of(store).delete(index)
         for one in (store, other):
             assert not await one.use_nonce(nonce, 60, payer="ann")
         await put_back(store, before)
@@ -150,7 +150,7 @@ async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.Mon
 
 
 async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rosters forget records that were idle for too long, and do not outlive all of them."""
+    """Indexes forget records that were idle for too long, and do not outlive all of them."""
     monkeypatch.setattr("stubwright_runtime.state.redis._MANY", 2)
     monkeypatch.setattr("stubwright_runtime.state.record_index.PARTS", 1)
     async with opened(redis_url) as store:
@@ -158,10 +158,10 @@ async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, m
             await store.create("basket", f"{number}", b"", owner="ann", ttl=None, idle=0.2, tracked=True)
             if number == 2:
                 await asyncio.sleep(0.25)
-        [name] = await redis_of(store).keys(f"{store.prefix}:roster:*")
+        [name] = await redis_of(store).keys(f"{store.prefix}:record_index:*")
         assert 0 < await redis_of(store).pttl(name) <= 1300
-        roster = await store._read(name.decode(), await redis_of(store).get(name))  # type: ignore[attr-defined]
-        assert len(roster.records) == 3
+        index = await store._read(name.decode(), await redis_of(store).get(name))  # type: ignore[attr-defined]
+        assert len(index.records) == 3
         assert await store.get("basket", "5") is not None
 
 
@@ -184,7 +184,7 @@ async def test_changes_of_several_processes_at_once_are_all_vouched_for(
         assert found == [Record(b"2", 1)] * 60
 
 
-def test_so_many_rosters_are_remembered() -> None:
+def test_so_many_indexes_are_remembered() -> None:
     seen = HighWaterMarks(2)
     for number, name in enumerate("abca", 1):
         seen.record(name, number, None)

@@ -16,7 +16,7 @@ from packages import generate, manifest, tool
 from server_fixture import opened
 from serving import asgi
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.reading import Line
+from stubwright_runtime.server.transports.stdio.reader import Line
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_http, over_stdio
 from tasked import Gate, Handlers, called, first
 

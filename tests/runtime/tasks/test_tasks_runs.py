@@ -294,7 +294,7 @@ async def test_a_task_that_kills_its_runners_is_not_run_for_ever(package: Module
     assert await other.core.tasks.work(name) is True
     task = await other.core.tasks.task_store.find(name)
     assert (task.status, task.deaths) == (status, deaths + 1)
-    given_up = await other.core.tasks.task_store.list_given_up()
+    given_up = await other.core.tasks.task_store.list_abandoned()
     assert [(found.id, found.arguments) for found in given_up] == ([(name, arguments)] if status == "failed" else [])
     assert task.arguments == (arguments if status == "failed" else {})
     assert handlers.runs == (["again"] if status == "completed" else [])

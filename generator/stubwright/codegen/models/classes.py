@@ -261,7 +261,7 @@ class _Planner:
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
     ) -> Iterator[tuple[Key, Pointer]]:
         """Yield the schemas that need a class in the values of an expression, without looking into classes."""
-        settled = document.settle(expression)
+        settled = document.resolve(expression)
         pointer = settled.pointer if isinstance(settled, Leaf) else pointer
         if settled in above or settled in self.groups:
             yield settled, pointer
@@ -433,7 +433,7 @@ class _Planner:
                 )
             if default_value is None or default_value.source == "None":
                 default, form = fill("None"), "nullable" if nullable or not shape else "absent"
-        if document.settle(expression) in self.names or self._named_type(document, expression) is not None:
+        if document.resolve(expression) in self.names or self._named_type(document, expression) is not None:
             schema = self._type(document, expression)
         else:
             schema = self._schema(document, shape, self._named_types(document, expression), null=form == "plain")
@@ -462,7 +462,7 @@ class _Planner:
         )
 
     def _type(self, document: Document, expression: Expression) -> Json:
-        settled = document.settle(expression)
+        settled = document.resolve(expression)
         if settled in self.names:
             return {"$ref": f"#/$defs/{self.names[settled]}"}
         if (home := self._named_type(document, settled)) is not None:
@@ -496,7 +496,7 @@ class _Planner:
         seen: set[Expression] = set()
         pending = [expression] if document.bundled else []
         while pending:
-            here = document.settle(pending.pop(0))
+            here = document.resolve(pending.pop(0))
             if (home := self._named_type(document, here)) is not None:
                 types[home] = None
             elif here not in seen and (parts := self._choices(document, here)):
@@ -610,7 +610,7 @@ class _Planner:
 
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
         """Return the Python expression of a default; None if it does not have the expression's type."""
-        settled = document.settle(expression)
+        settled = document.resolve(expression)
         key = settled, id(value)  # the id stays valid, since the document outlives this plan
         if key not in self.defaults:
             alternatives = sorted(document.shape(settled), key=lambda each: -_named_keys(value, each))
@@ -742,7 +742,7 @@ def _root(document: Document) -> Key:
         return document.root
     if len(shape) == 1 and isinstance(shape[0], Object):
         return shape[0]
-    return document.settle(document.root)
+    return document.resolve(document.root)
 
 
 def _is_plain_object(shape: Shape) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright import ir, naming, package_data
 from stubwright.codegen import surface
-from stubwright.codegen.models import descriptions, reserved
+from stubwright.codegen.models import descriptions, reserved_names
 from stubwright.codegen.models.classes import (
     ImportedType,
     ModelDocument,
@@ -30,7 +30,7 @@ from stubwright.codegen.models.classes import (
 )
 from stubwright.codegen.models.inspection import parse_declaration
 from stubwright.codegen.models.redaction import find_marks
-from stubwright.codegen.models.reserved import NOTHING, ReservedNames
+from stubwright.codegen.models.reserved_names import NOTHING, ReservedNames
 from stubwright.codegen.models.types import Document
 from stubwright.codegen.source.docstrings import capitalize
 from stubwright.codegen.source.imports import RUNTIME, ImportGroup, make_groups
@@ -175,7 +175,7 @@ def _draft(tool: ir.Tool, imported: Mapping[str, ImportedType], taken: ReservedN
             )
         )
     parts += _answers(tool.questions)
-    plans, used = plan_classes(stem, parts, imported, taken.list_under(stem, reserved.reserve_of_tool(tool)))
+    plans, used = plan_classes(stem, parts, imported, taken.list_under(stem, reserved_names.reserve_of_tool(tool)))
     doc = f"Models of the tool ``{tool.name}``."
     return _Draft(doc, tuple(parts), plans, used, Name(".handles"), tool.place)
 
@@ -210,7 +210,7 @@ def _primitive_draft(primitive: ir.Primitive, taken: ReservedNames) -> _Draft:
     parts = [ModelDocument(Document("input", schema, merged=True), name, role, f"{capitalize(role)} of {of}.")]
     parts += _answers(primitive.questions)
     stem = primitive.names.stem
-    plans, used = plan_classes(stem, parts, {}, taken.list_under(stem, reserved.reserve_of_primitive(primitive)))
+    plans, used = plan_classes(stem, parts, {}, taken.list_under(stem, reserved_names.reserve_of_primitive(primitive)))
     return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..handles"), primitive.place)
 
 
@@ -451,7 +451,7 @@ def describe_surface(manifest: ir.Manifest) -> Surface:
     def find_names(modules_by_kind: tuple[list[ModelModule], list[ModelModule]]) -> list[Name]:
         return [name for modules in modules_by_kind for module in modules for name in module.names]
 
-    (tools, others), _ = reserved.settle(reserved.reserve(manifest), make, find_names)
+    (tools, others), _ = reserved_names.resolve_collisions(reserved_names.reserve(manifest), make, find_names)
     every = (*tools, *others)
     return surface.describe(
         manifest,

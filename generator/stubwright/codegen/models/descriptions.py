@@ -31,7 +31,7 @@ def describe(
         text = next((text for part in expression.parts if (text := describe(document, part))), "")
     own = leaves
     if is_described(expression):
-        settled = document.settle(expression)
+        settled = document.resolve(expression)
         own = [*takewhile(lambda leaf: leaf != settled, leaves)]
     added = [*dict.fromkeys(sentence for leaf in own for sentence in _sentences(document, leaf, is_described))]
     return append_sentences(text, added)

@@ -47,11 +47,11 @@ class _Walk:
 
     def follow(self, expression: Expression, way: Way) -> bool:
         """Mark the targets of a way in the values of an expression, and return whether all of them are in classes."""
-        settled = self.document.settle(expression)
+        settled = self.document.resolve(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]
         self.seen[settled, way] = True  # provisional, so that a cycle does not decide against itself
-        is_root = settled == self.document.settle(self.document.root)
+        is_root = settled == self.document.resolve(self.document.root)
         held = [self._alternative(each, way, is_root=is_root) for each in self.document.shape(settled)]
         self.seen[settled, way] = all(held)
         return all(held)

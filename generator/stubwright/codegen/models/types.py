@@ -232,7 +232,7 @@ class Document:
                 target = self.find_target(here)
                 pending[:0] = [*([target] if target else []), *self.find_children(here, "allOf")]
 
-    def settle(self, expression: Expression) -> Expression:
+    def resolve(self, expression: Expression) -> Expression:
         """Follow `expression` while it only is a reference, and return the last target."""
         seen = set()
         while isinstance(expression, Leaf) and expression not in seen:
@@ -256,7 +256,7 @@ class Document:
 
     def find_shared_whole(self, expression: Expression) -> str | None:
         """Return the name under `schemas` of the bundled schema if an expression only references it."""
-        settled = self.settle(expression) if self.bundled else expression
+        settled = self.resolve(expression) if self.bundled else expression
         if not isinstance(settled, Leaf) or len(settled.pointer) != 2:
             return None
         return self.bundled.get(format_pointer(settled.pointer))
@@ -267,7 +267,9 @@ class Document:
             return
         leaf = Leaf(self.name, thing.pointer)
         for part in (leaf, *self.find_children(leaf, "allOf")):
-            if (target := self.find_target(part)) is not None and (other := self.find_only_object(self.settle(target))):
+            if (target := self.find_target(part)) is not None and (
+                other := self.find_only_object(self.resolve(target))
+            ):
                 yield other
 
     def shape(self, expression: Expression) -> Shape:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stubwright import ir, naming
-from stubwright.codegen.models import reserved
+from stubwright.codegen.models import reserved_names
 from stubwright.codegen.pages.primitive_code import PackageCode, PrimitiveCode
 from stubwright.codegen.source.render import Page
 from stubwright.pycode import Name, fill, join
@@ -17,7 +17,7 @@ from stubwright.pycode import Name, fill, join
 if TYPE_CHECKING:
     from stubwright.codegen.models.classes import ImportedType
     from stubwright.codegen.models.datamodel import ModelModule
-    from stubwright.codegen.models.reserved import ReservedNames
+    from stubwright.codegen.models.reserved_names import ReservedNames
 
 
 def make_all(manifest: ir.Manifest) -> PackageCode:
@@ -29,7 +29,7 @@ def make_all(manifest: ir.Manifest) -> PackageCode:
         units = make(manifest.tools, homes, manifest.source, manifest.command, taken)
         return PackageCode({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
 
-    return reserved.settle(reserved.reserve(manifest), generate, PackageCode.find_defined)[0]
+    return reserved_names.resolve_collisions(reserved_names.reserve(manifest), generate, PackageCode.find_defined)[0]
 
 
 def select_arguments_of_rest(

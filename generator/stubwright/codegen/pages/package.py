@@ -127,7 +127,7 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
     can = (("ask something", asked), ("have handles", known), ("give pages", has_pages))
     does = [words for words, there in can if there]
     has = (("Ask", asked), ("CallHandles", known), ("HandleT", known), ("NameT", known), ("PageRequest", has_pages))
-    parts = {name for name, is_there in has if is_there}
+    parts = {name for name, is_present in has if is_present}
     of_handles = {"Handles"} | ({"Handle"} if has_named or any(each.nested for each in held) else set())
     used = {RUNTIME: outcomes | (of_handles if known else set())}
     used_models = {".models": answers | states | {kind.id for kind in known}}

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stubwright import ir, naming
-from stubwright.codegen.models import datamodel, descriptions, reserved
+from stubwright.codegen.models import datamodel, descriptions, reserved_names
 from stubwright.codegen.models.classes import ClassPlan, FieldPlan, ImportedType, ModelDocument, plan_classes
 from stubwright.codegen.models.types import Document
 from stubwright.codegen.typescript.source import format_doc, format_key, format_member, format_value
 from stubwright.pycode import Code, Name, fill, join
 
 if TYPE_CHECKING:
-    from stubwright.codegen.models.reserved import ReservedNames
+    from stubwright.codegen.models.reserved_names import ReservedNames
     from stubwright.ir import Json
 
 _UNKNOWN = fill("unknown")
@@ -64,7 +64,7 @@ def make_types(manifest: ir.Manifest) -> ServerTypes:
             {tool.name: _make_tool(tool, homes, taken) for tool in manifest.tools},
         )
 
-    return reserved.settle(reserved.reserve(manifest), make, ServerTypes.list_names)[0]
+    return reserved_names.resolve_collisions(reserved_names.reserve(manifest), make, ServerTypes.list_names)[0]
 
 
 def make_plain(schema: ir.Schema) -> ir.Schema:
@@ -97,7 +97,7 @@ def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], taken: Reserved
         received = Document("output", make_plain(tool.output))
         parts.append(ModelDocument(received, naming.name_output_class(tool.names), "output", title))
     stem = tool.names.stem
-    plans, _ = plan_classes(stem, parts, homes, taken.list_under(stem, reserved.reserve_of_tool(tool)))
+    plans, _ = plan_classes(stem, parts, homes, taken.list_under(stem, reserved_names.reserve_of_tool(tool)))
     first = next(plan for plan in plans if plan.name == parts[0].name)
     needs_nothing = first.root is None and first.shared is None and not any(each.required for each in first.fields)
     return ToolTypes(

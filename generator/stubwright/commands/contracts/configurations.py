@@ -11,7 +11,7 @@ from stubwright.commands.shared.console import UsageError, write_note
 from stubwright.compile import source
 from stubwright.compile.syntax.positions import Lines
 from stubwright.importers import sources
-from stubwright.importers.reading import DocumentError, SourceError
+from stubwright.importers.document_reader import DocumentError, SourceError
 from stubwright.project.clients import entries
 from stubwright.project.clients.jsonc import EditError
 from stubwright.project.files import disk

@@ -11,7 +11,7 @@ from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError, print_import, report, write_err, write_note, write_out
 from stubwright.commands.shared.options import CommandParser, declare
-from stubwright.importers.reading import SourceError
+from stubwright.importers.document_reader import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _lock(arguments: argparse.Namespace) -> int:
             raise UsageError("`-o -` prints the contract itself: omit --format")
         if output != _STANDARD_OUTPUT and not output.lower().endswith((".yaml", ".yml")):
             raise UsageError(f"-o is `{output}`; a contract is a .yaml file, or `-` for standard output")
-    written: dict[str, _Written] = {}
+    written: dict[str, _WrittenContract] = {}
     status = max([status, *(_lock_one(target, arguments, written) for target in targets)])
     if arguments.format == "json":
         from stubwright.diagnostics.printers.json import format_ascii
@@ -87,7 +87,7 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _WrittenContract:
     """A written contract: the label of its server, and the state of the file."""
 
     server: str
@@ -145,7 +145,7 @@ def _find_server(url: str | None, arguments: argparse.Namespace) -> Target:
     return from_source(source, dict(map(servers.parse_variable, arguments.env)))
 
 
-def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, _Written]) -> int:
+def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, _WrittenContract]) -> int:
     """Lock a server, and return the exit status.
 
     Args:
@@ -164,7 +164,7 @@ def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, 
         return _NO_ANSWER if isinstance(error, UnreachableError) else _WRONG
 
 
-def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[str, _Written]) -> int:
+def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[str, _WrittenContract]) -> int:
     from stubwright.commands.contracts import files
     from stubwright.compile.syntax import yamlwriter
 
@@ -184,7 +184,7 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
         if problem is not None:
             import_.report([problem])
             return _WRONG
-        written[path] = _Written(target.label, state)
+        written[path] = _WrittenContract(target.label, state)
         if arguments.format == "text":
             report(f"{path}: {state}\n")
     print_import(result.summary, [*result.all_notes, *_list_notes(target, result)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared.console import print_painted, write_err, write_out
-from stubwright.importers.reading import DocumentError
+from stubwright.importers.document_reader import DocumentError
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stubwright.commands.diff import Difference
     from stubwright.compile.source import Document
     from stubwright.diagnostics import Diagnostic
-    from stubwright.importers.reading import SourceError
+    from stubwright.importers.document_reader import SourceError
 
 
 @dataclass(frozen=True, slots=True)

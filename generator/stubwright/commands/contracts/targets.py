@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared import servers
-from stubwright.importers.reading import DocumentError, SourceError
+from stubwright.importers.document_reader import DocumentError, SourceError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from stubwright.contract_tests.probing import Call
+    from stubwright.contract_tests.probes import Call
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.contracts.locations import Location
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
     from stubwright.importers.sources import Source
 
 
@@ -156,7 +156,7 @@ def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
         SourceError: The file is invalid.
     """
     from stubwright.importers import tools
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
     from stubwright.project.files import disk
     from stubwright_runtime.mcp import vocabulary
     from stubwright_runtime.mcp.revisions import REVISIONS

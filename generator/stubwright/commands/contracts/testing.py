@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import http, paths
-from stubwright.commands.asking import destinations
+from stubwright.commands.client import destinations
 from stubwright.commands.contracts.targets import CallLine, make_for_location, make_for_manifest
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
@@ -19,16 +19,16 @@ from stubwright.commands.shared.console import Printer, UsageError, explain, wri
 from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE
 from stubwright.diagnostics.suggestions import find_nearest
-from stubwright.importers.reading import DocumentError, SourceError
+from stubwright.importers.document_reader import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
-    from stubwright.commands.asking.destinations import Destination
+    from stubwright.commands.client.destinations import Destination
     from stubwright.commands.contracts.targets import Target
-    from stubwright.contract_tests.probing import Call
+    from stubwright.contract_tests.probes import Call
     from stubwright.contract_tests.reports import Report
     from stubwright.importers.sources import Source
     from stubwright.ir import Tool
@@ -109,7 +109,7 @@ def _parse_call(text: str) -> Call:
     """Parse a call: the name of a tool, and its arguments as JSON. Raises argparse.ArgumentTypeError."""
     import argparse
 
-    from stubwright.contract_tests.probing import Call
+    from stubwright.contract_tests.probes import Call
 
     name, _, written = text.strip().partition(" ")
     try:
@@ -189,7 +189,7 @@ def _test(arguments: argparse.Namespace) -> int:
         import_.report_failure(arguments.config or arguments.target, error, "read")
         return _FAULTS
     except SourceError as error:
-        from stubwright.commands.contracts.finding import MissingOptionError
+        from stubwright.commands.contracts.target_lookup import MissingOptionError
 
         import_.report_failure(arguments.config or arguments.target, error, "tested")
         return _NO_ANSWER if isinstance(error, MissingOptionError) else _FAULTS
@@ -262,11 +262,11 @@ def _is_contract(path: str) -> bool:
 
 def _find_target(path: str, arguments: argparse.Namespace) -> Target:
     """Return the server that a contract names. Raises UsageError and SourceError."""
-    from stubwright.commands.contracts import finding
+    from stubwright.commands.contracts import target_lookup
     from stubwright.importers.contracts import contract
     from stubwright.project.files import disk
 
-    [target] = finding.find_targets([contract.read_contract(path, disk.Disk())], None, arguments)
+    [target] = target_lookup.find_targets([contract.read_contract(path, disk.Disk())], None, arguments)
     if isinstance(target, SourceError):
         raise target
     return target
@@ -284,8 +284,8 @@ def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _S
 
 
 def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer) -> _TestRun | _SkippedServer:
-    from stubwright.contract_tests.probing import ProbeError
-    from stubwright.contract_tests.running import Plan, run
+    from stubwright.contract_tests.probes import ProbeError
+    from stubwright.contract_tests.runner import Plan, run
 
     plan = Plan(
         subject.source,

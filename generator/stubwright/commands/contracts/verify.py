@@ -15,7 +15,7 @@ from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
 from stubwright.commands.shared.options import CommandParser, declare
-from stubwright.importers.reading import DocumentError, SourceError
+from stubwright.importers.document_reader import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stubwright.commands.contracts.reports import Outcome
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.contracts.contract import Contract
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
 
 _FOLDER: Final = "contracts"
 _WRONG: Final = 1
@@ -189,7 +189,7 @@ def _list_now(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace, printer: Printer
 ) -> Iterator[_ServerLists | SourceError]:
     """Yield the current lists for each contract, or why they are unknown. Raises UsageError and SourceError."""
-    from stubwright.commands.contracts import finding, targets
+    from stubwright.commands.contracts import target_lookup, targets
     from stubwright.importers import live
 
     if arguments.against is not None:
@@ -198,7 +198,7 @@ def _list_now(
         result = targets.read_saved(arguments.against, contract.manifest)
         yield _ServerLists(target.label, replace(target, location=contract.location).arrange(result), result)
         return
-    requested = finding.find_targets(contracts, url, arguments)
+    requested = target_lookup.find_targets(contracts, url, arguments)
     sources = [target.source for target in requested if isinstance(target, Target) and target.source is not None]
     with printer.show_work(f"asking {'1 server' if len(sources) == 1 else f'{len(sources)} servers'}"):
         answers = iter(live.read_several(sources, servers.find_limits(arguments)))
@@ -221,8 +221,8 @@ def _arrange(target: Target, answer: ServerListing | None, arguments: argparse.N
 
 def _compare(contract: Contract, listing: _ServerLists | SourceError, arguments: argparse.Namespace) -> Outcome:
     """Compare a contract with the current lists of its server."""
-    from stubwright.commands.contracts.finding import MissingOptionError
     from stubwright.commands.contracts.reports import Outcome
+    from stubwright.commands.contracts.target_lookup import MissingOptionError
     from stubwright.commands.shared import comparison
     from stubwright.importers.limits import TooSlowError
     from stubwright.importers.live import UnreachableError

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from stubwright.compile.source import Document
     from stubwright.diagnostics import Diagnostic
     from stubwright.importers.acceptance import ImportResult
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.document_reader import SourceError
     from stubwright.importers.openapi.options import Auth
-    from stubwright.importers.reading import SourceError
+    from stubwright.importers.server_listing import ServerListing
 
 _T = TypeVar("_T")
 _FRAGMENT: Final = "omit `server`, for a file that another manifest includes"
@@ -256,7 +256,7 @@ def prepare_openapi(
 
 def attempt(label: str, make: Callable[[], _T]) -> _T | None:
     """Return the result of `make` for the source `label`; None if it fails, which is reported."""
-    from stubwright.importers.reading import SourceError
+    from stubwright.importers.document_reader import SourceError
 
     try:
         return make()
@@ -267,7 +267,7 @@ def attempt(label: str, make: Callable[[], _T]) -> _T | None:
 
 def report_failure(label: str, error: SourceError, verb: str = "imported") -> None:
     """Print why the source `label` cannot be imported, tested, locked or read."""
-    from stubwright.importers.reading import DocumentError
+    from stubwright.importers.document_reader import DocumentError
 
     if isinstance(error, DocumentError) and error.diagnostics:
         report(error.diagnostics, error.documents)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from stubwright.importers.sources import Command, Endpoint
+    from stubwright.recording.recorder import Recorder
     from stubwright.recording.redaction import Redactor
-    from stubwright.recording.writing import Recorder
 
 _DEFAULT: Final = "recording.jsonl"
 _WRONG: Final = 1
@@ -94,7 +94,7 @@ def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], a
 
     from stubwright.login.errors import LoginError
     from stubwright.recording import http
-    from stubwright_runtime.server.app.loading import StartError
+    from stubwright_runtime.server.app.loader import StartError
 
     def report(message: str) -> None:
         write_err(to_one_line(f"stubwright: {message}"))
@@ -145,7 +145,7 @@ def _read_state(path: str) -> tuple[int, bool] | None:
 
     Return None if the recording is invalid or read-only, which is reported. The file is not written.
     """
-    from stubwright.project.files.appended import AppendedFile
+    from stubwright.project.files.append_only import AppendedFile
     from stubwright.project.files.disk import Disk
     from stubwright.recording import lines
 
@@ -179,8 +179,8 @@ def _check_folder(folder: Path) -> None:
 
 def _open(path: str, state: tuple[int, bool], redactor: Redactor, place: Mapping[str, Any]) -> Recorder | None:
     """Open a recording for a run; return None if it cannot be written, which is reported."""
-    from stubwright.project.files.appended import AppendedFile
-    from stubwright.recording.writing import Recorder
+    from stubwright.project.files.append_only import AppendedFile
+    from stubwright.recording.recorder import Recorder
 
     whole, is_cut = state
     try:

@@ -34,7 +34,7 @@ def add(verbs: Any) -> None:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    from stubwright.importers.reading import SourceError
+    from stubwright.importers.document_reader import SourceError
     from stubwright.project.files.disk import Disk
     from stubwright.recording import conversations, lines
 
@@ -79,7 +79,7 @@ def _fail(problem: str) -> int:
 
 def _make_manifest(conversation: Conversation) -> ir.Manifest:
     """Return the manifest of the recorded server. Raises SourceError if the recording is empty or invalid."""
-    from stubwright.importers.reading import SourceError
+    from stubwright.importers.document_reader import SourceError
     from stubwright.recording import replay
 
     listing = conversation.listing

@@ -333,7 +333,7 @@ class Printer:
             self._stale = True
             path = layout.show_path(output, change.path)
             if not change.path.startswith(vendoring.ENTRY):  # the vendored runtime needs no review
-                self.say(printers.unified.render(path, change.old, change.new))
+                self.say(printers.unified_diff.render(path, change.old, change.new))
             if change.old is None:
                 missing[change.path.partition("/")[0]].append(path)
             else:

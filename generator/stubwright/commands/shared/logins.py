@@ -86,29 +86,29 @@ def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Name
         return Endpoint(url, headers, BrowserLogin(url, headers, write_note, program))
     if is_asked:
         raise UsageError("--client-id is for --login")
-    if not is_kept(url):
+    if not is_stored(url):
         return Endpoint(url, headers)
-    from stubwright.login.authorization import KeptLogin
+    from stubwright.login.authorization import StoredLogin
 
-    return Endpoint(url, headers, KeptLogin(url))
+    return Endpoint(url, headers, StoredLogin(url))
 
 
 def _log_out(url: str) -> None:
-    from stubwright.login import keeping
+    from stubwright.login import storage
     from stubwright.login.errors import LoginError
 
     try:
-        keeping.delete(url)
+        storage.delete(url)
     except LoginError as error:
         raise UsageError(str(error)) from None
 
 
-def is_kept(url: str) -> bool:
+def is_stored(url: str) -> bool:
     """Return whether a login to the server at a URL is saved."""
     from stubwright.http import is_token_url
-    from stubwright.login import keeping
+    from stubwright.login import storage
 
-    return is_token_url(url) and os.path.lexists(keeping.locate(url))
+    return is_token_url(url) and os.path.lexists(storage.locate(url))
 
 
 def _find_credentials(url: str, arguments: argparse.Namespace) -> Authorization:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.limits import Deadline, Limits
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
     from stubwright.importers.sources import Command, Source
 
 _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import find_nearest, quote, suggest
-from stubwright.http import CONTROL, TOKEN, is_ours, is_token_url, split, steers
+from stubwright.http import CONTROL, TOKEN, is_reserved, is_token_url, split, steers
 from stubwright.jsonschema.references import Local, SharedSchema
 from stubwright_runtime.http.requests import BODIED, HOLE, find_holes, list_texts, list_used
 from stubwright_runtime.http.servers import is_part
@@ -264,7 +264,7 @@ def _check_header_name(name: str, place: Place, *, filled: bool) -> Iterator[Dia
     if not TOKEN.fullmatch(name):
         problem = "is not a valid header name"
         fix = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
-    elif is_ours(name):
+    elif is_reserved(name):
         problem = "controls the framing or routing of a request, so a manifest cannot set it"
         fix = "remove it: the server sets it if needed"
     elif filled and steers(name):

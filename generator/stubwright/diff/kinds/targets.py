@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stubwright import targets
-from stubwright.compile.audience import targeting
+from stubwright.compile.audience import target_checks
 from stubwright.diff.changes import Change
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
                     "wire",
                     "breaking" if finding.rule.is_sure and not finding.rule.is_lossy else "may break",
                     f"tool `{finding.tool}`" if finding.tool else "the list of tools",
-                    targeting.describe(finding),
+                    target_checks.describe(finding),
                     None,
-                    targeting.place(finding, file, by_name, shared),
-                    targeting.advise(finding),
+                    target_checks.place(finding, file, by_name, shared),
+                    target_checks.advise(finding),
                     target=name,
                 )
 

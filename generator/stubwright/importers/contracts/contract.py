@@ -10,7 +10,7 @@ from stubwright.compile.syntax import yamltext, yamlwriter
 from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.importers import servers
 from stubwright.importers.contracts.locations import KEY, Location
-from stubwright.importers.reading import DocumentError, read
+from stubwright.importers.document_reader import DocumentError, read
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from urllib.parse import unquote, urljoin
 from stubwright import paths
 from stubwright.compile.syntax import jsontext, yamltext
 from stubwright.diagnostics.suggestions import shorten
-from stubwright.importers import error_recovery, reading
+from stubwright.importers import document_reader, error_recovery
+from stubwright.importers.document_reader import DocumentError
 from stubwright.importers.openapi import swagger
-from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema.pointers import format_pointer
 from stubwright_runtime.values.text import split_pointer
 
@@ -329,7 +329,7 @@ class Documents:
             is_yaml = path.lower().endswith((".yaml", ".yml"))
             return (flow, flow_problems) if is_yaml or not flow_problems else (value, problems)
 
-        return reading.read(posixpath.join(self._folder, path), self._reader, parse, wanted).value
+        return document_reader.read(posixpath.join(self._folder, path), self._reader, parse, wanted).value
 
     def _recover(
         self, path: str, text: str, value: Json, problems: list[Problem], *, is_json: bool

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import naming as python_names
 from stubwright.importers import acceptance, collisions, cost, large_results
 from stubwright.importers.acceptance import CheckedManifest, ImportResult
+from stubwright.importers.document_reader import DocumentError
 from stubwright.importers.openapi import apis, arguments, descriptions, hints, naming, operations, pages, results
 from stubwright.importers.openapi.documents import UnsupportedError, explain
 from stubwright.importers.openapi.media import EVENT_STREAM, strip_parameters
 from stubwright.importers.openapi.options import Options
 from stubwright.importers.openapi.schemas.conversion import Schemas
-from stubwright.importers.reading import DocumentError
 from stubwright_runtime.http.requests import list_used
 
 if TYPE_CHECKING:

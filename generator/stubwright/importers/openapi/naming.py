@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from stubwright import naming, targets
+from stubwright.importers.document_reader import SourceError
 from stubwright.importers.openapi.operations import METHODS
-from stubwright.importers.reading import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from stubwright import http, naming
+from stubwright.importers.document_reader import DocumentError
 from stubwright.importers.openapi import descriptions
 from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError, read_mapping
 from stubwright.importers.openapi.media import is_json
-from stubwright.importers.reading import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,7 +202,7 @@ def list_parameters(documents: Documents, operation: Operation) -> list[Paramete
                 raise UnsupportedError("a parameter has no name")
             if where not in _PLACES:
                 raise UnsupportedError(f"the parameter `{name}` is in `{where}`")
-            if where == "header" and (name.lower() in _OWN_HEADERS or http.is_ours(name) or name.lower() == "host"):
+            if where == "header" and (name.lower() in _OWN_HEADERS or http.is_reserved(name) or name.lower() == "host"):
                 continue
             if where == "header" and name.lower() in _CREDENTIAL_HEADERS:
                 continue

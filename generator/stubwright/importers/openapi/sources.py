@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from stubwright import http
+from stubwright.importers.document_reader import DocumentError, SingleFileReader
 from stubwright.importers.openapi.documents import Documents
-from stubwright.importers.reading import DocumentError, SingleFileReader
 from stubwright.project.files import disk
 from stubwright_runtime.network.certificates import share_tls_context
 from stubwright_runtime.network.errors import SettingError, check_proxies, describe, find_proxy

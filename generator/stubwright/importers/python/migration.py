@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.importers import live, sources
+from stubwright.importers.document_reader import SourceError
 from stubwright.importers.python import contexts
-from stubwright.importers.reading import SourceError
 from stubwright.project.migration import Old
 from stubwright_runtime.client.core.environment import describe_withheld
 from stubwright_runtime.values.terminal import to_one_line
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stubwright.importers.limits import Limits
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
 
 PROGRAM: Final = Path(__file__).with_name("program.py")
 

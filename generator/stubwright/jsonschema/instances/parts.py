@@ -115,29 +115,31 @@ class Subschema:
         """Return the value of a keyword, or the default."""
         return self.schema.get(keyword, default) if isinstance(self.schema, dict) else default
 
-    def take(self, schema: Json) -> Subschema:
+    def with_schema(self, schema: Json) -> Subschema:
         """Return another subschema of the same root."""
         return Subschema(schema, self.validator)  # `replace` is four times slower
 
-    def settle(self, schema: Json) -> Subschema:
+    def with_settled_schema(self, schema: Json) -> Subschema:
         """Return another subschema whose `not` only has keywords for scalars."""
         return Subschema(schema, self.validator, is_settled=True)
 
     def negate(self, schema: Json) -> Subschema:
         """Return a subschema for the values that another schema rejects."""
         if isinstance(schema, bool):
-            return self.take(not schema)
-        return self.take(schema["not"] if isinstance(schema, dict) and schema.keys() == {"not"} else {"not": schema})
+            return self.with_schema(not schema)
+        return self.with_schema(
+            schema["not"] if isinstance(schema, dict) and schema.keys() == {"not"} else {"not": schema}
+        )
 
     def follow(self, reference: Json) -> Subschema | None:
         """Return the target of a reference, or None if it does not resolve."""
         if not isinstance(reference, str):
             return None
         try:
-            return self.take(resolve_local(self.validator.schema, reference))
+            return self.with_schema(resolve_local(self.validator.schema, reference))
         except LookupError:
             targets = self.validator.targets
-        return self.take(targets[reference]) if reference in targets else None
+        return self.with_schema(targets[reference]) if reference in targets else None
 
     def fits(self, value: Json) -> bool:
         """Return whether a value is valid under the keywords for scalars."""

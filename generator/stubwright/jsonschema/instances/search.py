@@ -86,7 +86,7 @@ class Budget:
         """Reserve an equal share of the remaining steps for each of `later` searches."""
         self.reserved = self.steps * later // (later + 1)
 
-    def take(self, count: int = 1) -> None:
+    def spend(self, count: int = 1) -> None:
         """Use steps.
 
         Raises:
@@ -119,24 +119,24 @@ class Search:
 
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict)
 
-    def _take(self) -> None:
+    def _spend(self) -> None:
         if self.steps <= 0:
             self.is_large = True
             raise ExhaustedError
-        self.budget.take()
+        self.budget.spend()
         self.steps -= 1
 
     def _count_parts(self, value: Json) -> None:
         """Take a step for each part of a value, and more for long texts."""
         waiting = [value] if self.counts_parts else []
         while waiting:
-            self._take()
+            self._spend()
             part = waiting.pop()
             if isinstance(part, dict | list):
                 waiting += part.values() if isinstance(part, dict) else part
             elif isinstance(part, str):
                 for _ in range(len(part) // _CHARACTERS):
-                    self._take()
+                    self._spend()
 
     def _is_too_many(self, count: int) -> bool:
         most = _MANY if self.heuristics is None else self.steps
@@ -164,7 +164,7 @@ class Search:
 
     def _expand(self, waiting: Iterable[Subschema], path: _Path, depth: int) -> Iterator[Group]:
         """Yield groups of schemas without alternatives; a value must match one group."""
-        self._take()
+        self._spend()
         pending = [*waiting]
         while pending:
             part = pending.pop()
@@ -189,11 +189,11 @@ class Search:
             if part.validator.dialect.reference_hides_siblings and "$ref" in part.schema:
                 path = replace(path, seen=(*path.seen, part))
                 continue
-            pending += [part.take(inner) for inner in part.get("allOf", ())]
+            pending += [part.with_schema(inner) for inner in part.get("allOf", ())]
             count = len(path.choices)
             path = path.add(part)
             # The `not` of a large schema becomes a slow choice between many alternatives.
-            self.budget.take(sum(map(len, path.choices[count:])) // _ALTERNATIVES)
+            self.budget.spend(sum(map(len, path.choices[count:])) // _ALTERNATIVES)
             if self._contradicts(path):
                 return
         if not _find_types(path.plain):
@@ -244,7 +244,7 @@ class Search:
     # Values
 
     def _make(self, plain: Group, depth: int, names: Sequence[str]) -> Iterator[Json]:
-        self._take()
+        self._spend()
         heuristics = self.heuristics
         asserted = [part.schema for part in plain]
         if heuristics is not None:
@@ -300,7 +300,7 @@ class Search:
             key = (type(value), value)
             fits = key not in tried and _match(plain, value)
             if fits or number % _INVALID == 0:
-                self._take()
+                self._spend()
             if fits:
                 tried.add(key)
                 if isinstance(value, str):
@@ -348,7 +348,7 @@ class Search:
         if self.heuristics is not None:
             varied = chain(self._list_realistic(plain, needed, most, depth, choose), varied)
         for value in map(fill, varied):
-            self._take()
+            self._spend()
             self._count_parts(value)
             if value is not None and _match(plain, value):
                 yield value
@@ -373,7 +373,7 @@ class Search:
     def _make_arrays(self, plain: Group, depth: int) -> Iterator[list[Json]]:
         least, most = _find_limits(plain, "minItems", "maxItems")
         contained = [
-            part.take(part.schema["contains"])
+            part.with_schema(part.schema["contains"])
             for part in plain
             if "contains" in part.schema
             for _ in range(0 if self._is_too_many(part.get("minContains", 1)) else int(part.get("minContains", 1)))
@@ -464,31 +464,31 @@ class _Path:
 def _list_choices(part: Subschema, names: Sequence[str], *, excludes: bool) -> Iterator[Sequence[Group]]:
     keywords = part.validator.dialect.keywords
     if "anyOf" in part.schema:
-        yield [(part.take(option),) for option in part.schema["anyOf"]]
+        yield [(part.with_schema(option),) for option in part.schema["anyOf"]]
     if "oneOf" in part.schema:
         options = part.schema["oneOf"]
         exclusive = excludes and len(options) <= _EXCLUSIVE
         yield [
-            (part.take(option), *(part.negate(other) for other in options if exclusive and other is not option))
+            (part.with_schema(option), *(part.negate(other) for other in options if exclusive and other is not option))
             for option in options
         ]
     if "if" in part.schema and "if" in keywords:
         condition = part.schema["if"]
         yield [
-            (part.take(condition), part.take(part.get("then", True))),
-            (part.negate(condition), part.take(part.get("else", True))),
+            (part.with_schema(condition), part.with_schema(part.get("then", True))),
+            (part.negate(condition), part.with_schema(part.get("else", True))),
         ]
     for keyword in ("dependentSchemas", "dependencies"):
         for name, dependent in (part.get(keyword) or {}).items() if keyword in keywords else ():
             if not isinstance(dependent, list):
-                absent = part.take({"properties": {name: False}})
-                yield [(absent,), (part.take({"required": [name]}), part.take(dependent))]
+                absent = part.with_schema({"properties": {name: False}})
+                yield [(absent,), (part.with_schema({"required": [name]}), part.with_schema(dependent))]
     if "not" in part.schema:
-        yield list(make_invalid(part.take(part.schema["not"]), names))
+        yield list(make_invalid(part.with_schema(part.schema["not"]), names))
 
 
 def _get_negated(part: Subschema) -> Subschema | None:
-    return part.take(part.schema["not"]) if part.schema.keys() == {"not"} else None
+    return part.with_schema(part.schema["not"]) if part.schema.keys() == {"not"} else None
 
 
 def _interleave(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
@@ -555,8 +555,8 @@ def _find_names(part: Subschema, depth: int) -> Iterator[str]:
         yield from (name for name in islice(list_texts([rule]), 4 * _SOME) if is_valid(part, rule, name))
     for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
         yield from schema.get(keyword) or ()
-    inner = [part.take(schema[keyword]) for keyword in ("not", "if", "then", "else") if keyword in schema]
-    inner += [part.take(each) for keyword in ("allOf", "anyOf", "oneOf") for each in schema.get(keyword) or ()]
+    inner = [part.with_schema(schema[keyword]) for keyword in ("not", "if", "then", "else") if keyword in schema]
+    inner += [part.with_schema(each) for keyword in ("allOf", "anyOf", "oneOf") for each in schema.get(keyword) or ()]
     inner += [target for word in KEYWORDS if word in schema for target in [part.follow(schema[word])] if target]
     for each in inner:
         yield from _find_names(each, depth + 1)
@@ -592,13 +592,13 @@ def _find_property(plain: Group, name: str) -> Group | None:
         if not is_valid(part, rule, name) and not (isinstance(rule, dict) and "$ref" in rule):
             return None
         if name in (schema.get("properties") or ()):
-            group.append(part.take(schema["properties"][name]))
+            group.append(part.with_schema(schema["properties"][name]))
         patterns = schema.get("patternProperties") or {}
-        group += [part.take(inner) for pattern, inner in patterns.items() if matches(part, pattern, name)]
+        group += [part.with_schema(inner) for pattern, inner in patterns.items() if matches(part, pattern, name)]
         if "additionalProperties" in schema and not is_named(part, name):
-            group.append(part.take(schema["additionalProperties"]))
+            group.append(part.with_schema(schema["additionalProperties"]))
         if "unevaluatedProperties" in schema and not any(is_named(other, name) for other in plain):
-            group.append(part.take(schema["unevaluatedProperties"]))
+            group.append(part.with_schema(schema["unevaluatedProperties"]))
     return None if any(part.schema is False for part in group) else tuple(group)
 
 
@@ -631,13 +631,13 @@ def _find_item(plain: Group, index: int) -> Group:
     group: list[Subschema] = []
     for part in plain:
         first, rest = _split_items(part)
-        group.append(part.take(first[index] if index < len(first) else rest))
+        group.append(part.with_schema(first[index] if index < len(first) else rest))
         if index in part.get(AT, {}):
-            group.append(part.take(part.schema[AT][index]))
+            group.append(part.with_schema(part.schema[AT][index]))
         if EACH in part.schema:
-            group.append(part.take(part.schema[EACH]))
+            group.append(part.with_schema(part.schema[EACH]))
         if "unevaluatedItems" in part.schema and not first and "items" not in part.schema:
-            group.append(part.take(part.schema["unevaluatedItems"]))
+            group.append(part.with_schema(part.schema["unevaluatedItems"]))
     return tuple(group)
 
 

@@ -66,15 +66,15 @@ def _fail_type(rule: _Rule) -> Iterator[Group]:
     allowed = {rule.value} if isinstance(rule.value, str) else set(rule.value)
     others = [name for name in TYPES if name not in allowed and not (name == "integer" and "number" in allowed)]
     if others:
-        yield (rule.part.settle({"type": others, "not": {"type": [*allowed]}}),)
+        yield (rule.part.with_settled_schema({"type": others, "not": {"type": [*allowed]}}),)
 
 
 def _fail_values(rule: _Rule) -> Iterator[Group]:
-    yield (rule.part.settle({"not": {rule.keyword: rule.value}}),)
+    yield (rule.part.with_settled_schema({"not": {rule.keyword: rule.value}}),)
 
 
 def _fail_text(rule: _Rule) -> Iterator[Group]:
-    yield (rule.part.settle({"type": "string", "not": {rule.keyword: rule.value}}),)
+    yield (rule.part.with_settled_schema({"type": "string", "not": {rule.keyword: rule.value}}),)
 
 
 def _fail_number(rule: _Rule) -> Iterator[Group]:
@@ -84,26 +84,34 @@ def _fail_number(rule: _Rule) -> Iterator[Group]:
     exclusive = f"exclusive{rule.keyword.capitalize()}"
     if rule.part.get(exclusive) is True:  # draft-04
         bound[exclusive] = True
-    yield (rule.part.settle({"type": "number", "not": bound}),)
+    yield (rule.part.with_settled_schema({"type": "number", "not": bound}),)
 
 
 def _fail_minimum_size(rule: _Rule) -> Iterator[Group]:
     if rule.value > 0:
-        yield (rule.part.settle({"type": _COUNTED[rule.keyword], rule.keyword.replace("min", "max"): rule.value - 1}),)
+        yield (
+            rule.part.with_settled_schema(
+                {"type": _COUNTED[rule.keyword], rule.keyword.replace("min", "max"): rule.value - 1}
+            ),
+        )
 
 
 def _fail_maximum_size(rule: _Rule) -> Iterator[Group]:
-    yield (rule.part.settle({"type": _COUNTED[rule.keyword], rule.keyword.replace("max", "min"): rule.value + 1}),)
+    yield (
+        rule.part.with_settled_schema(
+            {"type": _COUNTED[rule.keyword], rule.keyword.replace("max", "min"): rule.value + 1}
+        ),
+    )
 
 
 def _fail_unique(rule: _Rule) -> Iterator[Group]:
     if rule.value is True:
-        yield (rule.part.settle({"type": "array", "minItems": 2}),)
+        yield (rule.part.with_settled_schema({"type": "array", "minItems": 2}),)
 
 
 def _fail_required(rule: _Rule) -> Iterator[Group]:
     for name in rule.value if isinstance(rule.value, list) else ():
-        yield (rule.part.take({"type": "object", "properties": {name: False}}),)
+        yield (rule.part.with_schema({"type": "object", "properties": {name: False}}),)
 
 
 def _fail_properties(rule: _Rule) -> Iterator[Group]:
@@ -127,7 +135,7 @@ def _fail_names(rule: _Rule) -> Iterator[Group]:
     texts = [*rule.names, *list_texts([rule.value] if isinstance(rule.value, dict) else [])]
     refused = (name for name in dict.fromkeys(texts) if not is_valid(rule.part, rule.value, name))
     for name in islice(refused, _NAMES):
-        yield (rule.part.take({"type": "object", "required": [name]}),)
+        yield (rule.part.with_schema({"type": "object", "required": [name]}),)
 
 
 def _fail_items(rule: _Rule) -> Iterator[Group]:
@@ -143,19 +151,23 @@ def _fail_items(rule: _Rule) -> Iterator[Group]:
 def _fail_contains(rule: _Rule) -> Iterator[Group]:
     least, most = rule.part.get("minContains", 1), rule.part.get("maxContains")
     if least > 0:
-        yield (rule.part.take({"type": "array", EACH: rule.part.negate(rule.value).schema}),)
+        yield (rule.part.with_schema({"type": "array", EACH: rule.part.negate(rule.value).schema}),)
     if least > 1:
-        yield (rule.part.take({"type": "array", "contains": rule.value, "minContains": 1, "maxContains": least - 1}),)
+        yield (
+            rule.part.with_schema(
+                {"type": "array", "contains": rule.value, "minContains": 1, "maxContains": least - 1}
+            ),
+        )
     if most is not None:
-        yield (rule.part.take({"type": "array", "contains": rule.value, "minContains": most + 1}),)
+        yield (rule.part.with_schema({"type": "array", "contains": rule.value, "minContains": most + 1}),)
 
 
 def _fail_dependent(rule: _Rule) -> Iterator[Group]:
     for name, dependent in rule.value.items():
-        having = rule.part.take({"type": "object", "required": [name]})
+        having = rule.part.with_schema({"type": "object", "required": [name]})
         if isinstance(dependent, list):
             for other in dependent:
-                yield having, rule.part.take({"properties": {other: False}})
+                yield having, rule.part.with_schema({"properties": {other: False}})
         else:
             yield having, rule.part.negate(dependent)
 
@@ -172,7 +184,7 @@ def _fail_any(rule: _Rule) -> Iterator[Group]:
 def _fail_one(rule: _Rule) -> Iterator[Group]:
     yield from _fail_any(rule)
     pairs = [
-        (rule.part.take(left), rule.part.take(right))
+        (rule.part.with_schema(left), rule.part.with_schema(right))
         for at, left in enumerate(rule.value)
         for right in rule.value[at + 1 :]
     ]
@@ -180,22 +192,22 @@ def _fail_one(rule: _Rule) -> Iterator[Group]:
 
 
 def _fail_not(rule: _Rule) -> Iterator[Group]:
-    yield (rule.part.take(rule.value),)
+    yield (rule.part.with_schema(rule.value),)
 
 
 def _fail_condition(rule: _Rule) -> Iterator[Group]:
-    yield rule.part.take(rule.value), rule.part.negate(rule.part.get("then", True))
+    yield rule.part.with_schema(rule.value), rule.part.negate(rule.part.get("then", True))
     yield rule.part.negate(rule.value), rule.part.negate(rule.part.get("else", True))
 
 
 def _require_invalid_property(part: Subschema, name: str, schema: Any) -> Group:
     """Require a property that `schema` rejects."""
-    return (part.take({"type": "object", "required": [name], "properties": {name: part.negate(schema).schema}}),)
+    return (part.with_schema({"type": "object", "required": [name], "properties": {name: part.negate(schema).schema}}),)
 
 
 def _require_invalid_item(part: Subschema, index: int, schema: Any) -> Group:
     """Require an item that `schema` rejects."""
-    return (part.take({"type": "array", "minItems": index + 1, AT: {index: part.negate(schema).schema}}),)
+    return (part.with_schema({"type": "array", "minItems": index + 1, AT: {index: part.negate(schema).schema}}),)
 
 
 def is_named(part: Subschema, name: str) -> bool:

@@ -239,7 +239,7 @@ def _inherited(
     heirless = {
         name: entry
         for name, entry in known.manifests.items()
-        if name != manifest and not planned.isdisjoint(entry.files) and _is_gone(name, output, project)
+        if name != manifest and not planned.isdisjoint(entry.files) and _has_vanished(name, output, project)
     }
     if not heirless:
         return known
@@ -251,7 +251,7 @@ def _inherited(
     return replace(known, manifests={**left, manifest: replace(own, files=files)})
 
 
-def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> bool:
+def _has_vanished(manifest: str, output: Path, project: Container[str] | None) -> bool:
     return not (find_above(output) / manifest).is_file() or (project is not None and manifest not in project)
 
 

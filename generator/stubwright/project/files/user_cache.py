@@ -80,7 +80,7 @@ def _mac(key: bytes, name: str, data: bytes) -> bytes:
 
 
 def _existing_key(at: Path) -> bytes | None:
-    if not is_ours(at, stat.S_ISDIR, others=0o022) or not is_ours(at / _KEY, stat.S_ISREG, others=0o077):
+    if not is_owned(at, stat.S_ISDIR, others=0o022) or not is_owned(at / _KEY, stat.S_ISREG, others=0o077):
         return None
     key = (at / _KEY).read_bytes()
     return key if len(key) == _KEY_BYTES else None
@@ -91,7 +91,7 @@ def _new_key(at: Path) -> bytes | None:
     at.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         at.mkdir(0o700)
-    if not is_ours(at, stat.S_ISDIR, others=0o022):
+    if not is_owned(at, stat.S_ISDIR, others=0o022):
         return None
     staged = _stage(at, os.urandom(_KEY_BYTES))
     try:
@@ -106,7 +106,7 @@ def _new_key(at: Path) -> bytes | None:
     return key
 
 
-def is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
+def is_owned(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
     """Return whether a path has this kind, belongs to this user, and its mode lacks the bits `others`."""
     try:
         status = path.lstat()

@@ -10,7 +10,7 @@ from typing import Final
 import platformdirs
 
 from stubwright.project.files import disk, inside
-from stubwright.project.files.user_cache import is_ours
+from stubwright.project.files.user_cache import is_owned
 
 VARIABLE: Final = "STUBWRIGHT_CONFIG_DIR"
 """The variable that replaces the platform's configuration folder."""
@@ -38,7 +38,7 @@ def read(path: Path) -> bytes | None:
     """
     if not os.path.lexists(path):
         return None
-    if not is_ours(path.parent, stat.S_ISDIR, others=_OTHERS) or not is_ours(path, stat.S_ISREG, others=_OTHERS):
+    if not is_owned(path.parent, stat.S_ISDIR, others=_OTHERS) or not is_owned(path, stat.S_ISREG, others=_OTHERS):
         raise ExposedError(f"other users can read or replace `{path}`; delete it")
     return inside.read_regular(path)
 
@@ -52,7 +52,7 @@ def write(path: Path, data: bytes) -> None:
     """
     path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.parent.mkdir(exist_ok=True, mode=0o700)
-    if not is_ours(path.parent, stat.S_ISDIR, others=_OTHERS):
+    if not is_owned(path.parent, stat.S_ISDIR, others=_OTHERS):
         raise ExposedError(f"other users can read or change `{path.parent}`; run chmod 700 on it")
     disk.write(path, data, mode=0o600)
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from stubwright.diagnostics import Diagnostic
-from stubwright.project.handwritten import reading, scopes
-from stubwright.project.handwritten.reading import Function, Module
+from stubwright.project.handwritten import scopes, syntax_tree
+from stubwright.project.handwritten.syntax_tree import Function, Module
 
 _IN_A_THREAD: Final = "asyncio.to_thread({}, …)"
 _PROGRAM: Final = "asyncio.create_subprocess_exec(…)"
@@ -46,7 +46,7 @@ def find_blocking(module: Module, methods: Iterable[Function], handlers: Collect
     """
     known = scopes.find_meanings(module.syntax)
     for method in methods:
-        if not isinstance(method, ast.AsyncFunctionDef) or reading.is_dunder(method.name):
+        if not isinstance(method, ast.AsyncFunctionDef) or syntax_tree.is_dunder(method.name):
             continue
         for function, name in _calls(method, known):
             remedy = f"write `await {INSTEAD[name].format(name)}` in its place"

@@ -20,10 +20,10 @@ from stubwright.diagnostics.suggestions import find_nearest
 from stubwright.project.handwritten import (
     blocking_calls,
     imports,
-    qualifying,
+    qualified_types,
     scopes,
 )
-from stubwright.project.handwritten.reading import Function, Module
+from stubwright.project.handwritten.syntax_tree import Function, Module
 from stubwright.pycode import Code, fill, join
 
 _ANY = frozenset({"Any", "object"})
@@ -204,10 +204,10 @@ def _qualified(
         replace(
             method,
             parameters=tuple(
-                replace(each, given=qualifying.qualify(each.given, alias, handlers_class.names))
+                replace(each, given=qualified_types.qualify(each.given, alias, handlers_class.names))
                 for each in method.parameters
             ),
-            result=qualifying.qualify(method.result, alias, handlers_class.names),
+            result=qualified_types.qualify(method.result, alias, handlers_class.names),
         )
         for method in missing
     ]

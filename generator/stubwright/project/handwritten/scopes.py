@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from stubwright.project.handwritten import imports
-from stubwright.project.handwritten.reading import Function
+from stubwright.project.handwritten.syntax_tree import Function
 
 
 def find_meanings(module: ast.Module) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ...mcp.vocabulary import LOG_LEVELS
 from ..features.questions import Callbacks, OnQuestion, OnSample, Roots
 from ..features.subscriptions import Subscriptions
 from ..transports.bounds import MAX_RESULT_BYTES
-from ..transports.connecting import Connection, create_client, narrow
+from ..transports.connect import Connection, create_client, narrow
 from .calls import call_content, call_model
 from .content import ToolContent
 from .options import (

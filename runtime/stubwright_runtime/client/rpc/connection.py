@@ -355,8 +355,8 @@ class RpcConnection:
         """Return `Unreachable` for a handshake that timed out, or the error itself."""
         from ..core.connect_errors import Unreachable
 
-        is_ours = type(error) is MCPError and error.message.startswith(_LATE_ANSWER)
-        if error.code != REQUEST_TIMEOUT or seconds is None or not is_ours:
+        is_timeout = type(error) is MCPError and error.message.startswith(_LATE_ANSWER)
+        if error.code != REQUEST_TIMEOUT or seconds is None or not is_timeout:
             return error
         lines = [error.message.removeprefix("the server "), *(f"  | {line}" for line in self.transport.log_lines())]
         return Unreachable(self.transport.name, "\n".join(lines), code=REQUEST_TIMEOUT)

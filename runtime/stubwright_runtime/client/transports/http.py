@@ -27,7 +27,7 @@ from ..rpc.mcp_error import MCPError
 from .batches import split_batch
 from .bounds import Bounds, TooLargeError
 from .events import Event, EventParser
-from .refusals import OPENING, SESSION, Refusal, hide_secrets, judge
+from .refusals import OPENING, SESSION, Refusal, find_refusal, hide_secrets
 from .sessions import Sessions
 from .unreadable import UnreadableError, check_message, is_sound, parse_object
 
@@ -426,7 +426,7 @@ class _Exchange:
         """Raise the error of a response that is not MCP."""
         response = self._response
         own = self._read_error(body)
-        refusal = judge(self._request, response, self._method, body)
+        refusal = find_refusal(self._request, response, self._method, body)
         if refusal is not None:
             if refusal.kind == "session_lost":
                 raise SessionLostError(refusal)

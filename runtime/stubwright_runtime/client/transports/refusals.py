@@ -117,7 +117,7 @@ def hide_secrets(request: httpx2.Request) -> str:
     return to_one_line(str(request.url.copy_with(userinfo=b"", query=None, fragment=None)))
 
 
-def judge(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
+def find_refusal(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
     """Return the refusal in a response; `None` for an MCP answer, and for other JSON-RPC errors.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..methods.tools import Calls
-from .declared import make_steps
+from .optional_features import make_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,13 +20,13 @@ from ..execution.threads import Threads
 from ..features.changes import Changes
 from ..features.input_requests import InputRequestRunner
 from ..handlers.lifespan import Lifespan
-from ..methods.listening import Listeners
+from ..methods.subscriptions import Listeners
 from ..middlewares.lost_store import explain_lost_store
 from ..middlewares.pending_requests import LISTENING, PendingRequests
 from ..middlewares.request_state import EncryptedRequestState
 from ..observability.instrumentation import Instrumentation, explain_internal_error
-from ..protocol.outgoing import PATIENCE
-from .declared import get_scopes, get_tasks, make_task_methods
+from ..protocol.sender import PATIENCE
+from .optional_features import get_scopes, get_tasks, make_task_methods
 from .toolsets import Toolsets
 
 if TYPE_CHECKING:

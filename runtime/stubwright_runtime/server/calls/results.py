@@ -16,7 +16,7 @@ from ...values.sanitizing import DEFAULT_SANITIZE_MODE, SanitizeMode, SanitizeSt
 from ..core.call_state import make_reference
 from ..core.outcomes import Outcome, refuse
 from ..core.sanitizing import encode_json, sanitize
-from ..handlers.returns import Reply, Unstructured, UpstreamReply
+from ..handlers.returns import Reply, UnstructuredReply, UpstreamReply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -154,7 +154,7 @@ class Encoder:
                 f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema: "
                 "its structured content is the model"
             )
-        if self._validator is None or self._model is None or isinstance(reply, Unstructured):
+        if self._validator is None or self._model is None or isinstance(reply, UnstructuredReply):
             result: dict[str, Any] = {"content": _content(tool, reply.model, sanitize_mode, count)}
             if reply.structured is not None:
                 result["structuredContent"] = _structured(reply.structured, sanitize_mode, count)

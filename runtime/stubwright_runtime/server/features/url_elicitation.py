@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from ..protocol.outgoing import DisconnectedError
+from ..protocol.sender import DisconnectedError
 
 _MAX_PENDING: Final = 1000
 """The maximum number of pending elicitations; the oldest are dropped without a notification."""

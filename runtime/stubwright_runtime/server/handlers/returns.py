@@ -32,7 +32,7 @@ class Reply(Generic[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Unstructured(Reply[Any]):
+class UnstructuredReply(Reply[Any]):
     """A result without structured content, although its tool has an `outputSchema`; the `model` is the content.
 
     HTTP tools return it for responses that do not match the schema.
@@ -47,7 +47,7 @@ class UpstreamReply(Reply[Any]):
         otherwise: Returns the reply to send if it does not match, from the JSON text and its validation errors.
     """
 
-    otherwise: Callable[[str, Sequence[str]], Unstructured] = field(kw_only=True)
+    otherwise: Callable[[str, Sequence[str]], UnstructuredReply] = field(kw_only=True)
 
 
 Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]

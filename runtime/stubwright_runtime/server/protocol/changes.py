@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .client_subscriptions import ChangeLog, ClientSubscriptions
-    from .outgoing import Notifier
+    from .sender import Notifier
 
 
 class ChangeNotifier:

@@ -78,7 +78,7 @@ class _Replies:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._is_begun = self._has_ended = False
+        self._has_started = self._has_ended = False
         self._sending = asyncio.Lock()
 
     async def add(self, event: bytes) -> None:
@@ -86,15 +86,15 @@ class _Replies:
         async with self._sending:
             if self._has_ended:
                 return
-            if not self._is_begun:
-                self._is_begun = True
+            if not self._has_started:
+                self._has_started = True
                 await self._start(200, [(b"content-type", _STREAM), (b"cache-control", b"no-cache, no-transform")])
             await self._send({"type": "http.response.body", "body": event, "more_body": True})
 
     async def refuse(self, start: Message, body: bytes) -> None:
         """Answer the whole batch with the refusal of one of its messages, unless the response has started."""
         async with self._sending:
-            if not self._is_begun and not self._has_ended:
+            if not self._has_started and not self._has_ended:
                 self._has_ended = True
                 await self._send(start)
                 await self._send({"type": "http.response.body", "body": body})
@@ -105,7 +105,7 @@ class _Replies:
             if self._has_ended:
                 return
             self._has_ended = True
-            if not self._is_begun:
+            if not self._has_started:
                 await self._start(202, [(b"content-length", b"0")])
             await self._send({"type": "http.response.body", "body": b""})
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...mcp.vocabulary import LOG_LEVELS
-from ..protocol.outgoing import make_log_message, make_progress
+from ..protocol.sender import make_log_message, make_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...mcp.vocabulary import LogLevel
     from ..features.url_elicitation import UrlQuestions
-    from ..protocol.outgoing import MessageSender
+    from ..protocol.sender import MessageSender
     from .clients import Client
 
 

@@ -11,8 +11,8 @@ from ...observability.logs import log
 from ..app.core import LISTS
 from ..core.request import Request
 from ..protocol.messages import encode_error, to_json
-from ..protocol.outgoing import MessageSender
 from ..protocol.requests import STATELESS, refuse_before_handshake, refuse_unknown_method
+from ..protocol.sender import MessageSender
 from .channel import ClientChannel
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from .stdio.connection import Connection
-from .stdio.reading import Line
+from .stdio.reader import Line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -14,7 +14,7 @@ from ....observability.scope import SCOPE
 from ....observability.scope import Scope as LogScope
 from ....state.store import MEMORY
 from ....values.sanitizing import clean
-from ...app.building import build_core
+from ...app.builder import build_core
 from ...app.toolsets import HEADER, REQUESTED
 from ...core.principal import ANONYMOUS, find_current
 from ...core.streams import LISTENERS, LISTENERS_EACH, Streams
@@ -26,7 +26,7 @@ from .health import make_routes as health_routes
 from .listener.direct import Endpoint
 from .resumption.awaited_sessions import AwaitedSessions
 from .resumption.replay import Archive
-from .resumption.shared import Resumption, SharedReplay
+from .resumption.shared_replay import Resumption, SharedReplay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -194,8 +194,8 @@ class _Application(Starlette):
     """The endpoint for the fast path of the server's own listener, if there are no middlewares."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_ours = scope["type"] == "http" and scope["path"] in self.paths and not scope.get("root_path")
-        if is_ours and not self.user_middleware and not self.exception_handlers:
+        is_direct = scope["type"] == "http" and scope["path"] in self.paths and not scope.get("root_path")
+        if is_direct and not self.user_middleware and not self.exception_handlers:
             await self.endpoint(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)

@@ -145,21 +145,21 @@ class Authentication:
             revision: The revision in its header, for the record of a refusal.
         """
         if len(sent) > 1:
-            self._note("denied", "unauthenticated", revision)
+            self._record_refusal("denied", "unauthenticated", revision)
             return self._refuse(400, "invalid_request", "The request has more than one Authorization header")
         text = sent[0].decode("latin-1") if sent else ""
         if not text.lower().startswith(_BEARER):
-            self._note("denied", "unauthenticated", revision)
+            self._record_refusal("denied", "unauthenticated", revision)
             return self._refuse(401, None, "Authentication required", self._required)
         try:
             token = await self._verifier.verify_token(text[len(_BEARER) :].strip(" \t"))
         except VerificationUnavailableError as error:
             log().error("a token cannot be verified: %s", error)
-            self._note("failed", "unverifiable", revision)
+            self._record_refusal("failed", "unverifiable", revision)
             retry_after = (b"retry-after", b"%d" % error.retry_after)
             return _encode(503, {"error": "temporarily_unavailable"}, retry_after)
         if token is None or not self._is_current(token):
-            self._note("denied", "unauthenticated", revision)
+            self._record_refusal("denied", "unauthenticated", revision)
             return self._refuse(401, "invalid_token", "The access token is not valid here", self._required)
         return Caller(token)
 
@@ -182,11 +182,11 @@ class Authentication:
         if not lacking:
             return None
         for params in calls or (None,):
-            self._note("denied", "insufficient_scope", revision, principal, params)
+            self._record_refusal("denied", "insufficient_scope", revision, principal, params)
         text = f"This request needs the scopes {' '.join(lacking)}"
         return self._refuse(403, "insufficient_scope", text, lacking)
 
-    def _note(
+    def _record_refusal(
         self,
         status: OutcomeStatus,
         reason: str,
@@ -230,7 +230,7 @@ def _strip_slash(url: str) -> str:
 
 
 def _find_lacking(
-    judge: Scopes, principal: Principal, body: bytes
+    policy: Scopes, principal: Principal, body: bytes
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
     """Return the scopes that the caller of a request lacks, and the calls that need them."""
     try:
@@ -239,7 +239,7 @@ def _find_lacking(
         return (), ()
     messages: list[Any] = list(content) if is_list(content) else [content]
     lacking = [
-        (message, scopes) for message in messages if (scopes := judge.find_lacking_of_message(principal, message))
+        (message, scopes) for message in messages if (scopes := policy.find_lacking_of_message(principal, message))
     ]
     calls = [message["params"] for message, _ in lacking if message["method"] == "tools/call"]
     return tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .post_handler import Owner
     from .posts.post import Post
     from .resumption.log import EventLog, Position
-    from .resumption.shared import Resumption
+    from .resumption.shared_replay import Resumption
     from .sessions import Session
 
 _NOT_STARTED: Final = Rejection(500, "the server was mounted without its lifespan; see its log")
@@ -249,12 +249,12 @@ async def _serve(post: Post, receive: Receive, send: Send) -> None:
     if stream is None:
         raise RuntimeError("the request has no stream")
     writer = EventWriter(send, stream.session)
-    is_left = True  # a middleware of the embedder may raise
+    is_disconnected = True  # a middleware of the embedder may raise
     try:
         await stream.connect(writer)
-        is_left = await writer.serve(receive)
+        is_disconnected = await writer.serve(receive)
     finally:
-        if is_left:
+        if is_disconnected:
             post.abandon()
         stream.disconnect(writer)
 

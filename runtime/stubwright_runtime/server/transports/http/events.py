@@ -89,7 +89,7 @@ class EventWriter:
     """Writes a stream to one connection.
 
     Attributes:
-        is_begun: True if the response has started.
+        has_started: True if the response has started.
     """
 
     def __init__(self, send: Send, session: str | None = None) -> None:
@@ -99,7 +99,7 @@ class EventWriter:
             send: The ASGI `send`.
             session: The session id for the response headers.
         """
-        self.is_begun = False
+        self.has_started = False
         self._send = send
         # A new list, as in `Response`; it is sent once.
         headers = [*EVENT_HEADERS] if session is None else [*EVENT_HEADERS, (SESSION, session.encode())]
@@ -111,8 +111,8 @@ class EventWriter:
 
     async def begin(self) -> None:
         """Start the response, unless it has started."""
-        if not self.is_begun and not self._closed.done():
-            self.is_begun = True
+        if not self.has_started and not self._closed.done():
+            self.has_started = True
             await self._pass(self._start)
 
     async def write(self, data: bytes) -> None:
@@ -153,7 +153,7 @@ class EventWriter:
                 raise self._failure
             if not self._is_answered:
                 # ASGI requires a start, even of an empty stream.
-                if not self.is_begun:
+                if not self.has_started:
                     await self._send(self._start)
                 await self._send({"type": "http.response.body", "body": b""})
             return False
@@ -364,7 +364,7 @@ class AnswerStream(EventStream):
                 await self._write(event)
 
     async def _send_answer(self, answer: Response) -> None:
-        if self._log is None and self._writer is not None and not self._writer.is_begun:
+        if self._log is None and self._writer is not None and not self._writer.has_started:
             await self._writer.respond(answer)
         else:
             await self._write(encode_event(answer.body, await self._append(answer.body, is_answer=True)))

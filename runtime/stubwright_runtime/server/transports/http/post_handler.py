@@ -28,8 +28,8 @@ from ...calls.old_names import find_mirrored_schema
 from ...core.streams import RETRY_SECONDS, TooManyStreamsError
 from ...middlewares.expiry import token_lifetime
 from ...protocol.messages import Refusal, encode_error, is_batch, read
-from ...protocol.outgoing import MessageSender
 from ...protocol.requests import STATELESS, find_handshake_error, find_stateless_error, get_meta, refuse_id_in_use
+from ...protocol.sender import MessageSender
 from ..channel import ClientChannel
 from ..clients import Client
 from ..lifecycle import Lifecycle

@@ -11,7 +11,7 @@ from uuid import uuid4
 from ....state.budget import count_bytes
 from ...protocol.changes import ChangeNotifier
 from ...protocol.client_subscriptions import ClientSubscriptions
-from ...protocol.outgoing import MessageSender, Questions
+from ...protocol.sender import MessageSender, Questions
 from .events import AnswerStream, EventStream
 from .posts.accounts import Accounts, make_key
 from .resumption.log import LISTENING

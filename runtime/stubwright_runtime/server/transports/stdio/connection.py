@@ -12,7 +12,6 @@ from ....observability.logs import log
 from ....values.modules import is_observed
 from ...protocol.changes import ChangeNotifier
 from ...protocol.messages import encode_error, parse, read, refuse_long, validate
-from ...protocol.outgoing import MessageSender
 from ...protocol.requests import (
     STATELESS,
     find_handshake_error,
@@ -21,10 +20,11 @@ from ...protocol.requests import (
     refuse_id_in_use,
     refuse_late_handshake,
 )
+from ...protocol.sender import MessageSender
 from ..channel import ClientChannel
 from ..clients import Client
 from ..lifecycle import ClientRequest, Lifecycle
-from .reading import MAX_LINE
+from .reader import MAX_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...core.call_state import Transport
     from ...core.request import Channel
     from ...protocol.client_subscriptions import Change
-    from .reading import Line
+    from .reader import Line
 
     _Send: TypeAlias = Callable[[bytes], Awaitable[None]]
 

@@ -53,13 +53,13 @@ class _Lifespan(LifespanOn):
     """The lifespan of an application; a stop signal during startup aborts the startup.
 
     Attributes:
-        is_given_up: True if the startup was aborted.
+        is_aborted: True if the startup was aborted.
         is_ending: True during the shutdown of the application.
     """
 
     def __init__(self, config: uvicorn.Config, asked: asyncio.Event, is_explained: Callable[[], bool]) -> None:
         super().__init__(config)
-        self.is_given_up = False
+        self.is_aborted = False
         self.is_ending = False
         self._asked = asked
         self._is_explained = is_explained
@@ -74,7 +74,7 @@ class _Lifespan(LifespanOn):
         else:
             log().info("stopping before the handlers have started")
             starting.cancel()
-            self.is_given_up = self.should_exit = True
+            self.is_aborted = self.should_exit = True
 
     async def shutdown(self) -> None:
         """Shut the application down."""
@@ -84,7 +84,7 @@ class _Lifespan(LifespanOn):
 
     async def send(self, message: LifespanSendMessage) -> None:
         """Process a lifespan message, without the traceback of a failure that is reported elsewhere."""
-        if self.is_given_up or self._is_explained():
+        if self.is_aborted or self._is_explained():
             if message["type"] == "lifespan.startup.failed":
                 message = {"type": "lifespan.startup.failed", "message": ""}
             elif message["type"] == "lifespan.shutdown.failed":
@@ -157,9 +157,9 @@ class GracefulServer(uvicorn.Server):
         )
 
     @property
-    def is_given_up(self) -> bool:
+    def is_aborted(self) -> bool:
         """True if a stop signal arrived before the application had started."""
-        return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_given_up
+        return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_aborted
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to serve, with a longer accept queue than uvicorn's."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from .....state.store import Store
-    from .shared import SharedReplay
+    from .shared_replay import SharedReplay
 
 MAX_WAIT: Final = 20.0
 """The maximum seconds that a client waits for a response from another process before it has to reconnect."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.commands.asking import destinations
+from stubwright.commands.client import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, print_painted, write_err, write_note, write_out
 from stubwright.commands.shared.options import CommandParser, declare
@@ -13,8 +13,8 @@ from stubwright.commands.shared.options import CommandParser, declare
 if TYPE_CHECKING:
     import argparse
 
-    from stubwright.commands.asking.destinations import Destination
-    from stubwright.importers.listing import ServerListing
+    from stubwright.commands.client.destinations import Destination
+    from stubwright.importers.server_listing import ServerListing
 
 
 _OPTIONS: Final = """

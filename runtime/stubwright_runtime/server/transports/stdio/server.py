@@ -12,8 +12,8 @@ from ....observability.logs import log
 from ...calls.watchdog import watch_loop
 from ...execution.signals import handle_stop_signals, stop_signals
 from .connection import Connection
-from .reading import read_lines
-from .writing import Output
+from .reader import read_lines
+from .writer import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import http
-from stubwright.commands.asking import destinations
+from stubwright.commands.client import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 from stubwright.commands.shared.options import CommandParser, declare
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
-    from stubwright.commands.asking.destinations import Destination
+    from stubwright.commands.client.destinations import Destination
     from stubwright.importers.limits import Limits
-    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.server_listing import ServerListing
 
 
 _OPTIONS: Final = """

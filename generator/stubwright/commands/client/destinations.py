@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import http
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared import launching, logins, servers
+from stubwright.commands.shared import logins, server_lookup, servers
 from stubwright.commands.shared.console import STYLE, UsageError, write_note
 from stubwright.commands.shared.options import CommandParser, declare
 
@@ -168,10 +168,10 @@ def _of_manifest(
     arguments.manifests = () if word is None else (word,)
     run = works.find_run(arguments, printer, arguments.output)
     starts = generated and not arguments.mock
-    manifest = launching.find_server(run, printer, starts=starts) if run is not None else None
+    manifest = server_lookup.find_server(run, printer, starts=starts) if run is not None else None
     if run is None or manifest is None:
         return None
-    path = launching.find_manifest(run)
+    path = server_lookup.find_manifest(run)
     variables = {**os.environ, **environment}
     if arguments.mock:
         command: tuple[str, ...] = (sys.executable, "-P", "-m", "stubwright", "mock", path)
@@ -184,7 +184,7 @@ def _of_manifest(
             return None
         write_note(f"`{run.target.folder / manifest.package}` was generated")
     start = launch.prepare(
-        manifest, run.target, handlers=arguments.handlers, python=launching.find_interpreter(arguments)
+        manifest, run.target, handlers=arguments.handlers, python=server_lookup.find_interpreter(arguments)
     )
     granted = [item for scope in arguments.scope for item in ("--scope", scope)]
     return Destination(
@@ -198,7 +198,7 @@ def _of_manifest(
 
 def _narrow(whole: Destination, toolsets: Sequence[str]) -> Destination:
     """Return the destination, limited to the tools that are in all these toolsets."""
-    from stubwright_runtime.client.transports.connecting import narrow
+    from stubwright_runtime.client.transports.connect import narrow
 
     target: Any = whole.url if whole.url is not None else whole.command
     headers = whole.headers

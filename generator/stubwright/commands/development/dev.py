@@ -8,9 +8,9 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands import generate
-from stubwright.commands.developing import identity as identities
+from stubwright.commands.development import identity as identities
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared import launching
+from stubwright.commands.shared import server_lookup
 from stubwright.commands.shared.console import Printer, UsageError, report, write_err, write_out
 from stubwright.commands.shared.options import declare
 from stubwright.commands.shared.serving import parse_address
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import argparse
 
     from stubwright import ir
-    from stubwright.commands.developing.desk import Reporter
+    from stubwright.commands.development.reporter import Reporter
     from stubwright.commands.shared.watching import Inputs
     from stubwright.serving.processes import Patience, ServerSupervisor
     from stubwright.workbench.server import Workbench
@@ -47,7 +47,7 @@ _OPTIONS: Final = f"""
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     dev = verbs.add_parser("dev", help="generate and serve a manifest; restart on each save, until interrupted")
-    launching.add_options(dev)
+    server_lookup.add_options(dev)
     declare(dev, _OPTIONS, http={"default": _ADDRESS})
     identities.add_options(dev)
     declare(dev, _DEBUGGING)
@@ -57,7 +57,7 @@ def add(verbs: Any) -> None:
 
 
 def _dev(arguments: argparse.Namespace) -> int:
-    from stubwright.commands.developing.desk import SERVER_OPTIONS, Reporter
+    from stubwright.commands.development.reporter import SERVER_OPTIONS, Reporter
     from stubwright.commands.shared import watching
     from stubwright.serving import processes
 
@@ -65,15 +65,15 @@ def _dev(arguments: argparse.Namespace) -> int:
     work = _find_run(arguments)
     if work is None:
         return 1
-    arguments.manifests = (launching.find_manifest(work),)  # alone: the project's other packages are left unchanged
-    launching.find_interpreter(arguments)
+    arguments.manifests = (server_lookup.find_manifest(work),)  # alone: the project's other packages are left unchanged
+    server_lookup.find_interpreter(arguments)
     host, port = parse_address("--http", arguments.http)
     debugging = _list_debug_options(arguments)
     identity = identities.read(arguments)
     with ExitStack() as stack:
         stack.enter_context(_handle_interrupts())
         workbench = _open_workbench(arguments, port, stack)
-        reporter = Reporter(workbench.desk if workbench else None, identity)
+        reporter = Reporter(workbench.content if workbench else None, identity)
         origins = [word for origin in workbench.origins for word in ("--allow-origin", origin)] if workbench else []
         try:
             serving = stack.enter_context(
@@ -155,7 +155,7 @@ def _serve_once(
     if generate.generate_once(arguments) != 0:
         return None
     run = _find_run(arguments, quiet=True)
-    saved = launching.compile_server(run, Printer("text", strict=False)) if run is not None else None
+    saved = server_lookup.compile_server(run, Printer("text", strict=False)) if run is not None else None
     if run is None or saved is None or saved.manifest is None:
         return None
     manifest = saved.manifest

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from stubwright import ir
-    from stubwright.commands.developing.identity import Identity
+    from stubwright.commands.development.identity import Identity
     from stubwright.commands.shared.comparison import Version
     from stubwright.workbench import page
     from stubwright.workbench.server import Difference, PageContent
@@ -34,9 +34,9 @@ SERVER_OPTIONS: Final = ("--audit", "-")
 class Reporter:
     """Reports a run to the terminal, and to the page if it is open."""
 
-    def __init__(self, desk: PageContent | None, identity: Identity | None) -> None:
+    def __init__(self, content: PageContent | None, identity: Identity | None) -> None:
         """Report to a page, unless it is None; `identity` is the caller of the page."""
-        self._desk = desk
+        self._content = content
         self._identity = identity
         self._summary = ""
         self._cost = ""
@@ -47,8 +47,8 @@ class Reporter:
         from stubwright.workbench import output
 
         line = output.read_line(text)
-        if self._desk is not None:
-            self._desk.journal.add(line.kind, **line.details)
+        if self._content is not None:
+            self._content.journal.add(line.kind, **line.details)
         try:
             write_err(line.printed)
         except OutputError:
@@ -57,14 +57,14 @@ class Reporter:
     def report_end(self, status: int) -> None:
         """Report that the server has exited unexpectedly; called from the thread that waits for it."""
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        if self._desk is not None:
-            self._desk.journal.add("ended", status=status)
+        if self._content is not None:
+            self._content.journal.add("ended", status=status)
         write_err(f"stubwright: the server {how}; it restarts at the next save")
 
     def report_broken(self, *, is_running: bool) -> None:
         """Report that a save is not served."""
-        if self._desk is not None:
-            self._desk.journal.add("broken")
+        if self._content is not None:
+            self._content.journal.add("broken")
         goes_on = "the server of the last good save continues" if is_running else "no server runs"
         write_err(f"stubwright: {goes_on}; the next good save is served")
 
@@ -75,10 +75,10 @@ class Reporter:
         if stack:
             text += f"; the handlers are at\n{stack.rstrip()}"
         first, *others = text.splitlines()
-        if self._desk is not None:
-            self._desk.journal.add("print", text=first)
+        if self._content is not None:
+            self._content.journal.add("print", text=first)
             for line in others:
-                self._desk.journal.add("more", text=line)
+                self._content.journal.add("more", text=line)
         write_err(f"stubwright: {text}")
 
     def report_served(self, saved: Version, manifest: ir.Manifest, url: str) -> None:
@@ -90,30 +90,30 @@ class Reporter:
         if cost_line != self._cost:
             self._cost = cost_line
             write_out(f"  {cost_line}\n")
-        if self._desk is not None:
-            self._update(self._desk, manifest, saved.values, url)
+        if self._content is not None:
+            self._update(self._content, manifest, saved.values, url)
         self._save += 1
         threading.Thread(target=self._compare, args=(self._save, saved), daemon=True).start()
 
-    def _update(self, desk: PageContent, manifest: ir.Manifest, source: Mapping[str, Any], url: str) -> None:
+    def _update(self, content: PageContent, manifest: ir.Manifest, source: Mapping[str, Any], url: str) -> None:
         from stubwright.workbench import page
 
         auth: Any = manifest.document.get("auth")
         identity = self._identity
-        desk.issue = _make_issue(identity, auth) if auth and identity is not None else None
+        content.issue = _make_issue(identity, auth) if auth and identity is not None else None
         known = _describe_identity(identity, manifest, auth) if auth else None
-        html = page.render(manifest, source, url=url, identity=known, last=desk.journal.last)
-        desk.page, desk.docs = html.text, html.docs
-        desk.journal.add("saved", digest=html.digest)
+        html = page.render(manifest, source, url=url, identity=known, last=content.journal.last)
+        content.page, content.docs = html.text, html.docs
+        content.journal.add("saved", digest=html.digest)
 
     def _compare(self, save: int, saved: Version) -> None:
         """Report the changes of a save, unless a later save is served."""
         difference = _find_difference(saved)
         if save != self._save:
             return
-        if self._desk is not None:
-            self._desk.difference = difference
-            self._desk.journal.add("compared", **asdict(difference))
+        if self._content is not None:
+            self._content.difference = difference
+            self._content.journal.add("compared", **asdict(difference))
         if difference.summary not in (self._summary, _UNKNOWN):
             self._summary = difference.summary
             with suppress(OutputError):  # the terminal is closed

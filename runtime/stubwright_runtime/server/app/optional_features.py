@@ -49,7 +49,7 @@ def get_tasks(
 
 async def manage_tasks(package: Package, store: Store, engine: TaskEngine | None, again: str | None) -> None:
     """Run the `tasks` command; see `manage`."""
-    from ...tasks.given_up import manage
+    from ...tasks.abandoned import manage
 
     await manage(package, store, engine, again)
 

@@ -10,7 +10,7 @@ from . import wire
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..server.protocol.outgoing import Notifier
+    from ..server.protocol.sender import Notifier
     from .store import TaskStore
 
 

@@ -52,7 +52,7 @@ class Recorder:
         date = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self._write({HEADER: KIND, "version": VERSION, "run": self._run, "date": date, "server": server})
 
-    def take(self, sender: Sender, data: bytes, exchange: int | None = None, **more: Any) -> None:
+    def record(self, sender: Sender, data: bytes, exchange: int | None = None, **more: Any) -> None:
         """Record a message.
 
         Args:
@@ -74,7 +74,7 @@ class Recorder:
         with self._lock:
             self._redactor.add_secrets(secrets)
 
-    def note(self, sender: Sender, exchange: int | None = None, **more: Any) -> None:
+    def add_note(self, sender: Sender, exchange: int | None = None, **more: Any) -> None:
         """Record the known facts about a missing message.
 
         Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stubwright.contract_tests import checks
 from stubwright.contract_tests.answers import Result
 from stubwright.contract_tests.checks import Finding
-from stubwright.importers.reading import SourceError
+from stubwright.importers.document_reader import SourceError
 
 if TYPE_CHECKING:
     from stubwright.contract_tests.cases import Case

@@ -16,7 +16,7 @@ from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.importers.contracts.locations import KEY
-from stubwright.importers.reading import DocumentError, SourceError
+from stubwright.importers.document_reader import DocumentError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,8 +93,8 @@ def _find(
     address = servers.check_url(secrets.put_values(location.url, variables))
     passed = {name.lower() for name in headers}
     for name in location.headers:
-        is_got = name.lower() == "authorization" and (logins.is_requested(arguments) or logins.is_kept(address))
-        if name.lower() not in passed and not is_got:
+        is_obtained = name.lower() == "authorization" and (logins.is_requested(arguments) or logins.is_stored(address))
+        if name.lower() not in passed and not is_obtained:
             option = "--token TOKEN" if name.lower() == "authorization" else f'--header "{name}: VALUE"'
             raise MissingOptionError(f"its server needs the header `{name}`: pass it with {option}")
     return _make_target(contract, logins.make_endpoint(address, headers, arguments), variables)

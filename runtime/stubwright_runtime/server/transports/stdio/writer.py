@@ -24,12 +24,12 @@ class _PendingLine:
     Attributes:
         data: The bytes.
         written: Resolved when all bytes are written.
-        is_begun: True if the start of the line is written.
+        has_started: True if the start of the line is written.
     """
 
     data: memoryview
     written: asyncio.Future[None]
-    is_begun: bool
+    has_started: bool
 
 
 class Output:
@@ -72,7 +72,7 @@ class Output:
         loop = asyncio.get_running_loop()
         if not self._unwritten:
             loop.add_writer(self._descriptor, self._flush)
-        waiting = _PendingLine(rest, loop.create_future(), is_begun=len(rest) < len(whole))
+        waiting = _PendingLine(rest, loop.create_future(), has_started=len(rest) < len(whole))
         self._unwritten.append(waiting)
         self._size += len(rest)
         await waiting.written
@@ -93,7 +93,7 @@ class Output:
         while self._unwritten:
             first = self._unwritten[0]
             size = len(first.data)
-            if not first.is_begun and first.written.cancelled():
+            if not first.has_started and first.written.cancelled():
                 first.data = first.data[:0]
             try:
                 first.data = self._write(first.data)
@@ -102,7 +102,7 @@ class Output:
                 if not first.written.done():
                     first.written.set_exception(error)
             self._size += len(first.data) - size
-            first.is_begun = first.is_begun or len(first.data) < size
+            first.has_started = first.has_started or len(first.data) < size
             if first.data:
                 break
             self._unwritten.popleft()

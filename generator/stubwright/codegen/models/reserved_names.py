@@ -93,7 +93,7 @@ def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
         yield from (question.answer for question in primitive.questions)
 
 
-def settle(
+def resolve_collisions(
     first: ReservedNames, make: Callable[[ReservedNames], _Models], names: Callable[[_Models], Iterable[str]]
 ) -> tuple[_Models, ReservedNames]:
     """Call `make` with the colliding names of its result until there are no new ones; return that and all names."""

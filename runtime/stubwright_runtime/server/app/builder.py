@@ -11,7 +11,7 @@ from ..execution.threads import THREADS, Threads
 from . import check, required_features
 from .composition import list_features
 from .core import Core
-from .declared import add_calls
+from .optional_features import add_calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

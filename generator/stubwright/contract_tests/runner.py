@@ -22,13 +22,13 @@ from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
 from stubwright.contract_tests.crashes import MOMENT, Crashes
 from stubwright.contract_tests.links import Linker, Links, order
-from stubwright.contract_tests.probing import Call, Probe, ProbeError
+from stubwright.contract_tests.probes import Call, Probe, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, ToolReport, sort_faults
 from stubwright.contract_tests.session import BudgetError, Session
 from stubwright.contract_tests.shrinking import minimize
 from stubwright.diagnostics.suggestions import did_you_mean
+from stubwright.importers.document_reader import SourceError
 from stubwright.importers.live import UnreachableError, interrupt_on_signals, silence_libraries
-from stubwright.importers.reading import SourceError
 from stubwright.jsonschema import dialects, metaschema
 from stubwright.jsonschema.instances import UnsatisfiableError
 from stubwright_runtime.schema.validation import Validator

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..core.hub import Hub
     from ..core.request import Answer, Request, Result
     from ..protocol.client_subscriptions import Change, Kind
-    from ..protocol.outgoing import Notifier
+    from ..protocol.sender import Notifier
 
 _USER: Final = make_local(())
 

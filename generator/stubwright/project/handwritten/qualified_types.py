@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from stubwright.codegen.source.qualifying import qualify_names
+from stubwright.codegen.source.qualified_names import qualify_names
 from stubwright.codegen.surface import Type
 from stubwright.project.handwritten import imports
 from stubwright.pycode import Name

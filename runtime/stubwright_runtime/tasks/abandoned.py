@@ -36,15 +36,15 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
             async with tasks.engine.run(None, 0.0):
                 sys.stdout.write(f"{await _repeat(tasks, again)}\n")
             return
-        given_up = await tasks.task_store.list_given_up()
-        sys.stdout.write("".join(f"{_describe(task)}\n" for task in given_up))
-        if not given_up:
+        abandoned = await tasks.task_store.list_abandoned()
+        sys.stdout.write("".join(f"{_describe(task)}\n" for task in abandoned))
+        if not abandoned:
             sys.stderr.write("no abandoned tasks\n")
 
 
 async def _repeat(tasks: Tasks, name: str) -> str:
     """Submit a new task with the same call for the same caller, and return its id."""
-    async with tasks.task_store.claim_given_up(name) as task:
+    async with tasks.task_store.claim_abandoned(name) as task:
         if task is None:
             raise LookupError(f"{clean(name)} is not the id of an abandoned task, or the task was already run again")
         repetition = task.repeat(tasks.task_store.now())

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.commands.asking import destinations
+from stubwright.commands.client import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import (
     Printer,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stubwright.calling.calls import LimitError, Outcome
-    from stubwright.commands.asking.destinations import Destination
+    from stubwright.commands.client.destinations import Destination
     from stubwright.login.errors import LoginError
     from stubwright_runtime.client.core.errors import ResultTooLarge
     from stubwright_runtime.client.features.questions import OnQuestion
