@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import BaseModel
 
 from ...mcp.vocabulary import LOG_LEVELS
+from ..features.deprecation import make_deprecated_awaitable
 from ..features.questions import Callbacks, OnQuestion, OnSample, Roots
 from ..features.subscriptions import Subscriptions
 from ..transports.bounds import MAX_RESULT_BYTES
@@ -68,6 +69,11 @@ class Binding:
 
     _package: ClassVar[Package]
     _toolset: ClassVar[str | None] = None
+
+    def __init_subclass__(cls) -> None:
+        """Make deprecated methods usable as tools of agent frameworks."""
+        super().__init_subclass__()
+        make_deprecated_awaitable(cls)
 
     def __init__(self, _session: Session, _subscriptions: Any, _options: Options) -> None:
         """Do not call this; use `connect`."""

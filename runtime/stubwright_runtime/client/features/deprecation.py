@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import wraps
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -22,3 +24,23 @@ def report_deprecated(message: str | None) -> None:
     """Warn the caller of the function that calls this one; `None` means no warning."""
     if message is not None:
         warnings.warn(message, DeprecationWarning, stacklevel=3)
+
+
+def make_deprecated_awaitable(client: type) -> None:
+    """Make the deprecated methods of a client coroutine functions, which `deprecated` hides before Python 3.12.
+
+    Agent frameworks call other functions without awaiting the result.
+    """
+    for name, method in [*vars(client).items()]:
+        plain, message = split_deprecated(method)
+        if message is not None and iscoroutinefunction(plain) and not iscoroutinefunction(method):
+            setattr(client, name, _make_coroutine_function(plain, message))
+
+
+def _make_coroutine_function(method: Callable[..., Any], message: str) -> Callable[..., Any]:
+    @wraps(method)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        report_deprecated(message)
+        return await method(*args, **kwargs)
+
+    return call

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from functools import update_wrapper
+from functools import wraps
+from operator import attrgetter
 from typing import (
     Any,
     Concatenate,
@@ -90,23 +91,12 @@ class Pages(Generic[Item, T]):
         raise EndlessPages(f"there are more than {_PAGES:,} pages")
 
 
-class _Method(Generic[P, T_co]):
-    """The method of a paginated tool. A call returns one page."""
-
-    def __init__(self, method: Callable[P, Coroutine[Any, Any, T_co]], deprecation: str | None = None) -> None:
-        """Wrap the method that returns one page, and its deprecation warning."""
-        self._method = method
-        self._deprecation = deprecation
-        update_wrapper(self, method)
+class PagedMethod(Protocol[P, T_co]):
+    """The method of a paginated tool. A call returns one page; `pages` iterates over all."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T_co]:
         """Fetch one page."""
-        report_deprecated(self._deprecation)
-        return self._method(*args, **kwargs)
-
-
-class PagedMethod(_Method[P, T_co]):
-    """The method of a paginated tool. A call returns one page; `pages` iterates over all."""
+        ...
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item, Page[Item]]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
@@ -114,21 +104,15 @@ class PagedMethod(_Method[P, T_co]):
         Example:
             `async for item in client.list_items.pages(status="open")`; the pages are in `….pages(…).by_page()`.
         """
-        report_deprecated(self._deprecation)
-        return Pages(
-            _make_fetch(self._method, args, kwargs),
-            lambda page: page.items,
-            lambda page: page.next,
-        )
+        ...
 
 
-class OwnPagedMethod(_Method[P, T], Generic[P, T, Item]):
+class OwnPagedMethod(Protocol[P, T, Item]):
     """The method of a paginated tool whose pages have another name for `items`."""
 
-    def __init__(self, method: Callable[P, Coroutine[Any, Any, T]], items: str, deprecation: str | None = None) -> None:
-        """Wrap the method that returns one page, the name of its items, and its deprecation warning."""
-        super().__init__(method, deprecation)
-        self._items = items
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        """Fetch one page."""
+        ...
 
     def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[Item, T]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
@@ -136,17 +120,7 @@ class OwnPagedMethod(_Method[P, T], Generic[P, T, Item]):
         Example:
             `async for book in client.list_books.pages(genre="novel")`; the pages are in `….pages(…).by_page()`.
         """
-        report_deprecated(self._deprecation)
-
-        def list_items(page: T) -> Sequence[Item]:
-            items: Sequence[Item] | None = getattr(page, self._items)
-            return items or ()
-
-        def find_cursor(page: T) -> str | None:
-            cursor: str | None = getattr(page, NEXT_CURSOR)
-            return cursor
-
-        return Pages(_make_fetch(self._method, args, kwargs), list_items, find_cursor)
+        ...
 
 
 def _make_fetch(
@@ -173,6 +147,30 @@ class _Descriptor(Generic[P, T]):
         report_deprecated(self._deprecation)
         return self._method(instance, *args, **kwargs)
 
+    def _bind(
+        self,
+        instance: object,
+        list_items: Callable[[Any], Sequence[Any]],
+        find_cursor: Callable[[Any], str | None],
+    ) -> Any:
+        """Return the method of a client: a function with the attribute `pages`.
+
+        It is a function because `function_tool` of the OpenAI Agents SDK refuses other objects with `__wrapped__`.
+        """
+        method, deprecation = self._method.__get__(instance), self._deprecation
+
+        @wraps(method)
+        async def fetch_page(*args: Any, **kwargs: Any) -> Any:
+            report_deprecated(deprecation)
+            return await method(*args, **kwargs)
+
+        def pages(*args: Any, **kwargs: Any) -> Pages[Any, Any]:
+            report_deprecated(deprecation)
+            return Pages(_make_fetch(method, args, kwargs), list_items, find_cursor)
+
+        vars(fetch_page)["pages"] = pages
+        return fetch_page
+
 
 class PagedMethodDescriptor(_Descriptor[P, T]):
     """A descriptor for the method of a paginated tool in the class of a client."""
@@ -187,7 +185,8 @@ class PagedMethodDescriptor(_Descriptor[P, T]):
         """Return the method of a client."""
         if instance is None:
             return self
-        return PagedMethod(self._method.__get__(instance, owner), self._deprecation)
+        bound: PagedMethod[P, T] = self._bind(instance, attrgetter("items"), attrgetter("next"))
+        return bound
 
 
 def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> PagedMethodDescriptor[P, T]:
@@ -215,7 +214,10 @@ class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
         """Return the method of a client."""
         if instance is None:
             return self
-        return OwnPagedMethod(self._method.__get__(instance, owner), self._items, self._deprecation)
+        bound: OwnPagedMethod[P, T, Item] = self._bind(
+            instance, lambda page: getattr(page, self._items) or (), attrgetter(NEXT_CURSOR)
+        )
+        return bound
 
 
 class PagedBy(Generic[Item]):
