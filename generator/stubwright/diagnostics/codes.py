@@ -198,7 +198,7 @@ CODES = _table(
     ("SW351", "warning", "Some clients reject the name of an argument or a property."),
     ("SW352", "warning", "Some clients reject an input schema."),
     ("SW353", "warning", "A limit of some clients is exceeded."),
-    ("SW354", "warning", "A target ignores a keyword of an input schema."),
+    ("SW354", "warning", "A target ignores a part of an input schema, or omits values."),
     ("SW355", "warning", "An argument declares a format that is not validated."),
     ("SW380", "warning", "`lint.ignore` names an error."),
     ("SW381", "warning", "`lint.ignore` names a code that does not exist."),

@@ -44,6 +44,7 @@ _WORDS: Final[Mapping[str, Callable[[Any], str]]] = {
     "items": lambda _: "arrays describe their items",
     "filled": lambda _: "no `properties: {}`",
     "declared": lambda _: "each `inputSchema` has `properties`",
+    "never empty": lambda _: "required lists, objects and values are neither empty nor null",
     "one type": lambda _: "no lists of types",
     "typed arguments": lambda keywords: (
         f"each argument has one of {_list(keywords)}" if keywords else "no argument is `true`"

@@ -162,6 +162,29 @@ def _declared(tool: ListedTool) -> Found:
         yield _INPUT, "has an `inputSchema` without `properties`", "add `properties: {}`"
 
 
+def _never_empty(tool: ListedTool) -> Found:
+    for pointer, schema in tool.schemas:
+        properties, required = schema.get("properties"), schema.get("required")
+        for name in required if isinstance(properties, dict) and isinstance(required, list) else ():
+            value = properties.get(name)
+            value = (isinstance(value, dict) and _target(tool, value)) or value
+            if isinstance(value, dict) and _may_be_empty(value):
+                what = f"requires `{name}` even if it is empty or null"
+                yield (
+                    (*_INPUT, *pointer, "properties", name),
+                    what,
+                    "make it optional, and treat a missing value as empty",
+                )
+
+
+def _may_be_empty(schema: Mapping[str, Any]) -> bool:
+    return (
+        _is(schema, "null")
+        or (_is(schema, "array") and not schema.get("minItems"))
+        or (_is_object(schema) and not schema.get("required") and not schema.get("minProperties"))
+    )
+
+
 def _one_type(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if isinstance(schema.get("type"), list):
@@ -396,6 +419,7 @@ OF_TOOLS: Final[Mapping[str, Callable[[ListedTool, Any], Found]]] = {
     "items": lambda tool, _: _items(tool),
     "filled": lambda tool, _: _filled(tool),
     "declared": lambda tool, _: _declared(tool),
+    "never empty": lambda tool, _: _never_empty(tool),
     "one type": lambda tool, _: _one_type(tool),
     "typed arguments": _typed_arguments,
     "flat": lambda tool, _: _flat(tool),

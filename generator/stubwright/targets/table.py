@@ -33,6 +33,7 @@ class Rule:
         certainty: The kind of evidence.
         is_lossy: True if the target accepts tools that violate the rule, but ignores a part of them.
         fix: The remedy, if it differs from the default of the kind.
+        consequence: The consequence of violating it, if it differs from the target's.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Rule:
     certainty: Certainty
     is_lossy: bool = False
     fix: str = ""
+    consequence: str = ""
 
     def is_old(self, today: date) -> bool:
         """Return whether the source was read more than a year before a day, so that the rule may be outdated."""
@@ -117,6 +119,7 @@ def _read(name: str, entry: Mapping[str, Any]) -> Target:
             rule["certainty"],
             rule.get("lossy", rule["rule"] in _IGNORED),
             rule.get("fix", ""),
+            rule.get("consequence", ""),
         )
         for rule in entry["rules"]
     )

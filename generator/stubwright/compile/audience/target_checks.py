@@ -93,7 +93,9 @@ def describe(finding: Finding) -> str:
 def advise(finding: Finding) -> str:
     """Return the fix of a finding, the consequence without it, and the source of the rule."""
     target = finding.target
-    if finding.rule.is_lossy:
+    if finding.rule.consequence:
+        otherwise = finding.rule.consequence
+    elif finding.rule.is_lossy:
         otherwise = "models do not see it"
     elif target.name in PROJECTED:
         otherwise = f"use the output of `stubwright export --target {target.name}`: {target.consequence}"
