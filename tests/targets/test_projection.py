@@ -199,6 +199,11 @@ def test_loose_apis_get_the_schema_as_it_is() -> None:
         assert project(schema, name).parameters == schema
 
 
+@pytest.mark.parametrize("target", ["openai", "openai-responses", "openai-strict"])
+def test_roots_of_openai_have_properties(target: str) -> None:
+    assert refused(project({"type": "object"}, target), target) == []
+
+
 def test_names_of_tools_are_mended() -> None:
     tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("a.b", "a_b", "2fa", "x" * 70)]
     names = [projected.name for projected in project_tools(tools, FORMS["gemini"])]

@@ -75,7 +75,7 @@ def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
     names = make_names(properties, form.property_name)
     is_plain = _COMBINING.isdisjoint(schema) and "$ref" not in schema and schema.get("type") == "object"
     if is_plain and all(wire == name for wire, name in names.items()):
-        return Codec(dict(schema))
+        return Codec({**schema, "properties": properties})  # OpenAI refuses a root without `properties`
     merging = SchemaMerger(schema)
     view = SchemaShaper(schema, form).flatten(merging.view([schema]))
     names = make_names(view.properties, form.property_name)
