@@ -165,16 +165,14 @@ def _declared(tool: ListedTool) -> Found:
 def _never_empty(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         properties, required = schema.get("properties"), schema.get("required")
-        for name in required if isinstance(properties, dict) and isinstance(required, list) else ():
-            value = properties.get(name)
-            value = (isinstance(value, dict) and _target(tool, value)) or value
-            if isinstance(value, dict) and _may_be_empty(value):
+        if not isinstance(properties, dict) or not isinstance(required, list):
+            continue
+        for name, value in properties.items():
+            held = (isinstance(value, dict) and _target(tool, value)) or value
+            if name in required and isinstance(held, dict) and _may_be_empty(held):
                 what = f"requires `{name}` even if it is empty or null"
-                yield (
-                    (*_INPUT, *pointer, "properties", name),
-                    what,
-                    "make it optional, and treat a missing value as empty",
-                )
+                fix = "make it optional, and treat a missing value as empty"
+                yield (*_INPUT, *pointer, "properties", name), what, fix
 
 
 def _may_be_empty(schema: Mapping[str, Any]) -> bool:
