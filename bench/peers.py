@@ -11,7 +11,7 @@ from filelock import FileLock
 _FOLDER = Path(__file__).parent / ".venv"
 _FASTMCP = "fastmcp>=4.1"
 _FRAMEWORKS = {
-    "pydantic-ai": ["pydantic-ai-slim>=2.68"],
+    "pydantic-ai": ["pydantic-ai-slim>=2.20"],
     "langchain": ["langchain>=1.5"],
     "openai-agents": ["openai-agents>=0.24"],
     "langchain-mcp-adapters": ["langchain-mcp-adapters>=0.3.2", "langchain-core"],

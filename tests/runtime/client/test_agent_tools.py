@@ -136,7 +136,7 @@ async def test_the_client_of_a_toolset_gives_its_tools(package: ModuleType) -> N
 @pytest.mark.parametrize(
     ("framework", "module", "requirement"),
     [
-        ("pydantic-ai", "pydantic_ai", "pydantic-ai-slim>=2.68"),
+        ("pydantic-ai", "pydantic_ai", "pydantic-ai-slim>=2.20"),
         ("langchain", "langchain_core", "langchain-core>=1.8"),
         ("openai-agents", "agents", "openai-agents>=0.24"),
     ],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Framework: TypeAlias = Literal["pydantic-ai", "langchain", "openai-agents"]
 
 _REQUIREMENTS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "pydantic-ai": ("pydantic_ai", ".for_pydantic_ai", "pydantic-ai-slim>=2.68"),
+    "pydantic-ai": ("pydantic_ai", ".for_pydantic_ai", "pydantic-ai-slim>=2.20"),
     "langchain": ("langchain_core", ".for_langchain", "langchain-core>=1.8"),
     "openai-agents": ("agents", ".for_openai_agents", "openai-agents>=0.24"),
 }
