@@ -16,7 +16,8 @@ These start tasks in place of calls, half of them of a tool with `idempotentHint
 examples/engines/, whose packages must be installed. One task of 100 blocks the event loop for longer than its lease. A
 call without an answer is not repeated, because it may have created its task; a new call follows. Prints how many tasks
 never ended, how many of the tool without `idempotentHint` started twice, how many changed after their end, and how many
-completed without an effect.
+completed without an effect. The others call `ctx.once` and `ctx.once_in`: prints how many got two keys, how many booked
+twice, and how many completed without a booking.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ import os
 import random
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -88,7 +90,8 @@ class Shop:
         return await charge(args.order)
 """
 TASK_HANDLERS: Final = f"""
-import asyncio, random, time
+import asyncio, random, sqlite3, time
+from contextlib import closing
 
 def note(event, order, ctx):
     with open("events", "a") as events:
@@ -102,11 +105,18 @@ async def work(args, ctx):
     note("effect", args.order, ctx)
     return "paid " + args.order
 
+async def book(order, ctx):
+    with closing(sqlite3.connect("books", timeout=30)) as database, database:
+        if await ctx.once_in(database, "book"):
+            database.execute("INSERT INTO bookings VALUES (?)", [order])
+
 class Shop:
     async def pay(self, args, ctx):
         return await work(args, ctx)
 
     async def pay_again(self, args, ctx):
+        await ctx.once("key", lambda key: note("key", f"{{args.order}} {{key}}", ctx))
+        await book(args.order, ctx)
         return await work(args, ctx)
 """
 _PEER: Final = """
@@ -335,17 +345,30 @@ async def run_tasks(name: str, calls: int, folder: Path) -> None:
         seconds = time.monotonic() - began
         ended = {task: state for task, state in ends.items() if state.get("status") in _ENDED}
         later = dict(zip(ended, await asyncio.gather(*map(read_again, ended)), strict=True))
-    events = Counter(tuple(line.split()) for line in (folder / "events").read_text().splitlines())
+    lines = [tuple(line.split()) for line in (folder / "events").read_text().splitlines()]
+    events = Counter(line[:2] for line in lines)
+    keys = Counter(order for order, _ in {line[1:] for line in lines if line[0] == "key"})
+    with closing(sqlite3.connect(folder / "books")) as database:
+        bookings = Counter(order for (order,) in database.execute("SELECT order_id FROM bookings"))
     twice = [order for (event, order), count in events.items() if event == "start" and count > 1]
-    completed = [state["result"]["content"][0]["text"] for state in ended.values() if state["status"] == "completed"]
-    failures = Counter(state["error"]["message"] for state in ended.values() if state["status"] == "failed")
+    completed, failures = [], Counter[str]()
+    for state in ended.values():
+        result = state.get("result") or {"isError": True}
+        if state["status"] == "completed" and not result.get("isError"):
+            completed.append(result["content"][0]["text"])
+        else:  # the task failed, or its tool
+            failures[state["error"]["message"] if "error" in state else result["content"][0]["text"]] += 1
+    repeated = {order for text in completed if (order := text.removeprefix("paid ")).startswith("pay_again")}
     print(
         f"{name}: {calls} tasks in {seconds:.0f} s, {replicas.deaths} replicas killed: "
         f"{calls - len(ended)} never ended, "
         f"{sum(not order.startswith('pay_again') for order in twice)} without idempotentHint started twice "
         f"({len(twice)} with or without), {sum(later[task] != state for task, state in ended.items())} changed after "
         f"their end, {sum(('effect', text.removeprefix('paid ')) not in events for text in completed)} completed "
-        f"without an effect; {len(completed)} completed, {sum(failures.values())} failed: {dict(failures)}"
+        f"without an effect; {sum(count > 1 for count in keys.values())} have two keys, "
+        f"{sum(count > 1 for count in bookings.values())} booked twice, {len(repeated - bookings.keys())} completed "
+        f"without a booking, of {len(repeated)}; {len(completed)} completed, "
+        f"{sum(failures.values())} failed: {dict(failures)}"
     )
 
 
@@ -370,6 +393,9 @@ def prepare(name: str, folder: Path) -> None:
             {"name": "pay", "inputSchema": schema, **task},
             {"name": "pay_again", "inputSchema": schema, **again, **task},
         ]
+        with closing(sqlite3.connect(folder / "books")) as database, database:
+            database.execute("CREATE TABLE stubwright_once (key TEXT PRIMARY KEY)")
+            database.execute("CREATE TABLE bookings (order_id TEXT)")
         _generate(folder, tools, TASK_HANDLERS, storage={"maxBytesPerPrincipal": "128MiB", "maxBytes": "512MiB"})
         return
     if name in ("once", "plain"):

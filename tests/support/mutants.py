@@ -421,4 +421,8 @@ def main(rows: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    forked.begin()
+    try:
+        raise SystemExit(main(sys.argv[1:]))
+    finally:
+        forked.close()
