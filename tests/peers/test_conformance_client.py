@@ -1,12 +1,14 @@
 """Generated clients under the official conformance suite, one test for each of its scenarios that concerns bindings.
 
-Each manifest is small, and compiled into a temporary folder for the client alone. The suite needs Node.
+Each manifest is small, and compiled into a temporary folder for the client alone. The suite needs Node. Clients in
+TypeScript also play one scenario with authentication, by a provider of the SDK.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,9 +19,10 @@ import pytest
 import amounts
 import conformance
 import forked
+import npm
 from packages import generate, manifest, tool
 
-PROGRAM: Final = Path(__file__).with_name("conformance_client.py")
+HERE: Final = Path(__file__).parent
 
 
 def _header(name: str, kind: str = "string") -> dict[str, Any]:
@@ -81,19 +84,25 @@ TOOLS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     **{f"sep-2640-client-verify-{what}": [tool("ping")] for what in ("digest", "size", "frontmatter")},
 }
 
+IN_TYPESCRIPT: Final = {
+    **{scenario: tools for scenario, tools in TOOLS.items() if "sep-2640" not in scenario},  # skills
+    "initialize": [tool("add_numbers")],
+    "auth/client-credentials-basic": [tool("test-tool")],
+}
+"""The scenarios of clients in TypeScript, which have no methods for skills."""
+
 BOTH_ERAS: Final = ("tools_call", "json-schema-2020-12-preservation")
 """Scenarios that the suite plays with a handshake unless it is told the newest revision; the rest have one era each."""
 
 
-def _played(suite: Sequence[str], folder: Path, scenario: str, *options: str) -> list[Mapping[str, Any]]:
-    """Compile the scenario's tools, let the suite run the client, and give what it checked."""
-    features = {"features": ["elicitation", "sampling"]}
-    more = {"emit": ["client"], "python": features, "prompts": [{"name": "any"}]}  # so that clients read and prompt
-    generate(folder, manifest(TOOLS[scenario], name="scenario", **more))
+def _played(
+    suite: Sequence[str], folder: Path, scenario: str, command: Sequence[object], *options: str
+) -> list[Mapping[str, Any]]:
+    """Let the suite run the client, and give what it checked."""
     results = folder / "results"
     done = subprocess.run(
         [
-            *(*suite, "client", "--command", " ".join([*forked.interpreter(), str(PROGRAM)]), "--scenario", scenario),
+            *(*suite, "client", "--command", " ".join(map(str, command)), "--scenario", scenario),
             *("--output-dir", str(results), *options),
         ],
         env={**os.environ, "PYTHONPATH": str(folder)},
@@ -103,7 +112,7 @@ def _played(suite: Sequence[str], folder: Path, scenario: str, *options: str) ->
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (report,) = results.glob("*/checks.json")
+    (report,) = results.glob("**/checks.json")
     checks: list[Mapping[str, Any]] = json.loads(report.read_text())
     return checks
 
@@ -119,6 +128,40 @@ def _played(suite: Sequence[str], folder: Path, scenario: str, *options: str) ->
     ],
 )
 def test_scenario(scenario: str, options: tuple[str, ...], suite: list[str], tmp_path: Path) -> None:
-    checks = _played(suite, tmp_path, scenario, *options)
+    features = {"features": ["elicitation", "sampling"]}
+    more = {"emit": ["client"], "python": features, "prompts": [{"name": "any"}]}  # so that clients read and prompt
+    generate(tmp_path, manifest(TOOLS[scenario], name="scenario", **more))
+    command = [*forked.interpreter(), HERE / "conformance_client.py"]
+    _judge(_played(suite, tmp_path, scenario, command, *options))
+
+
+@pytest.fixture(scope="module")
+def sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The npm packages of clients in TypeScript."""
+    folder = tmp_path_factory.mktemp("sdk")
+    shutil.copy(HERE / "typescript" / "package.json", folder)
+    npm.install(folder)
+    return folder / "node_modules"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    [
+        *((scenario, ()) for scenario in IN_TYPESCRIPT),
+        *((scenario, ("--spec-version", "2026-07-28")) for scenario in BOTH_ERAS),
+    ],
+)
+def test_scenario_in_typescript(
+    scenario: str, options: tuple[str, ...], suite: list[str], sdk: Path, tmp_path: Path
+) -> None:
+    generate(tmp_path, manifest(IN_TYPESCRIPT[scenario], name="scenario", emit=["typescript"]))
+    program = shutil.copy(HERE / "conformance_client.mjs", tmp_path)
+    (tmp_path / "node_modules").symlink_to(sdk)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    _judge(_played(suite, tmp_path, scenario, [suite[0], program], *options))
+
+
+def _judge(checks: Sequence[Mapping[str, Any]]) -> None:
     assert [check for check in checks if check["status"] not in conformance.FINE] == []
     assert [check for check in checks if check["status"] == "SUCCESS"] != []
