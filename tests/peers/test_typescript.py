@@ -20,10 +20,14 @@ import instances
 import mutations
 import npm
 import odd
+import packages
 from corpus import files as corpus_files
 from stubwright import cli, naming
 from stubwright.compile import pipeline
 from stubwright.project.files import disk
+from stubwright_runtime.client.features.drift import compare
+from stubwright_runtime.mcp.revisions import REVISIONS
+from stubwright_runtime.package import Package, Tool
 from stubwright_runtime.schema.validation import compile_schema
 
 HERE = Path(__file__).parent / "typescript"
@@ -237,3 +241,66 @@ def test_a_call_with_a_key_is_repeated_until_it_is_answered(built: Path) -> None
 @pytest.mark.long
 def test_methods_with_hostile_names_call_their_tools(built: Path) -> None:
     assert run(built, "built/hostile.js") == sorted(tool["name"] for tool in list_hostile_tools())
+
+
+FIND: dict[str, Any] = {
+    "name": "find",
+    "title": "Finder",
+    "description": "Find one.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"place": {"type": "string", "maxLength": 20}, "at/once": {"default": False}},
+    },
+    "outputSchema": {"enum": [{"a": 1}], "$schema": "https://json-schema.org/draft/2020-12/schema"},
+    "annotations": {"title": "Finder", "readOnlyHint": True},
+}
+COUNT: dict[str, Any] = {
+    "name": "count",
+    "inputSchema": {"type": "object"},
+    "outputSchema": {"type": "array", "maxItems": 2},
+}
+
+
+def list_drifts() -> Iterator[list[dict[str, Any]]]:
+    """Yield lists of tools that differ from `FIND` and `COUNT`, or only seem to."""
+    yield [COUNT, FIND]
+    yield [COUNT, {**FIND, "inputSchema": {**FIND["inputSchema"], "type": "object", "$schema": "urn:other"}}]
+    yield [FIND]
+    yield [FIND, {**COUNT, "name": "\u202ecount"}]
+    for key, value in {
+        "title": None,
+        "description": "Find two.\x1b",
+        "inputSchema": {"type": "object", "properties": {"place": {"type": "integer", "maxLength": 20.0}}},
+        "outputSchema": {"type": "object", "enum": [{"a": 2}]},
+        "annotations": {"title": "Finder", "readOnlyHint": False, "idempotentHint": None},
+    }.items():
+        yield [COUNT, {**FIND, key: value}]
+        yield [COUNT, {name: each for name, each in FIND.items() if name != key or key == "inputSchema"}]
+    yield [FIND, {name: COUNT[name] for name in ("name", "inputSchema")}]
+    yield [COUNT, {**FIND, "inputSchema": {"properties": {f"p{number}": {} for number in range(9)}}}]
+    yield [COUNT, {**FIND, "inputSchema": {"properties": {"toString": {}, "place": {"é" * 60: 1}, "at/once": {}}}}]
+
+
+@pytest.mark.long
+def test_drift_is_described_as_in_python(built: Path) -> None:
+    package = Package("sample_mcp", tools=[Tool("find"), Tool("count")])
+    package.manifest = packages.manifest([FIND, COUNT], emit=["typescript"])
+    packages.generate(built, package.manifest)
+    text = (built / "typescript" / "sample_mcp.tools.ts").read_text()
+    compiled = [json.loads(line.removesuffix(",")) for line in text.splitlines() if line.startswith("  ")]
+    rows = [(tools, revision) for tools in list_drifts() for revision in REVISIONS]
+    written = [{"compiled": compiled, "tools": tools, "revision": revision} for tools, revision in rows]
+    (built / "drifts.json").write_text(json.dumps(written))
+    got = run(built, "built/drift.js", "drifts.json", sys.executable, "-m", "desk_mcp")
+    expected = [[*compare(package.tools, tools, revision)] for tools, revision in rows]
+    assert got["changes"] == expected
+    assert [] in expected
+    assert any(expected)
+    fields = (
+        "its description is new; its inputSchema changed: /properties is new, /required is new; its outputSchema is new"
+    )
+    changes = [f'"pay": {fields}', '"list_notes" is new', '"delete_notes" is new', '"wait" is new']
+    assert (got["none"], got["error"]) == (0, changes)
+    assert got["warnings"] == [
+        "\n  ".join(["the server's tools differ from those this client was compiled for:", *changes])
+    ]

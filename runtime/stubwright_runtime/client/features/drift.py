@@ -20,7 +20,7 @@ from mcp_types import (
 
 from ...mcp.downgrades import downgrade_tool
 from ...mcp.revisions import SINCE, Revision
-from ...schema.objects import as_objects
+from ...mcp.tool_fields import FIELDS, normalize_field
 from ...values.json import Json
 from ...values.terminal import replace_controls
 from ..rpc.mcp_error import MCPError
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 Drift: TypeAlias = Literal["ignore", "warn", "error"]
 """The reaction to tools that differ from the compiled ones: none, `DriftWarning` or `DriftError`."""
-
-_FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
-"""The fields of a tool that are compared."""
 
 _DETAILS: Final = 6  # differences shown per field
 _LONGEST: Final = 60  # characters of a quoted value
@@ -166,8 +163,8 @@ def compare(tools: Mapping[str, Tool], live: Sequence[Mapping[str, Any]], revisi
 def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Iterator[str]:
     compiled = tool.definition if "outputSchema" in live else tool.listed
     carried = downgrade_tool(compiled, Revision.from_date(revision))
-    for field in _FIELDS:
-        was, is_ = _normalize_field(field, compiled.get(field)), _normalize_field(field, live.get(field))
+    for field in FIELDS:
+        was, is_ = normalize_field(field, compiled.get(field)), normalize_field(field, live.get(field))
         if is_ is None and (revision < SINCE["tools"].get(field, "") or field not in carried):
             continue
         differences = list(_find_differences(was, is_, ""))
@@ -181,19 +178,6 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
             yield f"its {field} changed: {', '.join(differences[:_DETAILS])}{more}"
         else:
             yield f"its {field}{differences[0]}"
-
-
-def _normalize_field(field: str, value: Json) -> Json:
-    """Return a field's value without meaningless differences.
-
-    Those are `null` hints; `$schema`, which `stubwright import` may have corrected; and a missing `type: object`.
-    """
-    if field == "annotations" and isinstance(value, dict):
-        return {key: hint for key, hint in value.items() if hint is not None} or None
-    if field.endswith("Schema") and isinstance(value, dict):
-        plain = {key: part for key, part in value.items() if key != "$schema"}
-        return {"type": "object", **plain} if field == "inputSchema" else as_objects(plain)
-    return value
 
 
 def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:

@@ -27,6 +27,7 @@ export interface ListAlarmsOutput {
 /** A typed client of the MCP server `clock`. */
 export class ClockClient extends mcp.TypedClient {
   static override readonly versionNegotiation = { mode: "legacy" } as const;
+  static override readonly loadTools = () => import("./clock_mcp.tools.ts");
 
   /** The items of all pages of the tools that return pages. */
   readonly pages = {

@@ -115,6 +115,8 @@ export type CloseInput = Record<string, never>;
 
 /** A typed client of the MCP server `drawings`. */
 export class DrawingsClient extends mcp.TypedClient {
+  static override readonly loadTools = () => import("./drawings_mcp.tools.ts");
+
   /** The items of all pages of the tools that return pages. */
   readonly pages = {
     listShapes: (args?: ListShapesInput, options?: mcp.CallOptions) =>

@@ -59,6 +59,27 @@ export interface ConnectOptions {
   process?: { env?: Record<string, string>; cwd?: string };
   /** Options of the handshake: `signal`, `timeout`. */
   handshake?: CallOptions;
+  /**
+   * What to do if the server's tools differ from those that the client was compiled for: nothing, write a warning to
+   * the console, or throw {@link DriftError}.
+   *
+   * @defaultValue `"ignore"`
+   */
+  drift?: "ignore" | "warn" | "error";
+}
+
+/** The server's tools differ from those that the client was compiled for. */
+export class DriftError extends Error {
+  override readonly name = "DriftError";
+  /** One line for each tool that differs. */
+  readonly changes: readonly string[];
+
+  constructor(changes: readonly string[]) {
+    const more = changes.length > 20 ? [`and ${changes.length - 20} more`] : [];
+    const lines = [...changes.slice(0, 20), ...more].map((line) => `\n  ${line}`);
+    super(`the server's tools differ from those this client was compiled for:${lines.join("")}`);
+    this.changes = changes;
+  }
 }
 
 /** A tool that ran, and reports that it failed. */
@@ -108,6 +129,9 @@ export class TypedClient {
   /** Try the newest revision of the protocol first, then the handshake of older ones. */
   static readonly versionNegotiation: VersionNegotiationOptions = { mode: "auto" };
 
+  /** Load the tools that the client was compiled for. */
+  static readonly loadTools: () => Promise<{ tools: readonly object[] }> = async () => ({ tools: [] });
+
   /** The SDK's client of the same connection. */
   readonly raw: Client;
   readonly #confirm: ConnectOptions["confirm"];
@@ -120,7 +144,7 @@ export class TypedClient {
 
   /** Connect to a server. */
   static async connect<T extends TypedClient>(
-    this: { new (raw: Client, options: ConnectOptions): T; readonly versionNegotiation: VersionNegotiationOptions },
+    this: { new (raw: Client, options: ConnectOptions): T } & Pick<typeof TypedClient, "versionNegotiation" | "loadTools">,
     server: Server,
     options: ConnectOptions = {},
   ): Promise<T> {
@@ -128,6 +152,14 @@ export class TypedClient {
     const info = options.info ?? { name: "stubwright", version: "0" };
     const raw = new Client(info, { versionNegotiation, ...options.client });
     await raw.connect(await openTransport(server, options), options.handshake);
+    if (options.drift === "warn" || options.drift === "error") {
+      try {
+        await reportDrift(raw, (await this.loadTools()).tools, options);
+      } catch (error) {
+        await raw.close();
+        throw error;
+      }
+    }
     return new this(raw, options);
   }
 
@@ -210,6 +242,15 @@ export class TypedClient {
     const params = { ref, argument: { name, value }, context: { arguments: given } };
     return (await this.raw.complete(params, options)).completion;
   }
+}
+
+async function reportDrift(raw: Client, tools: readonly object[], { drift, handshake }: ConnectOptions): Promise<void> {
+  const { findChanges } = await import("./stubwright.drift.ts");
+  const changes = await findChanges(raw, tools, handshake);
+  if (changes.length === 0) return;
+  const error = new DriftError(changes);
+  if (drift === "error") throw error;
+  console.warn(error.message);
 }
 
 function makeKey(): string {
