@@ -51,19 +51,20 @@ class Check:
 
 
 @contextmanager
-def serving(package: str, paths: Sequence[Path], log: Path) -> Iterator[str]:
+def serving(package: str, paths: Sequence[Path], log: Path, *options: str) -> Iterator[str]:
     """Run a package's server over HTTP, on a port of its own, and give its URL.
 
     Args:
         package: The package's name.
         paths: Where the package and its handlers are.
         log: The file for the server's standard error.
+        options: More options of the server.
 
     Raises:
         NotRunError: The server does not start.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    command = [*forked.interpreter(), "-m", package, "--http", "127.0.0.1:0"]
+    command = [*forked.interpreter(), "-m", package, "--http", "127.0.0.1:0", *options]
     with log.open("wb") as stderr:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=stderr)
     try:

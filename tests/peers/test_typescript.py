@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import json
 import os
 import random
@@ -9,12 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import browser
 import conformance
 import instances
 import mutations
@@ -304,3 +308,30 @@ def test_drift_is_described_as_in_python(built: Path) -> None:
     assert got["warnings"] == [
         "\n  ".join(["the server's tools differ from those this client was compiled for:", *changes])
     ]
+
+
+@pytest.mark.long
+def test_the_page_of_the_docs_works_in_a_browser(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    chromium = browser.find_once(tmp_path_factory)
+    code = re.search(r"## In a browser\n.*?```ts\n(.*?)```", (ROOT / "docs" / "typescript.md").read_text(), re.DOTALL)
+    assert code is not None
+    (project / "dist").mkdir()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(project / "dist"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as pages:
+        origin = f"http://127.0.0.1:{pages.server_address[1]}"
+        allowed = ("--allow-origin", origin)
+        with conformance.serving("weather_mcp", conformance.paths(), project / "weather.log", *allowed) as url:
+            page = '<link rel="icon" href="data:,"><body></body><script type="module" src="/page.js"></script>'
+            (project / "index.html").write_text(page)
+            program = code[1].replace("http://127.0.0.1:8000/mcp", url)
+            imported = 'import { WeatherClient } from "./generated/typescript/weather_mcp.ts";'
+            (project / "page.js").write_text(f"{imported}\n{program}")
+            done = subprocess.run(["npx", "vite", "build"], cwd=project, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            threading.Thread(target=pages.serve_forever, daemon=True).start()
+            try:
+                got = chromium.run(HERE.parent / "page.mjs", f"{origin}/")
+            finally:
+                pages.shutdown()
+    assert got["errors"] == []
+    assert re.fullmatch(r"-?\d+(\.\d+)? °C", got["text"])

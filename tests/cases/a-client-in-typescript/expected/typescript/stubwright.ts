@@ -326,8 +326,10 @@ async function openTransport(server: Server, options: ConnectOptions): Promise<T
   if (typeof server === "string" || server instanceof URL) return openHttp(new URL(server), options.http);
   if (!isCommand(server)) return server;
   const [command, ...args] = server;
-  // Only here, as browsers have no processes.
-  const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
+  // Bundlers must not follow this import: for browsers, they cannot build what starts processes.
+  const path = ["@modelcontextprotocol/client", "stdio"].join("/");
+  const { StdioClientTransport }: typeof import("@modelcontextprotocol/client/stdio") =
+    await import(/* @vite-ignore */ /* webpackIgnore: true */ path);
   return new StdioClientTransport({ command, args, ...options.process });
 }
 
