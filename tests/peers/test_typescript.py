@@ -40,6 +40,25 @@ GOLDEN = ROOT / "tests" / "cases" / "a-client-in-typescript" / "manifest.yaml"
 SPECS = [*sorted((ROOT / "specs").glob("*.yaml")), ROOT / "specs" / "everything" / "everything.yaml"]
 
 
+FIND: dict[str, Any] = {
+    "name": "find",
+    "title": "Finder",
+    "description": "Find one.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"place": {"type": "string", "maxLength": 20}, "at/once": {"default": False}},
+    },
+    "outputSchema": {"enum": [{"a": 1}], "$schema": "https://json-schema.org/draft/2020-12/schema"},
+    "annotations": {"title": "Finder", "readOnlyHint": True},
+}
+COUNT: dict[str, Any] = {
+    "name": "count",
+    "inputSchema": {"type": "object"},
+    "outputSchema": {"type": "array", "maxItems": 2},
+}
+SAMPLE = packages.manifest([FIND, COUNT], emit=["typescript"])
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of npm with the modules of the specs, of the golden case and of `desk.yaml`, and their packages."""
@@ -50,6 +69,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = ["-q", "-o", str(folder / "generated")]
     assert cli.run(["generate", *map(str, SPECS), str(GOLDEN), "--emit", "typescript", *made]) == 0
     assert cli.run(["generate", str(folder / "desk.yaml"), *made]) == 0
+    (folder / "sample.json").write_text(json.dumps(SAMPLE))
+    assert cli.run(["generate", str(folder / "sample.json"), *made]) == 0
     (folder / "hostile.json").write_text(json.dumps({"tools": [*list_hostile_tools()]}))
     hostile = str(folder / "hostile.yaml")
     assert cli.run(["import", "tools", str(folder / "hostile.json"), "--name", "hostile", "-o", hostile]) == 0
@@ -247,24 +268,6 @@ def test_methods_with_hostile_names_call_their_tools(built: Path) -> None:
     assert run(built, "built/hostile.js") == sorted(tool["name"] for tool in list_hostile_tools())
 
 
-FIND: dict[str, Any] = {
-    "name": "find",
-    "title": "Finder",
-    "description": "Find one.",
-    "inputSchema": {
-        "type": "object",
-        "properties": {"place": {"type": "string", "maxLength": 20}, "at/once": {"default": False}},
-    },
-    "outputSchema": {"enum": [{"a": 1}], "$schema": "https://json-schema.org/draft/2020-12/schema"},
-    "annotations": {"title": "Finder", "readOnlyHint": True},
-}
-COUNT: dict[str, Any] = {
-    "name": "count",
-    "inputSchema": {"type": "object"},
-    "outputSchema": {"type": "array", "maxItems": 2},
-}
-
-
 def list_drifts() -> Iterator[list[dict[str, Any]]]:
     """Yield lists of tools that differ from `FIND` and `COUNT`, or only seem to."""
     yield [COUNT, FIND]
@@ -288,12 +291,9 @@ def list_drifts() -> Iterator[list[dict[str, Any]]]:
 @pytest.mark.long
 def test_drift_is_described_as_in_python(built: Path) -> None:
     package = Package("sample_mcp", tools=[Tool("find"), Tool("count")])
-    package.manifest = packages.manifest([FIND, COUNT], emit=["typescript"])
-    packages.generate(built, package.manifest)
-    text = (built / "typescript" / "sample_mcp.tools.ts").read_text()
-    compiled = [json.loads(line.removesuffix(",")) for line in text.splitlines() if line.startswith("  ")]
+    package.manifest = SAMPLE
     rows = [(tools, revision) for tools in list_drifts() for revision in REVISIONS]
-    written = [{"compiled": compiled, "tools": tools, "revision": revision} for tools, revision in rows]
+    written = [{"tools": tools, "revision": revision} for tools, revision in rows]
     (built / "drifts.json").write_text(json.dumps(written))
     got = run(built, "built/drift.js", "drifts.json", sys.executable, "-m", "desk_mcp")
     expected = [[*compare(package.tools, tools, revision)] for tools, revision in rows]

@@ -123,4 +123,4 @@ def test_a_contract_makes_a_client_that_does_not_trust_hints() -> None:
     assert generate(*chosen, "--check") == 0
     made = Path("others/typescript/a_mcp.ts").read_text()
     assert "\n  ping(args?: PingInput, " in made
-    assert made.endswith('{ "name": "ping", "inputSchema": { "type": "object" } }, { isDangerous: true });\n')
+    assert made.endswith('{ name: "ping", inputSchema: { type: "object" } }, { isDangerous: true });\n')

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { Client } from "@modelcontextprotocol/client";
 import { DeskClient } from "./generated/typescript/desk_mcp.ts";
+import { tools as compiled } from "./generated/typescript/sample_mcp.tools.ts";
 import { findChanges } from "./generated/typescript/stubwright.drift.ts";
 import { DriftError } from "./generated/typescript/stubwright.ts";
 
@@ -20,7 +21,7 @@ await (await OldClient.connect(command, { process: { env }, drift: "warn" })).cl
 const error = await OldClient.connect(command, { process: { env }, drift: "error" }).catch((error: unknown) => error);
 
 const changes: string[][] = [];
-for (const { revision, compiled, tools } of JSON.parse(readFileSync(path, "utf-8"))) {
+for (const { revision, tools } of JSON.parse(readFileSync(path, "utf-8"))) {
   const raw = { listTools: async () => ({ tools }), getNegotiatedProtocolVersion: () => revision };
   changes.push(await findChanges(raw as unknown as Client, compiled));
 }

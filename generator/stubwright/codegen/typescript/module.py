@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stubwright import ir, naming
 from stubwright.codegen.pages.artifacts import ATTRIBUTES, Artifact
@@ -19,7 +19,7 @@ from stubwright_runtime.mcp.tool_fields import FIELDS, normalize_field
 from stubwright_runtime.mcp.vocabulary import CURSOR, HEADER, HINTS, IDEMPOTENCY_META_KEY, NEXT_CURSOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 FOLDER = "typescript"
 """The folder of all modules, next to the Python packages."""
@@ -50,12 +50,18 @@ def render_module(manifest: ir.Manifest) -> Code:
     types = make_types(manifest)
     tools = [(tool, types.tools[tool.name]) for tool in manifest.tools]
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    definitions = [_define(tool, manifest) for tool in manifest.tools]
+    shared = _find_shared_schemas(definitions)
     server, client = manifest.server["name"], manifest.document.get("client") or {}
     values = {
         "head": _write_head(manifest),
         "tools_module": format_value(f"./{manifest.package}.tools.ts"),
         "types": [*(source for _, source in types.shared), *(each.source for _, each in tools)],
-        "tools": [_write_definition(tool, manifest) for tool in manifest.tools],
+        "schemas": [fill("{}: {}", format_key(name), format_value(schema)) for name, schema in shared.items()],
+        "tools": [
+            _write_definition(tool, each, shared, client)
+            for tool, each in zip(manifest.tools, definitions, strict=True)
+        ],
         "doc": format_doc(f"A typed client of the MCP server `{server}`."),
         "name": naming.name_client_class(manifest.stem),
         "is_older": client.get("revision") in HANDSHAKES,
@@ -82,14 +88,44 @@ def _normalize(tool: ir.Tool) -> dict[str, ir.Json]:
     return {"name": tool.name, **{field: value for field, value in fields.items() if value is not None}}
 
 
-def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
+def _define(tool: ir.Tool, manifest: ir.Manifest) -> dict[str, Any]:
+    """Return the part of a tool's definition that the SDK reads."""
     definition = {key: tool.listed[key] for key in _DEFINED if key in tool.listed}
     if HEADER not in json.dumps(definition["inputSchema"]):  # the only keyword that the SDK reads
         definition["inputSchema"] = {"type": "object"}
     if tool.output is not None and "outputSchema" in definition:
         dialect = next(each for each in dialects.DIALECTS if each.uri == tool.output.dialect)
         definition["outputSchema"] = _drop_annotations(definition["outputSchema"], dialect, manifest.formats)
-    is_dangerous = requires_confirmation(tool.policy, tool.annotations, manifest.document.get("client"))
+    return definition
+
+
+def _find_shared_schemas(definitions: Sequence[dict[str, Any]]) -> dict[str, ir.Json]:
+    """Return the local schemas that several tools have, unless another tool has a different one of that name."""
+    found: dict[str, list[ir.Json]] = {}
+    for definition in definitions:
+        for name, schema in _get_local_schemas(definition).items():
+            found.setdefault(name, []).append(schema)
+    return {
+        name: schemas[0]
+        for name, schemas in found.items()
+        if len(schemas) > 1 and len({json.dumps(schema) for schema in schemas}) == 1 and name != "__proto__"
+    }
+
+
+def _get_local_schemas(definition: dict[str, Any]) -> dict[str, Any]:
+    schema = definition.get("outputSchema")
+    local = schema.get("$defs") if isinstance(schema, dict) else None
+    return local if isinstance(local, dict) else {}
+
+
+def _write_definition(
+    tool: ir.Tool, definition: dict[str, Any], shared: Mapping[str, ir.Json], client: Mapping[str, ir.Json]
+) -> Code:
+    local = _get_local_schemas(definition)
+    if not shared.keys().isdisjoint(local):
+        members = {name: _name_shared(name) if name in shared else schema for name, schema in local.items()}
+        definition = {**definition, "outputSchema": {**definition["outputSchema"], "$defs": members}}
+    is_dangerous = requires_confirmation(tool.policy, tool.annotations, client)
     traits = {"isDangerous": is_dangerous, "takesKey": _takes_key(tool)}
     given = [fill("{}: true", Name(name)) for name, has in traits.items() if has]
     return fill(
@@ -98,6 +134,11 @@ def _write_definition(tool: ir.Tool, manifest: ir.Manifest) -> Code:
         format_value(definition),
         fill(", {{ {} }}", join(", ", given)) if given else fill(""),
     )
+
+
+def _name_shared(name: str) -> Code:
+    key = format_key(name)
+    return fill("schemas[{}]" if key != name else "schemas.{}", key)
 
 
 def _drop_annotations(schema: ir.Json, dialect: dialects.Dialect, formats: ir.Formats) -> ir.Json:

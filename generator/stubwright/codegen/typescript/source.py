@@ -18,13 +18,15 @@ _SAFE = 2**53
 
 
 def format_value(value: Json) -> Code:
-    """Return an expression equal to a JSON value, on one line."""
+    """Return an expression equal to a JSON value, on one line; parts of it that are source already do not change."""
     match value:
+        case Code():
+            return value
         case list():
             return fill("[{}]", join(", ", map(format_value, value)))
         case dict():
             # As a plain key of an object literal, `__proto__` would set the prototype.
-            keys = [fill("[{}]" if key == "__proto__" else "{}", format_value(key)) for key in value]
+            keys = [Code('["__proto__"]') if key == "__proto__" else format_key(key) for key in value]
             pairs = [fill("{}: {}", key, format_value(each)) for key, each in zip(keys, value.values(), strict=True)]
             return fill("{{ {} }}" if pairs else "{{}}", *([join(", ", pairs)] if pairs else []))
         case str():
@@ -51,7 +53,7 @@ def format_member(value: Json) -> Code:
 
 
 def format_key(name: str) -> Code:
-    """Return the key of a property in a type."""
+    """Return the key of a property."""
     return Code(name) if _KEY.fullmatch(name) else format_value(name)
 
 

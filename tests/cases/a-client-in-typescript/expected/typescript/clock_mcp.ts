@@ -73,10 +73,10 @@ export class ClockClient extends mcp.TypedClient {
 
   /** Complete an argument of `remind`; `given` has the others. */
   completePromptRemind(argument: "tone", value: string, given: Record<string, string> = {}, options?: mcp.CallOptions): Promise<mcp.Completion> {
-    return this._complete({ "type": "ref/prompt", "name": "remind" }, argument, value, given, options);
+    return this._complete({ type: "ref/prompt", name: "remind" }, argument, value, given, options);
   }
 }
 
-const getTimeTool = /* @__PURE__ */ mcp.defineTool({ "name": "get_time", "inputSchema": { "type": "object" } });
-const setAlarmTool = /* @__PURE__ */ mcp.defineTool({ "name": "set_alarm", "inputSchema": { "type": "object" } }, { isDangerous: true, takesKey: true });
-const listAlarmsTool = /* @__PURE__ */ mcp.defineTool({ "name": "list_alarms", "inputSchema": { "type": "object" }, "outputSchema": { "type": "object", "properties": { "items": { "type": "array", "items": { "type": "string", "maxLength": 3.6893488147419103e+19 } }, "next": { "type": "string" } }, "required": ["items"], "additionalProperties": false } });
+const getTimeTool = /* @__PURE__ */ mcp.defineTool({ name: "get_time", inputSchema: { type: "object" } });
+const setAlarmTool = /* @__PURE__ */ mcp.defineTool({ name: "set_alarm", inputSchema: { type: "object" } }, { isDangerous: true, takesKey: true });
+const listAlarmsTool = /* @__PURE__ */ mcp.defineTool({ name: "list_alarms", inputSchema: { type: "object" }, outputSchema: { type: "object", properties: { items: { type: "array", items: { type: "string", maxLength: 3.6893488147419103e+19 } }, next: { type: "string" } }, required: ["items"], additionalProperties: false } });

@@ -6,7 +6,7 @@ type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type Fields = { [key: string]: Json };
 
 /** The compared fields of a tool, and the revisions of the protocol that added them. */
-const FIELDS: Record<string, string> = { "title": "2025-06-18", "description": "", "inputSchema": "", "outputSchema": "2025-06-18", "annotations": "2025-03-26" };
+const FIELDS: Record<string, string> = { title: "2025-06-18", description: "", inputSchema: "", outputSchema: "2025-06-18", annotations: "2025-03-26" };
 const HINTS: readonly string[] = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 const DETAILS = 6; // differences shown per field
 const LONGEST = 60; // characters of a quoted value
