@@ -325,6 +325,7 @@ def test_a_signal_ends_the_process_too(
         (["--env", "NOT_THERE_AT_ALL", "--", "true"], "--env NOT_THERE_AT_ALL: the variable is not set"),
         (["--client", "--prefix", "x_", "--", "true"], "it cannot go with --client"),
         (["--client", "--fragment", "--", "true"], "--client cannot go with --fragment"),
+        (["--typescript", "--fragment", "--", "true"], "--typescript cannot go with --fragment"),
         (["--timeout", "0", "--", "true"], "`0` is not a positive number of seconds"),
     ],
 )
@@ -575,6 +576,16 @@ def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
     with imported(tmp_path / "generated", "liar_mcp") as package:
         anyio.run(call, package)
     assert asked == [name for name in ("look", "wipe") if name not in trusted]
+
+
+def test_an_import_for_typescript_makes_a_client_that_trusts_no_hints(tmp_path: Path) -> None:
+    lists = {"tools/list": {"tools": [{**TOOL, "annotations": LIES}]}}
+    done = scripted(tmp_path, {**HELLO, **lists}, "--typescript", "--client", "--name", "liar", "-o", "m.yaml")
+    assert "are not trusted" in done.stderr
+    assert yaml.safe_load((tmp_path / "m.yaml").read_text("utf-8"))["emit"] == ["client", "typescript"]
+    assert scripted(tmp_path, {**HELLO, **lists}, "--typescript", "--name", "liar", "-o", "t.yaml").returncode == 0
+    assert stubwright("generate", "t.yaml", cwd=tmp_path).returncode == 0
+    assert "{ isDangerous: true }" in (tmp_path / "generated" / "typescript" / "liar_mcp.ts").read_text("utf-8")
 
 
 def test_an_import_that_is_no_client_or_has_no_tools_says_nothing_of_trust(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.mcp.revisions import Revision
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stubwright.importers.server_listing import ServerListing
 
 _INFO: Final = ("title", "description", "instructions", "websiteUrl", "icons")
@@ -31,7 +33,7 @@ UNTRUSTED: Final = (
 
 
 def make_manifest(
-    listed: ServerListing, *, name: str | None, default_name: str, prefix: str = "", client: bool = False
+    listed: ServerListing, *, name: str | None, default_name: str, prefix: str = "", emit: Sequence[str] = ()
 ) -> ImportResult:
     """Return the manifest of a server.
 
@@ -40,7 +42,7 @@ def make_manifest(
         name: The name of the server; by default its own.
         default_name: The name for a server without a name.
         prefix: A prefix for names of tools and prompts.
-        client: Whether to write a manifest for a client, with untrusted hints.
+        emit: The clients to generate, with untrusted hints; none for a manifest of a server.
 
     Raises:
         UnfixableError: The manifest is invalid even after removing parts.
@@ -48,8 +50,8 @@ def make_manifest(
     notes = list(listed.notes)
     server = _make_server(listed, name, default_name, notes)
     draft: dict[str, Any] = {"stubwright": 1, "server": server}
-    if client:
-        draft |= {"emit": ["client"], "client": {"hints": "untrusted"}}
+    if emit:
+        draft |= {"emit": [*emit], "client": {"hints": "untrusted"}}
         if not Revision.from_date(listed.revision).has(
             "stateless"
         ):  # the client tries revisions without a handshake first anyway
@@ -59,7 +61,7 @@ def make_manifest(
         if entries := primitives.fix(section, listed.sections.get(section.name, ()), notes, prefix):
             draft[section.name] = entries
     notes += collisions.resolve(draft)
-    if client and draft["tools"]:
+    if emit and draft["tools"]:
         notes.append(UNTRUSTED)
     checked = acceptance.repair(draft)
     ordered = {key: _order(value) for key, value in checked.manifest.items() if value or key == "tools"}

@@ -140,7 +140,7 @@ def _read_file(path: str) -> ImportResult:
 def _make_manifest(listed: ServerListing, default_name: str, notes: Sequence[str] = ()) -> ImportResult:
     from stubwright.importers import servers as manifests
 
-    result = manifests.make_manifest(listed, name=None, default_name=default_name, client=True)
+    result = manifests.make_manifest(listed, name=None, default_name=default_name, emit=["client"])
     others = (note for note in result.notes if note != manifests.UNTRUSTED)
     return replace(result, notes=(*notes, *others))
 

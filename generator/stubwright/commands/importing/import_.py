@@ -45,6 +45,7 @@ file FILE  its JSON, bare or in a wrapper
 _MCP: Final = f"""
 url URL?    a Streamable HTTP endpoint
 --client    write `emit: [client]`: bindings without a server
+--typescript  write `emit: [typescript]`: the same in TypeScript
 --fragment  {_FRAGMENT}
 """
 
@@ -163,10 +164,11 @@ def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def _import_mcp(arguments: argparse.Namespace) -> int:
-    if arguments.client and arguments.prefix:
-        raise UsageError("--prefix changes tool names, which the server would reject: it cannot go with --client")
-    if arguments.client and arguments.fragment:
-        raise UsageError("`emit` is not allowed in an included file: --client cannot go with --fragment")
+    emit = [part for part in ("client", "typescript") if getattr(arguments, part)]
+    if emit and arguments.prefix:
+        raise UsageError(f"--prefix changes tool names, which the server would reject: it cannot go with --{emit[0]}")
+    if emit and arguments.fragment:
+        raise UsageError(f"`emit` is not allowed in an included file: --{emit[0]} cannot go with --fragment")
     source = sources.parse_source(arguments.url, arguments.command, arguments)
 
     def make(listed: ServerListing) -> ImportResult:
@@ -177,7 +179,7 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
             name=arguments.name,
             default_name=sources.name(source),
             prefix=arguments.prefix,
-            client=arguments.client,
+            emit=emit,
         )
 
     deadline = sources.start_deadline(arguments)
