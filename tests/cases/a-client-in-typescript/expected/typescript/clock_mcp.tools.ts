@@ -2,7 +2,22 @@
 // Regenerate with: stubwright generate second.yaml
 // The tools that the client was compiled for; loaded only for the option `drift`, which compares them with the server's.
 export const tools: readonly object[] = [
-  { name: "get_time", description: "Return the current time.", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } },
-  { name: "set_alarm", description: "Set an alarm.", inputSchema: { type: "object", properties: { at: { type: "string" } }, required: ["at"], additionalProperties: false } },
-  { name: "list_alarms", description: "List the alarms.", inputSchema: { type: "object", properties: { cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`next` of the previous page, with the same other arguments; omit it for the first page." } }, additionalProperties: false }, outputSchema: { type: "object", properties: { items: { type: "array", items: { type: "string", format: "date-time", maxLength: 3.6893488147419103e+19 } }, next: { type: "string", description: "The `cursor` of the next page; there is none after the last." } }, required: ["items"], additionalProperties: false }, annotations: { readOnlyHint: true } },
+  {
+    name: "get_time",
+    description: "Return the current time.",
+    inputSchema: { type: "object" },
+    annotations: { readOnlyHint: true },
+  },
+  {
+    name: "set_alarm",
+    description: "Set an alarm.",
+    inputSchema: { type: "object", properties: { at: { type: "string" } }, required: ["at"], additionalProperties: false },
+  },
+  {
+    name: "list_alarms",
+    description: "List the alarms.",
+    inputSchema: { type: "object", properties: { cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`next` of the previous page, with the same other arguments; omit it for the first page." } }, additionalProperties: false },
+    outputSchema: { type: "object", properties: { items: { type: "array", items: { type: "string", format: "date-time", maxLength: 3.6893488147419103e+19 } }, next: { type: "string", description: "The `cursor` of the next page; there is none after the last." } }, required: ["items"], additionalProperties: false },
+    annotations: { readOnlyHint: true },
+  },
 ];

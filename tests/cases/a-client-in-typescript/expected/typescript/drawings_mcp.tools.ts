@@ -2,8 +2,30 @@
 // Regenerate with: stubwright generate manifest.yaml
 // The tools that the client was compiled for; loaded only for the option `drift`, which compares them with the server's.
 export const tools: readonly object[] = [
-  { name: "draw_shape", description: "Draw a shape.\n\nA comment cannot end here: */ alert(1)\n", inputSchema: { type: "object", properties: { shape: { oneOf: [{ type: "object", properties: { kind: { const: "circle" }, radius: { type: "number" } }, required: ["kind", "radius"] }, { type: "object", properties: { kind: { const: "polygon" }, points: { type: "array", items: { $ref: "#/$defs/Point" } } }, required: ["kind", "points"] }] }, colour: { $ref: "#/$defs/Colour" }, "line-width": { type: ["integer", "null"], default: 1, maximum: 20 }, scale: { enum: [1, 2.5, 9007199254740992.0, true] }, labels: { type: "object", additionalProperties: { type: "array", items: { type: ["string", "number"] } } }, extra: { type: "object", properties: { ["__proto__"]: { type: "string" } }, additionalProperties: true }, anything: true }, required: ["shape"], $defs: { Point: { type: "array", prefixItems: [{ type: "number" }, { type: "number" }], minItems: 2, maxItems: 2 }, Colour: { enum: ["red", "green", "blue */ or | not", null] } } }, outputSchema: { type: "object", $ref: "#/$defs/Record", $defs: { Record: { type: "object", properties: { id: { type: "integer", minimum: 1 } }, required: ["id"], additionalProperties: false } } }, annotations: { destructiveHint: false } },
-  { name: "find_shapes", description: "Find shapes by one of two keys.", inputSchema: { type: "object", anyOf: [{ properties: { name: { type: "string" } }, required: ["name"], additionalProperties: false }, { properties: { id: { type: "integer" } }, required: ["id"], additionalProperties: false }] }, outputSchema: { type: "object", allOf: [{ $ref: "#/$defs/Page" }], properties: { layers: { $ref: "#/$defs/Layers" }, nodes: { type: "array", items: { $ref: "#/$defs/Node" } }, counts: { type: "object", additionalProperties: { type: "integer" } } }, required: ["nodes", "total"], $defs: { Page: { type: "object", properties: { total: { type: "integer" } } }, Layers: { type: "object", additionalProperties: { $ref: "#/$defs/Layers" } }, Node: { description: "A group of shapes; groups nest", type: "object", properties: { name: { type: "string", pattern: "^[a-z]+$" }, children: { type: "array", items: { $ref: "#/$defs/Node" } } }, required: ["name"] } } }, annotations: { readOnlyHint: true } },
-  { name: "list_shapes", description: "List all shapes.", inputSchema: { type: "object", properties: { colour: { $ref: "#/$defs/Colour" }, cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`nextCursor` of the page before, with the same other arguments; omit it for the first page." } }, $defs: { Colour: { enum: ["red", "green", "blue */ or | not", null] } } }, outputSchema: { type: "object", properties: { shapes: { type: "array", items: { allOf: [{ $ref: "#/$defs/Record" }] } }, nextCursor: { type: "string", description: "Pass it as `cursor` to get the next page; missing on the last page." } }, required: ["shapes"], $defs: { Record: { type: "object", properties: { id: { type: "integer", minimum: 1 } }, required: ["id"], additionalProperties: false } } }, annotations: { readOnlyHint: true } },
-  { name: "close", description: "Close the drawing, and lose what is not saved.", inputSchema: { type: "object", additionalProperties: false } },
+  {
+    name: "draw_shape",
+    description: "Draw a shape.\n\nA comment cannot end here: */ alert(1)\n",
+    inputSchema: { type: "object", properties: { shape: { oneOf: [{ type: "object", properties: { kind: { const: "circle" }, radius: { type: "number" } }, required: ["kind", "radius"] }, { type: "object", properties: { kind: { const: "polygon" }, points: { type: "array", items: { $ref: "#/$defs/Point" } } }, required: ["kind", "points"] }] }, colour: { $ref: "#/$defs/Colour" }, "line-width": { type: ["integer", "null"], default: 1, maximum: 20 }, scale: { enum: [1, 2.5, 9007199254740992.0, true] }, labels: { type: "object", additionalProperties: { type: "array", items: { type: ["string", "number"] } } }, extra: { type: "object", properties: { ["__proto__"]: { type: "string" } }, additionalProperties: true }, anything: true }, required: ["shape"], $defs: { Point: { type: "array", prefixItems: [{ type: "number" }, { type: "number" }], minItems: 2, maxItems: 2 }, Colour: { enum: ["red", "green", "blue */ or | not", null] } } },
+    outputSchema: { type: "object", $ref: "#/$defs/Record", $defs: { Record: { type: "object", properties: { id: { type: "integer", minimum: 1 } }, required: ["id"], additionalProperties: false } } },
+    annotations: { destructiveHint: false },
+  },
+  {
+    name: "find_shapes",
+    description: "Find shapes by one of two keys.",
+    inputSchema: { type: "object", anyOf: [{ properties: { name: { type: "string" } }, required: ["name"], additionalProperties: false }, { properties: { id: { type: "integer" } }, required: ["id"], additionalProperties: false }] },
+    outputSchema: { type: "object", allOf: [{ $ref: "#/$defs/Page" }], properties: { layers: { $ref: "#/$defs/Layers" }, nodes: { type: "array", items: { $ref: "#/$defs/Node" } }, counts: { type: "object", additionalProperties: { type: "integer" } } }, required: ["nodes", "total"], $defs: { Page: { type: "object", properties: { total: { type: "integer" } } }, Layers: { type: "object", additionalProperties: { $ref: "#/$defs/Layers" } }, Node: { description: "A group of shapes; groups nest", type: "object", properties: { name: { type: "string", pattern: "^[a-z]+$" }, children: { type: "array", items: { $ref: "#/$defs/Node" } } }, required: ["name"] } } },
+    annotations: { readOnlyHint: true },
+  },
+  {
+    name: "list_shapes",
+    description: "List all shapes.",
+    inputSchema: { type: "object", properties: { colour: { $ref: "#/$defs/Colour" }, cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`nextCursor` of the page before, with the same other arguments; omit it for the first page." } }, $defs: { Colour: { enum: ["red", "green", "blue */ or | not", null] } } },
+    outputSchema: { type: "object", properties: { shapes: { type: "array", items: { allOf: [{ $ref: "#/$defs/Record" }] } }, nextCursor: { type: "string", description: "Pass it as `cursor` to get the next page; missing on the last page." } }, required: ["shapes"], $defs: { Record: { type: "object", properties: { id: { type: "integer", minimum: 1 } }, required: ["id"], additionalProperties: false } } },
+    annotations: { readOnlyHint: true },
+  },
+  {
+    name: "close",
+    description: "Close the drawing, and lose what is not saved.",
+    inputSchema: { type: "object", additionalProperties: false },
+  },
 ];
