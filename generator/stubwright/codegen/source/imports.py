@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, TypeAlias
 
 from stubwright.codegen.source.literals import format_literal
@@ -82,6 +83,7 @@ def make_groups(table: Mapping[str, Iterable[str]]) -> tuple[ImportGroup, ...]:
 _Natural: TypeAlias = tuple[tuple[int, int, int, str], ...]
 
 
+@cache
 def make_sort_key(name: str) -> tuple[int, _Natural, _Natural]:
     """Return a sort key: constants, then classes, then the rest, with numbers by value, and case last."""
     kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
@@ -99,6 +101,7 @@ def _module_order(module: str) -> tuple[int, _Natural, _Natural]:
 _FAR: Final = 100  # more than any nesting of folders
 
 
+@cache
 def _natural(text: str) -> _Natural:
     """Return a sort key with numbers by value, or digit by digit after a leading zero."""
     return tuple(
