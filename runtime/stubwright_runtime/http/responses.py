@@ -63,7 +63,7 @@ class Answer:
 
 
 def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
-    """Return an answer without our credentials, which some APIs echo verbatim, in JSON, or in a URL.
+    """Return a response with our credentials removed, which some APIs echo verbatim, in JSON, or in a URL.
 
     Args:
         answer: The answer.
@@ -84,7 +84,7 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
 
 
 def conceal_text(text: str, secrets: Sequence[str]) -> str:
-    """Return a text from an answer, possibly JSON, without our credentials."""
+    """Return a text of a response, which may be JSON, with our credentials removed."""
     return conceal(Answer(0, _JSON, text.encode("utf-8", "replace"), ""), secrets).text
 
 

@@ -34,7 +34,7 @@ _KEPT: Final = 256
 """The number of recent secrets to redact if the current call is unknown."""
 
 _CHARACTERS: Final = 1024 * 1024
-"""Their maximum total length; the latest may be longer."""
+"""The maximum total length of these secrets, except that the latest one may be longer."""
 
 # Short words must be whole parts of a name: `keyboard`, `compass` and `author` are not secrets.
 # Compiled on first use, because servers do not need it.

@@ -7,10 +7,10 @@ from collections import OrderedDict, defaultdict, deque
 
 
 class Windows:
-    """The windows of one process.
+    """The rate windows of one process.
 
-    A key has at most as many times as its limit. Keys of one window length are in the order of their last hits, so that
-    expired keys come first.
+    Each key stores the times of at most as many hits as its limit. The keys of a window length are in the order of
+    their last hits, so that expired keys come first.
     """
 
     def __init__(self) -> None:

@@ -114,8 +114,7 @@ def refuse_id_in_use() -> ProtocolError:
 
 _ALREADY_INITIALIZED: Final = "The connection is initialized already; send initialize once, as its first request"
 _OTHER_ERA: Final = (
-    "this connection serves the handshake protocol era; "
-    "requests carrying the 2026-07-28 envelope are not accepted on it"
+    "This connection began with `initialize`; it does not accept requests with the revision 2026-07-28 in their `_meta`"
 )
 
 
