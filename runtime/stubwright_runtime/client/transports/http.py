@@ -123,7 +123,8 @@ class HttpTransport:
             self._client = make_http_client(timeout, headers=dict(self._headers), auth=self._auth)
         except SettingError as error:
             raise Unreachable(self.name, f"cannot be reached: {error}") from None
-        self._base_headers = dict(self._client.headers.items())
+        host = self._parsed_url.netloc.decode("ascii")
+        self._base_headers = {"host": host, **dict(self._client.headers.items())}
 
     async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None, /) -> None:
         """Send a message, and wait for the response to a request.
@@ -183,13 +184,19 @@ class HttpTransport:
             name = (message.get("params") or {}).get(_NAMES.get(method, ""))
             if isinstance(name, str):
                 own["mcp-name"] = encode_value(name)
-        return httpx2.Request(
+        body = b""
+        if message is not None:
+            body = to_json(message, inf_nan_mode="null")
+            own["content-length"] = str(len(body))
+        request = httpx2.Request(
             verb,
             self._parsed_url,
             headers={**self._base_headers, **own, **headers},
             cookies=self._client.cookies or None,
-            content=None if message is None else to_json(message, inf_nan_mode="null"),
+            stream=httpx2.ByteStream(body),  # with `content`, httpx2 takes four times as long to make the headers
         )
+        request.read()
+        return request
 
     async def post(self, message: Mapping[str, Any]) -> None:
         """Send a notification or a response. Failures are logged."""
