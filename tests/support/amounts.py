@@ -30,7 +30,7 @@ def mark_long(case: object) -> Any:
 
     A tuple has the values of several names, as in `parametrize`.
     """
-    if isinstance(case, pytest.ParameterSet):
+    if isinstance(case, type(pytest.param())):  # `pytest.ParameterSet` from pytest 9.1 on
         return case._replace(marks=[*case.marks, pytest.mark.long])
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.long)
