@@ -240,3 +240,9 @@ async def test_other_servers_do_not_load_it(tmp_path: Path, monkeypatch: pytest.
 def test_a_budget_in_which_no_note_fits_is_a_mistake(tmp_path: Path) -> None:
     (wrong,) = check(tmp_path, manifest([tool("read")], budget={"result": 199}))
     assert wrong.message == "expected a whole number, 200 or more, found the number `199`"
+
+
+def test_the_larger_of_text_and_structured_content_counts() -> None:
+    text = {"content": [{"type": "text", "text": "a word " * 10}]}
+    assert measure(text) < measure({**text, "structuredContent": {"words": ["word"] * 100}})
+    assert measure(text) == measure({**text, "structuredContent": {}})

@@ -119,6 +119,11 @@ def test_a_format_has_an_example(form: str, text: str, suggestion: str, exact: b
             ['arguments: must fit exactly one alternative, but fits 1 and 2; send only "lat" with "lon" or "city"'],
         ),
         (
+            {"oneOf": [{"required": ["date", "lat"]}, {"required": ["date", "city"]}]},
+            {"date": "today", "lat": 1, "city": "Bern"},
+            ['arguments: must fit exactly one alternative, but fits 1 and 2; send only "lat" or "city"'],
+        ),
+        (
             {"patternProperties": {"^x-": {}, "^y-": {}}, "additionalProperties": False},
             {"z": 1},
             ["z: unknown key; other keys must match ^x- or ^y-"],

@@ -555,3 +555,10 @@ async def test_a_store_ends_though_the_library_takes_its_end_for_a_lost_connecti
     async with asyncio.timeout(60), store.run():
         pass
     assert swallowed == [True, True]
+
+
+def test_unreadable_data_is_logged_ever_less_often(caplog: pytest.LogCaptureFixture) -> None:
+    found = Outages("redis://x", (OSError,))
+    for _ in range(9):
+        found.record_unreadable("broken")
+    assert [record.args[1] for record in caplog.records if isinstance(record.args, tuple)] == [1, 2, 4, 8]
