@@ -46,33 +46,23 @@ def manifest() -> str:
 
 
 def diagnostics() -> str:
-    """The diagnostics reference: one row for each code."""
-    rows = [f"| {code.id} | {code.severity} | {_cell(code.meaning)} |" for _, code in sorted(CODES.items())]
-    return "\n".join(
-        [
-            "# Diagnostics",
-            "",
-            "Errors stop the compiler; warnings do not, unless you run it with `--strict`. Silence a warning with",
-            "`lint: {ignore: [SW310]}` in the manifest, or under a tool's own `stubwright` key.",
-            "",
-            "`stubwright check --fix` applies the corrections that a `help:` specifies exactly: a misspelt name, quotes, and",
-            "a missing `type: object`. It shows them as a diff, asks before writing if it runs in a terminal (`--yes` does",
-            "not ask), and checks again. It preserves comments, quotes and line breaks. It skips a correction that does",
-            "not remove its diagnostic, or that turns a warning into an error.",
-            "",
-            "| code | severity | meaning |",
-            "|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    """The diagnostics reference: its words as they are, and a line for each code, errors first."""
+    words = (HERE / "diagnostics.md").read_text("utf-8").partition("## Errors\n")[0]
+    lines = [words.rstrip()]
+    for title, severity in (("Errors", "error"), ("Warnings", "warning")):
+        codes = [f"- {code.id}: {code.meaning}" for _, code in sorted(CODES.items()) if code.severity == severity]
+        lines += ["", f"## {title}", "", *codes]
+    return "\n".join([*lines, ""])
 
 
 def diff() -> str:
-    """The page on `stubwright diff`: its words as they are, and one row for each code."""
+    """The page on `stubwright diff`: its words as they are, and a line for each code."""
     words = (HERE / "diff.md").read_text("utf-8").partition("## Codes\n")[0]
-    rows = [f"| {code} | {side} | {_cell(meaning)} |" for code, (side, meaning) in sorted(changes.CODES.items())]
-    return "\n".join([f"{words}## Codes", "", "| code | side | what changed |", "|---|---|---|", *rows, ""])
+    lines = [words.rstrip(), "", "## Codes"]
+    for title, side in (("Wire", "wire"), ("Python", "python")):
+        codes = [f"- {code}: {meaning}" for code, (part, meaning) in sorted(changes.CODES.items()) if part == side]
+        lines += ["", f"### {title}", "", *codes]
+    return "\n".join([*lines, ""])
 
 
 def serving() -> str:
@@ -88,13 +78,13 @@ def serving() -> str:
 
 
 def testing() -> str:
-    """The page on `stubwright test`: its words as they are, and one row for each check."""
+    """The page on `stubwright test`: its words as they are, and a line for each check."""
     words = (HERE / "testing-servers.md").read_text("utf-8").partition("## Checks\n")[0]
-    rows = [
-        f"| `{check.name}` | {check.severity} | {_cell(check.meaning)} | {_cell(check.source)} |" for check in CHECKS
-    ]
-    head = ["| check | severity | what holds for a server that passes | source |", "|---|---|---|---|"]
-    return "\n".join([f"{words}## Checks", "", *head, *rows, ""])
+    lines = [words.rstrip(), "", "## Checks", "", "A report names the source of each rule."]
+    for title, severity in (("Errors", "error"), ("Warnings", "warning")):
+        checks = [f"- `{check.name}`: {check.meaning}" for check in CHECKS if check.severity == severity]
+        lines += ["", f"**{title}**", "", *checks]
+    return "\n".join([*lines, ""])
 
 
 _SYSTEMS = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}

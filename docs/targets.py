@@ -27,7 +27,6 @@ KINDS: Final[tuple[metadata.Kind, ...]] = ("tool", "resource")
 @dataclass(slots=True)
 class _Row:
     tools: int = 0
-    servers: int = 0
     warned: int = 0
     projected: int = 0
 
@@ -45,12 +44,12 @@ def measure(folder: Path) -> str:
     lines = [
         f"Measured over {tools:,} tools of {servers} servers.",
         "",
-        "| target | tools refused | of how many servers | reported only | functions refused |",
-        "|---|---:|---:|---:|---:|",
+        "| target | tools refused | reported only | functions refused |",
+        "|---|---:|---:|---:|",
     ]
     for name, row in rows.items():
         projected = f"{row.projected:,}" if name in FORMS else "-"
-        lines.append(f"| `{name}` | {row.tools:,} | {row.servers} | {row.warned:,} | {projected} |")
+        lines.append(f"| `{name}` | {row.tools:,} | {row.warned:,} | {projected} |")
     return "\n".join(lines) + "\n"
 
 
@@ -62,7 +61,6 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
     ]
     sure = {finding.tool for finding in found if finding.rule.is_sure}
     row.tools += len(sure - {None})
-    row.servers += bool(sure)
     row.warned += len({finding.tool for finding in found} - sure - {None})
     if name in FORMS:
         written = [
@@ -75,11 +73,11 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
 
 def keys() -> Iterator[str]:
     """What hosts read of `_meta`, with who says so."""
-    yield "| in `_meta` of | key | says | takes | who reads it |\n|---|---|---|---|---|\n"
+    yield "| in `_meta` | says | who reads it |\n|---|---|---|\n"
     for kind in KINDS:
         for key in metadata.load_keys(kind).values():
             host = f"{key.host}, [{key.certainty}]({key.source}) {key.read}"
-            yield f"| a {kind} | `{key.name}` | {key.says} | {key.takes} | {host} |\n"
+            yield f"| `{key.name}` of a {kind} | {key.says}: {key.takes} | {host} |\n"
 
 
 def page(text: str, folder: Path | None) -> str:

@@ -82,7 +82,7 @@ def test_every_code_has_a_case() -> None:
 
 def test_the_codes_are_documented() -> None:
     text = (CASES.parents[1] / "docs" / "diff.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| (SW\d{3}) \| \w+ \| (.*) \|$", text, re.MULTILINE))
+    rows = dict(re.findall(r"^- (SW\d{3}): (.*)$", text, re.MULTILINE))
     assert rows == {code: meaning for code, (_, meaning) in CODES.items()}
 
 
