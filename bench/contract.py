@@ -6,7 +6,7 @@ Takes the pairs of `contract_pairs.json`, each judged from both lists of tools b
 witness: a tool that is gone, arguments that the old input schema accepts and the new one refuses, or a result that the
 new output schema accepts and the old one refuses. Installs both versions and the peers from npm and PyPI below a
 temporary folder, unless one is named, lists the tools, checks the witness with `jsonschema`, has each program lock the
-old version and check the new one, and prints the table in docs/contracts.md. Servers get a folder and a home of their
+old version and check the new one, and prints the table in README.md. Servers get a folder and a home of their
 own, without a network if `unshare` can take it away.
 
 The lists are other people's text, so only their digests are kept: if one changed, the pair has to be judged again, and
