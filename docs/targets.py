@@ -1,9 +1,9 @@
-"""Writes the tables of docs/targets.md: `_meta` that hosts read, and the tools of public servers that targets refuse.
+"""Writes two tables: `_meta` that hosts read (docs/targets.md), and tools that targets refuse (bench/README.md).
 
     python docs/targets.py [FOLDER]
 
-FOLDER has saved lists of tools, as `tools/list` gives them, one file for each server; with it the figures are measured
-anew, otherwise those on the page stay.
+FOLDER has saved lists of tools, as `tools/list` gives them, one file for each server; only with it are the figures
+measured.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from stubwright_runtime.projection.forms import FORMS
 from stubwright_runtime.projection.functions import project_tools
 
 PAGE: Final = Path(__file__).with_name("targets.md")
+FIGURES: Final = Path(__file__).parents[1] / "bench" / "README.md"
 KINDS: Final[tuple[metadata.Kind, ...]] = ("tool", "resource")
 
 
 @dataclass(slots=True)
 class _Row:
     tools: int = 0
+    servers: int = 0
     warned: int = 0
     projected: int = 0
 
@@ -44,12 +46,12 @@ def measure(folder: Path) -> str:
     lines = [
         f"Measured over {tools:,} tools of {servers} servers.",
         "",
-        "| target | tools refused | reported only | functions refused |",
-        "|---|---:|---:|---:|",
+        "| target | tools refused | of how many servers | reported only | functions refused |",
+        "|---|---:|---:|---:|---:|",
     ]
     for name, row in rows.items():
         projected = f"{row.projected:,}" if name in FORMS else "-"
-        lines.append(f"| `{name}` | {row.tools:,} | {row.warned:,} | {projected} |")
+        lines.append(f"| `{name}` | {row.tools:,} | {row.servers} | {row.warned:,} | {projected} |")
     return "\n".join(lines) + "\n"
 
 
@@ -61,6 +63,7 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
     ]
     sure = {finding.tool for finding in found if finding.rule.is_sure}
     row.tools += len(sure - {None})
+    row.servers += bool(sure)
     row.warned += len({finding.tool for finding in found} - sure - {None})
     if name in FORMS:
         written = [
@@ -80,10 +83,9 @@ def keys() -> Iterator[str]:
             yield f"| `{key.name}` of a {kind} | {key.says}: {key.takes} | {host} |\n"
 
 
-def page(text: str, folder: Path | None) -> str:
-    """The page, with the parts that come from the table and from lists of tools as they are now."""
-    text = _put(text, "metadata", "".join(keys()))
-    return text if folder is None else _put(text, "measured", measure(folder))
+def page(text: str) -> str:
+    """Return the page with the part that comes from the table as it is now."""
+    return _put(text, "metadata", "".join(keys()))
 
 
 def _put(text: str, name: str, part: str) -> str:
@@ -93,8 +95,11 @@ def _put(text: str, name: str, part: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the page."""
-    PAGE.write_text(page(PAGE.read_text("utf-8"), Path(arguments[0]) if arguments else None), "utf-8")
+    """Write the page, and with a folder the figures."""
+    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
+    for folder in arguments:
+        text = FIGURES.read_text("utf-8")
+        FIGURES.write_text(_put(text, "measured", measure(Path(folder))), "utf-8")
 
 
 if __name__ == "__main__":

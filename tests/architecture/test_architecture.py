@@ -181,7 +181,7 @@ def test_the_map_names_files_that_exist() -> None:
     checkout = package_data.ROOT.parents[1]
     roots = (checkout, package_data.ROOT, package_data.RUNTIME, package_data.RUNTIME / "server", checkout / "runtime")
     missing = []
-    for paragraph in re.split(r"\n\n|\n(?=\|)", (checkout / "docs" / "architecture.md").read_text("utf-8")):
+    for paragraph in re.split(r"\n\n|\n(?=- )", (checkout / "docs" / "architecture.md").read_text("utf-8")):
         beside: list[Path] = []
         for name in re.findall(r"`([\w/]+(?:\.py|/))`", paragraph):
             places = [place for root in (*roots, *beside) if (place := root / name).exists()]

@@ -46,7 +46,7 @@ def test_a_preset_becomes_its_targets() -> None:
 def test_the_page_is_made_from_the_table() -> None:
     script = runpy.run_path(str(ROOT / "docs" / "targets.py"))
     text = (ROOT / "docs" / "targets.md").read_text("utf-8")
-    assert text == script["page"](text, None)
+    assert text == script["page"](text)
 
 
 def test_the_command_shows_the_table(tmp_path: Path) -> None:
