@@ -23,6 +23,7 @@ from stubwright.codegen.models import descriptions
 from stubwright.codegen.models.redaction import Way, find_marks
 from stubwright.codegen.models.types import (
     ANY,
+    OBJECT,
     Alternative,
     AnyOf,
     Const,
@@ -41,12 +42,13 @@ from stubwright.codegen.source.literals import format_literal
 from stubwright.codegen.surface import Argument, ClassRole
 from stubwright.diagnostics import Pointer
 from stubwright.ir import Json
+from stubwright.jsonschema.pointers import format_pointer
 from stubwright.pycode import Code, Name, fill, join
 
 _DEEPEST = 40
 _NULL = Free("null")
 _TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
-_WHOLE = {"input": "arguments", "output": "result", "shared": "schema"}
+_WHOLE = {"input": "arguments", "output": "result"}
 
 Form: TypeAlias = Literal["plain", "absent", "nullable"]
 """The annotation of a field: its type alone, its type with `| None` that only means absence, or with `Nullable`."""
@@ -82,8 +84,8 @@ class ClassPlan:
 
     `roles` are the roles of its documents; `is_root` is true if it represents the whole of one. `redacted` are the wire
     names of properties that are never shown. `shared` is the class of a shared schema: if it `is_alias`, the class that
-    it is another name for, otherwise its base class, which leaves only the new `fields`. `needed` are the inherited
-    properties that it requires. `values` is the type, as a schema, of the values of other keys if it is a mapping; it
+    it is another name for, otherwise its base class, which leaves only the new `fields`. `needed` are inherited
+    properties that only it requires. `values` is the type, as a schema, of the values of other keys of a mapping; it
     `is_open` if the schema itself allows any other keys.
     """
 
@@ -124,7 +126,7 @@ class ImportedType:
 
     `members` are the values of an enumeration, including `null`, and `scalars` the alternatives of a scalar; if it
     `is_exact`, a string with a format always has the format's type. `parameters` are the fields of a class as arguments
-    if it is the input of a tool.
+    if it is the input of a tool. `variants` are the classes of a union's objects, if the union has a name.
     """
 
     name: Name
@@ -133,6 +135,7 @@ class ImportedType:
     scalars: tuple[Free, ...] = ()
     is_exact: bool = False
     parameters: tuple[Argument, ...] = ()
+    variants: tuple[Name, ...] = ()
 
     @property
     def is_type(self) -> bool:
@@ -241,21 +244,21 @@ class _Planner:
 
     def _own(self, document: Document, thing: Object) -> Sequence[Property]:
         """Return the properties of an object that its class does not inherit."""
-        _, others = self._base(document, thing)
-        return [each for each in thing.properties if each not in others]
+        _, other = self._base(document, thing)
+        return [each for each in thing.properties if each not in other.properties]
 
-    def _base(self, document: Document, thing: Object) -> tuple[ImportedType | None, Sequence[Property]]:
-        """Return the shared class that an object's class inherits from, with the inherited properties.
+    def _base(self, document: Document, thing: Object) -> tuple[ImportedType | None, Object]:
+        """Return the shared class that an object's class inherits from, with its object.
 
         The object's schema references the shared one, and its own keywords change none of these properties.
         """
-        shared_bases: list[tuple[ImportedType, Sequence[Property]]] = []
+        shared_bases: list[tuple[ImportedType, Object]] = []
         for other in document.find_extended(thing):
             home = self._home(document, other)
             same = {*other.properties} <= {*thing.properties} and other.values == thing.values
             if home is not None and same and home.name not in {part.name for part in self.parts}:
-                shared_bases.append((home, other.properties))
-        return shared_bases[0] if len(shared_bases) == 1 else (None, ())
+                shared_bases.append((home, other))
+        return shared_bases[0] if len(shared_bases) == 1 else (None, OBJECT)
 
     def _within(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
@@ -365,6 +368,9 @@ class _Planner:
         what = {"item": "An item", "value": "A value", "property": "The value", "branch": "One form"}[inside]
         if last is not None and last.kind == "item" and last.name:
             what = f"Item {last.name}"
+        part = next(each for each in self.parts if each.document is group.document)
+        if owner is None and part.role == "shared":
+            owner = part.name
         return (
             f"{what} of ``{owner}``."
             if owner is not None
@@ -387,13 +393,13 @@ class _Planner:
                 return ClassPlan(name, doc, roles, is_root, closed=thing.closed, redacted=redacted, values=values)
             return ClassPlan(name, doc, roles, is_root, root=self._schema(document, shape))
         attributes = naming.name_fields(each.name for each in key.properties)
-        base, inherited = self._base(document, key)
+        base, other = self._base(document, key)
         if base is not None:
             self.used.add(base)
         fields = [
             self._field(document, each.name, attributes[each.name], each.expression, required=each.name in key.required)
             for each in key.properties
-            if each not in inherited
+            if each not in other.properties
         ]
         redacted = tuple(sorted(self.redacted.get(key, ())))
         values = self._type(document, key.values) if key.values is not None and base is None else {}
@@ -407,7 +413,7 @@ class _Planner:
             values=values or None,
             redacted=redacted,
             shared=base,
-            needed=key.required & {each.name for each in inherited},
+            needed=key.required.intersection(each.name for each in other.properties) - other.required,
             is_open=_is_open(document, key),
         )
 
@@ -592,9 +598,19 @@ class _Planner:
         return home.name if home is not None else self.names[thing]
 
     def _home(self, document: Document, thing: Object) -> ImportedType | None:
-        """Return the class of an object that is a shared schema."""
+        """Return the class of an object that is a shared schema, or a variant of a shared union."""
         name = document.find_shared(thing)
-        return self.imported.get(name) if name is not None else None
+        return self.imported.get(name) if name is not None else self._variant(document, thing)
+
+    def _variant(self, document: Document, thing: Object) -> ImportedType | None:
+        place = (thing.pointer or ())[:2]
+        home = self.imported.get(document.bundled.get(format_pointer(place), ""))
+        if home is None or not home.variants:
+            return None
+        objects = document.find_objects(Leaf(document.name, place))
+        if thing not in objects or len(objects) != len(home.variants):
+            return None
+        return ImportedType(home.variants[objects.index(thing)], home.module)
 
     def _mapping(self, part: ModelDocument) -> ImportedType | None:
         """Return the class of a shared schema that is a mapping, if a result consists of it."""

@@ -248,6 +248,10 @@ class Document:
         shape = self.shape(expression)
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 
+    def find_objects(self, expression: Expression) -> list[Object]:
+        """Return the alternatives of an expression that are objects with properties."""
+        return [each for each in self.shape(expression) if isinstance(each, Object) and each.properties]
+
     def find_shared(self, thing: Object) -> str | None:
         """Return the name under `schemas` of the bundled schema that an object represents as a whole."""
         place = (thing.pointer or ())[:2]

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from stubwright import ir, naming
 from stubwright.codegen.models import datamodel, descriptions, reserved_names
-from stubwright.codegen.models.classes import ClassPlan, FieldPlan, ImportedType, ModelDocument, plan_classes
+from stubwright.codegen.models.classes import (
+    ClassPlan,
+    FieldPlan,
+    ImportedType,
+    ModelDocument,
+    join_choices,
+    plan_classes,
+)
 from stubwright.codegen.models.types import Document
 from stubwright.codegen.typescript.source import format_doc, format_key, format_member, format_value
+from stubwright.ir import Json
 from stubwright.pycode import Code, Name, fill, join
 
 if TYPE_CHECKING:
     from stubwright.codegen.models.reserved_names import ReservedNames
-    from stubwright.ir import Json
+
+_Unions: TypeAlias = Mapping[Name, Sequence[Json]]
+"""The alternatives of each shared union, as schemas of types."""
 
 _UNKNOWN = fill("unknown")
 _SCALARS = {
@@ -56,12 +66,13 @@ class ServerTypes:
 def make_types(manifest: ir.Manifest) -> ServerTypes:
     """Return the types of a manifest's server."""
     shared = [replace(each, schema=make_plain(each.schema)) for each in manifest.shared]
-    homes = datamodel.find_homes(shared)
+    classes = datamodel.find_homes(shared)
 
     def make(taken: ReservedNames) -> ServerTypes:
+        unions, homes = _find_unions([each for each in shared if each.name not in classes], classes, taken)
         return ServerTypes(
-            [each for schema in shared if schema.name in homes for each in _make_shared(schema, homes, taken)],
-            {tool.name: _make_tool(tool, homes, taken) for tool in manifest.tools},
+            [each for schema in shared if schema.name in homes for each in _make_shared(schema, homes, unions, taken)],
+            {tool.name: _make_tool(tool, homes, unions, taken) for tool in manifest.tools},
         )
 
     return reserved_names.resolve_collisions(reserved_names.reserve(manifest), make, ServerTypes.list_names)[0]
@@ -72,8 +83,36 @@ def make_plain(schema: ir.Schema) -> ir.Schema:
     return replace(schema, rich=False, exact=False)
 
 
+def _find_unions(
+    shared: Sequence[ir.SharedSchema], classes: Mapping[str, ImportedType], taken: ReservedNames
+) -> tuple[dict[Name, list[Json]], dict[str, ImportedType]]:
+    """Return the alternatives of shared unions with objects, which have a type only here, and all types."""
+    homes = dict(classes)
+    for schema in shared:
+        document, name = Document("shared", schema.schema), naming.name_shared_class(schema.names)
+        if objects := document.find_objects(document.root):
+            # The names of the variants follow: planning needs only their number.
+            homes[schema.name] = ImportedType(name, Name(schema.names.module), variants=(name,) * len(objects))
+    unions: dict[Name, list[Json]] = {}
+    for schema in shared:
+        if (home := homes.get(schema.name)) is not None:
+            root = _plan_shared(schema, home, homes, taken)[0].root
+            unions[home.name] = choices = root.get("anyOf", [root])
+            variants = tuple(Name(each["$ref"].rpartition("/")[2]) for each in choices if "$ref" in each)
+            homes[schema.name] = replace(home, variants=variants)
+    return unions, homes
+
+
+def _plan_shared(
+    shared: ir.SharedSchema, home: ImportedType, homes: Mapping[str, ImportedType], taken: ReservedNames
+) -> Sequence[ClassPlan]:
+    title = f"The shared schema ``{shared.name}``."
+    part = ModelDocument(Document("shared", shared.schema), home.name, "shared", title)
+    return plan_classes(shared.names.stem, [part], homes, taken.list_under(shared.names.stem, [home.name]))[0]
+
+
 def _make_shared(
-    shared: ir.SharedSchema, homes: Mapping[str, ImportedType], taken: ReservedNames
+    shared: ir.SharedSchema, homes: Mapping[str, ImportedType], unions: _Unions, taken: ReservedNames
 ) -> Iterator[tuple[Name, Code]]:
     home, title = homes[shared.name], f"The shared schema ``{shared.name}``."
     document = Document("shared", shared.schema)
@@ -82,13 +121,11 @@ def _make_shared(
         doc = descriptions.describe(document, document.root) or title
         yield home.name, _write_alias(home.name, doc, _unite(members))
         return
-    part = ModelDocument(document, home.name, "shared", title)
-    met = taken.list_under(shared.names.stem, [home.name])
-    plans, _ = plan_classes(shared.names.stem, [part], homes, met)
-    yield from ((plan.name, _write_type(plan)) for plan in plans)
+    for plan in _plan_shared(shared, home, homes, taken):
+        yield plan.name, _write_type(plan if plan.name in unions else _name_unions(plan, unions))
 
 
-def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], taken: ReservedNames) -> ToolTypes:
+def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], unions: _Unions, taken: ReservedNames) -> ToolTypes:
     sent = Document("input", make_plain(tool.sent))
     title = f"Arguments of the tool ``{tool.name}``."
     parts = [ModelDocument(sent, naming.name_input_class(tool.names), "input", title)]
@@ -101,10 +138,34 @@ def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], taken: Reserved
     first = next(plan for plan in plans if plan.name == parts[0].name)
     needs_nothing = first.root is None and first.shared is None and not any(each.required for each in first.fields)
     return ToolTypes(
-        join("\n", map(_write_type, plans)),
+        join("\n", [_write_type(_name_unions(plan, unions)) for plan in plans]),
         tuple(plan.name for plan in plans),
         needs_nothing and not sent.get_keywords(sent.root).get("required"),
     )
+
+
+def _name_unions(plan: ClassPlan, unions: _Unions) -> ClassPlan:
+    """Return a plan whose types name shared unions in place of their alternatives."""
+
+    def simplify(schema: Json) -> Json:
+        match schema:
+            case {"anyOf": choices}:
+                choices = [simplify(each) for each in choices]
+                for name, union in unions.items():
+                    if all(each in choices for each in union):
+                        rest = [each for each in choices if each not in union]
+                        choices = [{"$ref": f"#/$defs/{name}"}, *rest]
+                return join_choices(choices)
+            case {"prefixItems": places}:
+                return {**schema, "prefixItems": [simplify(each) for each in places]}
+            case {"items": each}:
+                return {**schema, "items": simplify(each)}
+            case {"additionalProperties": each}:
+                return {**schema, "additionalProperties": simplify(each)}
+        return schema
+
+    fields = tuple(replace(field, schema=simplify(field.schema)) for field in plan.fields)
+    return replace(plan, fields=fields, root=simplify(plan.root), values=simplify(plan.values))
 
 
 def _write_type(plan: ClassPlan) -> Code:

@@ -28,6 +28,26 @@ export type Layers = { [key: string]: Layers };
 /** The shared schema `Page`. */
 export interface Page {
   total?: number;
+  size: number;
+}
+
+/**
+ * The shared schema `Change`.
+ *
+ * A change to a drawing, or several.
+ */
+export type Change = ChangeMove | ChangeGroup | Record_ | "undo";
+
+/** One form of `Change`. */
+export interface ChangeMove {
+  type: "move";
+  by: number;
+}
+
+/** One form of `Change`. */
+export interface ChangeGroup {
+  type: "group";
+  changes?: Change[];
 }
 
 /** Arguments of the tool `draw_shape`. */
@@ -45,6 +65,7 @@ export interface DrawShapeInput {
   labels?: Record<string, (string | number)[]>;
   extra?: DrawShapeInputExtra;
   anything?: unknown;
+  changes?: Change[];
 }
 
 /** One form of `shape`. */
@@ -84,12 +105,13 @@ export interface FindShapesInputWithId {
 /**
  * Result of the tool `find_shapes`.
  *
- * Requires `total`.
+ * Requires `total` and `size`.
  */
 export interface FindShapesOutput extends Page {
   layers?: FindShapesLayers;
   nodes: Node[];
   counts?: Record<string, number>;
+  last?: Change | null;
   total: Required<Page>["total"];
 }
 
@@ -196,6 +218,6 @@ const schemas = {
 };
 
 const drawShapeTool = /* @__PURE__ */ mcp.defineTool({ name: "draw_shape", inputSchema: { type: "object" }, outputSchema: { $ref: "#/$defs/Record", $defs: { Record: schemas.Record } } });
-const findShapesTool = /* @__PURE__ */ mcp.defineTool({ name: "find_shapes", inputSchema: { type: "object" }, outputSchema: { type: "object", allOf: [{ $ref: "#/$defs/Page" }], properties: { layers: { $ref: "#/$defs/Layers" }, nodes: { type: "array", items: { $ref: "#/$defs/Node" } }, counts: { type: "object", additionalProperties: { type: "integer" } } }, required: ["nodes", "total"], $defs: { Page: { type: "object", properties: { total: { type: "integer" } } }, Layers: { type: "object", additionalProperties: { $ref: "#/$defs/Layers" } }, Node: { type: "object", properties: { name: { type: "string", pattern: "^[a-z]+$" }, children: { type: "array", items: { $ref: "#/$defs/Node" } } }, required: ["name"] } } } });
+const findShapesTool = /* @__PURE__ */ mcp.defineTool({ name: "find_shapes", inputSchema: { type: "object" }, outputSchema: { type: "object", allOf: [{ $ref: "#/$defs/Page" }], properties: { layers: { $ref: "#/$defs/Layers" }, nodes: { type: "array", items: { $ref: "#/$defs/Node" } }, counts: { type: "object", additionalProperties: { type: "integer" } }, last: { anyOf: [{ $ref: "#/$defs/Change" }, { type: "null" }] } }, required: ["nodes", "total", "size"], $defs: { Page: { type: "object", properties: { total: { type: "integer" }, size: { type: "integer" } }, required: ["size"] }, Layers: { type: "object", additionalProperties: { $ref: "#/$defs/Layers" } }, Node: { type: "object", properties: { name: { type: "string", pattern: "^[a-z]+$" }, children: { type: "array", items: { $ref: "#/$defs/Node" } } }, required: ["name"] }, Change: { oneOf: [{ type: "object", properties: { type: { const: "move" }, by: { type: "number" } }, required: ["type", "by"] }, { type: "object", properties: { type: { const: "group" }, changes: { type: "array", items: { $ref: "#/$defs/Change" } } }, required: ["type"] }, { $ref: "#/$defs/Record" }, { const: "undo" }] }, Record: schemas.Record } } });
 const listShapesTool = /* @__PURE__ */ mcp.defineTool({ name: "list_shapes", inputSchema: { type: "object" }, outputSchema: { type: "object", properties: { shapes: { type: "array", items: { allOf: [{ $ref: "#/$defs/Record" }] } }, nextCursor: { type: "string" } }, required: ["shapes"], $defs: { Record: schemas.Record } } });
 const close_Tool = /* @__PURE__ */ mcp.defineTool({ name: "close", inputSchema: { type: "object" } }, { isDangerous: true });
