@@ -6,6 +6,7 @@ instance of its schema.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -239,6 +240,8 @@ def _write_map(values: Code, *, is_alias: bool) -> Code:
 
 
 def _unite(choices: Iterable[Code]) -> Code:
-    """Return a union, without repetition."""
+    """Return a union, without repetition, and without numbers that `number` includes."""
     unique = list(dict.fromkeys(choices))
+    if _SCALARS["number"] in unique:
+        unique = [each for each in unique if not re.fullmatch(r"-?\d+", each)]
     return _UNKNOWN if _UNKNOWN in unique else join(" | ", unique)

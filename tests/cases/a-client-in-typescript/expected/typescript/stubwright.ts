@@ -130,7 +130,7 @@ export class TypedClient {
   static readonly versionNegotiation: VersionNegotiationOptions = { mode: "auto" };
 
   /** Load the tools that the client was compiled for. */
-  static readonly loadTools: () => Promise<{ tools: readonly object[] }> = async () => ({ tools: [] });
+  static readonly loadTools: () => Promise<{ tools: readonly object[] }> = () => Promise.resolve({ tools: [] });
 
   /** The SDK's client of the same connection. */
   readonly raw: Client;
@@ -144,7 +144,7 @@ export class TypedClient {
 
   /** Connect to a server. */
   static async connect<T extends TypedClient>(
-    this: { new (raw: Client, options: ConnectOptions): T } & Pick<typeof TypedClient, "versionNegotiation" | "loadTools">,
+    this: (new (raw: Client, options: ConnectOptions) => T) & Pick<typeof TypedClient, "versionNegotiation" | "loadTools">,
     server: Server,
     options: ConnectOptions = {},
   ): Promise<T> {
@@ -328,8 +328,9 @@ async function openTransport(server: Server, options: ConnectOptions): Promise<T
   const [command, ...args] = server;
   // Bundlers must not follow this import: for browsers, they cannot build what starts processes.
   const path = ["@modelcontextprotocol/client", "stdio"].join("/");
-  const { StdioClientTransport }: typeof import("@modelcontextprotocol/client/stdio") =
-    await import(/* @vite-ignore */ /* webpackIgnore: true */ path);
+  const { StdioClientTransport } = (await import(
+    /* @vite-ignore */ /* webpackIgnore: true */ path
+  )) as typeof import("@modelcontextprotocol/client/stdio");
   return new StdioClientTransport({ command, args, ...options.process });
 }
 
