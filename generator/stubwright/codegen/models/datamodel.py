@@ -7,7 +7,7 @@ defaults and docstrings as literals. The source is checked (`inspection`) and us
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
@@ -438,13 +438,17 @@ class _Draft:
         return {names[0]: tuple(names) for names in groups}
 
 
-def describe_surface(manifest: ir.Manifest) -> Surface:
-    """Return the surface of a manifest's package."""
+def describe_surface(
+    manifest: ir.Manifest,
+    add_unions: Callable[[dict[str, ImportedType], ReservedNames], dict[str, ImportedType]] | None = None,
+) -> Surface:
+    """Return the surface of a manifest's package; `add_unions` adds the types of shared unions."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = [each for each in primitives if each.has_model and "server" in manifest.emit]
 
     def make(taken: ReservedNames) -> tuple[list[ModelModule], list[ModelModule]]:
         known = find_homes(manifest.shared, manifest.tools, taken)
+        known = known if add_unions is None else add_unions(known, taken)
         shared = make_shared_modules(manifest.shared, known, taken).of.values()
         return make_modules(manifest.tools, known, taken), [*make_primitive_modules(served, taken), *shared]
 

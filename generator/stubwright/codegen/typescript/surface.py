@@ -11,7 +11,7 @@ from stubwright import naming
 from stubwright.codegen.models import datamodel
 from stubwright.codegen.surface import Class, ClientMethod, Field, Surface
 from stubwright.codegen.typescript.source import format_member
-from stubwright.codegen.typescript.types import make_plain
+from stubwright.codegen.typescript.types import find_unions, make_plain
 from stubwright.pycode import Code, Name, fill, join
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def describe_surface(manifest: ir.Manifest) -> Surface:
     )
     shared = tuple(replace(each, schema=make_plain(each.schema)) for each in manifest.shared)
     client = replace(manifest, tools=tools, shared=shared, emit=frozenset({"client"}))
-    described = datamodel.describe_surface(client)
+    described = datamodel.describe_surface(client, lambda classes, taken: find_unions(shared, classes, taken)[1])
     members = map_members(manifest)
     return replace(
         described,

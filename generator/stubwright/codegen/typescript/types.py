@@ -70,7 +70,7 @@ def make_types(manifest: ir.Manifest) -> ServerTypes:
     classes = datamodel.find_homes(shared)
 
     def make(taken: ReservedNames) -> ServerTypes:
-        unions, homes = _find_unions([each for each in shared if each.name not in classes], classes, taken)
+        unions, homes = find_unions(shared, classes, taken)
         return ServerTypes(
             [each for schema in shared if schema.name in homes for each in _make_shared(schema, homes, unions, taken)],
             {tool.name: _make_tool(tool, homes, unions, taken) for tool in manifest.tools},
@@ -84,18 +84,19 @@ def make_plain(schema: ir.Schema) -> ir.Schema:
     return replace(schema, rich=False, exact=False)
 
 
-def _find_unions(
+def find_unions(
     shared: Sequence[ir.SharedSchema], classes: Mapping[str, ImportedType], taken: ReservedNames
 ) -> tuple[dict[Name, list[Json]], dict[str, ImportedType]]:
     """Return the alternatives of shared unions with objects, which have a type only here, and all types."""
     homes = dict(classes)
-    for schema in shared:
+    others = [each for each in shared if each.name not in classes]
+    for schema in others:
         document, name = Document("shared", schema.schema), naming.name_shared_class(schema.names)
         if objects := document.find_objects(document.root):
             # The names of the variants follow: planning needs only their number.
             homes[schema.name] = ImportedType(name, Name(schema.names.module), variants=(name,) * len(objects))
     unions: dict[Name, list[Json]] = {}
-    for schema in shared:
+    for schema in others:
         if (home := homes.get(schema.name)) is not None:
             root = _plan_shared(schema, home, homes, taken)[0].root
             unions[home.name] = choices = root.get("anyOf", [root])
