@@ -147,7 +147,7 @@ class Tokens:
                 # PyJWT compares audiences as strings, not as URLs.
                 options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True, "verify_aud": False},
             )
-        except OverflowError as error:  # an infinite number
+        except (OverflowError, TypeError) as error:  # an infinite number; PyJWT 2.14 and lists
             raise ValueError("a claim is not a time") from error
         except InvalidIssuerError as error:  # raised after the signature was verified
             value = jwt.decode(token, options={"verify_signature": False})["iss"]

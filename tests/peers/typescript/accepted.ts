@@ -1,5 +1,5 @@
 // What the types of the golden case accept, and what they reject: an expectation that nothing fails is an error of tsc.
-import type { DrawingsClient, DrawShapeInput, FindShapesInput, FindShapesOutput, Layers, Node } from "./generated/typescript/drawings_mcp.ts";
+import type { DrawingsClient, DrawShapeInput, FindShapesInput, FindShapesOutput, Layers, ListShapesInput, Node } from "./generated/typescript/drawings_mcp.ts";
 
 export const drawn: DrawShapeInput[] = [
   { shape: { kind: "circle", radius: 1 }, colour: null, "line-width": null, extra: { anything: [] } },
@@ -14,6 +14,11 @@ export const drawn: DrawShapeInput[] = [
   {},
 ];
 export const found: FindShapesInput[] = [{ name: "a" }, { id: 1 }];
+const others = { limit: 5 };
+// Valid by the schema, although no property is of the type, all of whose properties are optional.
+export const listed: ListShapesInput[] = [others, {}];
+// @ts-expect-error: there is no such argument
+export const mistyped: ListShapesInput = { color: "red" };
 export const layers: Layers = { front: { text: {} }, back: {} };
 export const nested: Node = { name: "a", children: [{ name: "b", children: [] }] };
 

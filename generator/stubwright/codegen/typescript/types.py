@@ -198,8 +198,16 @@ def _write_interface(plan: ClassPlan) -> Code:
         lines += [fill("  {}: Required<{}>[{}];\n", key, shared, name) for key, name in needed]
     if plan.is_open or plan.values is not None:
         lines.append(fill("  [key: string]: unknown;\n"))
-    head = fill("{}export interface {}{}", format_doc(plan.doc), naming.name_type(plan.name), base)
-    return fill("{} {{\n{}}}\n", head, join("", lines))
+    doc, name, body = format_doc(plan.doc), naming.name_type(plan.name), join("", lines)
+    if _is_weak(plan):
+        return fill("{}export type {} = object & {{\n{}}};\n", doc, name, body)
+    return fill("{}export interface {}{} {{\n{}}}\n", doc, name, base, body)
+
+
+def _is_weak(plan: ClassPlan) -> bool:
+    """Return whether TypeScript would refuse valid objects without any of a type's properties."""
+    is_closed = plan.closed or plan.is_open or plan.values is not None
+    return plan.shared is None and not is_closed and not any(field.required for field in plan.fields)
 
 
 def _write_field(field: FieldPlan) -> Code:

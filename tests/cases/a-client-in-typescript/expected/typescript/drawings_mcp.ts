@@ -119,11 +119,11 @@ export interface FindShapesOutput extends Page {
 export type FindShapesLayers = { [key: string]: FindShapesLayers };
 
 /** Arguments of the tool `list_shapes`. */
-export interface ListShapesInput {
+export type ListShapesInput = object & {
   colour?: Colour | null;
   /** `nextCursor` of the page before, with the same other arguments; omit it for the first page. 1–4096 characters. */
   cursor?: string;
-}
+};
 
 /** Result of the tool `list_shapes`. */
 export interface ListShapesOutput {
