@@ -172,6 +172,7 @@ PROVED = [
     (DRAFT_7 | {"$ref": "#/definitions/a", "definitions": {"a": True}}, {"$ref": "#/$defs/a", "$defs": {"a": {}}}),
     (tree({"type": "integer"}), tree({"type": "number"})),
     (tree({"type": "integer"}, **ROOT), tree({"type": "number"}, **ROOT)),
+    (tree({"type": "number", "minimum": 3}), tree({"not": {"type": "number", "maximum": 2}})),
     (defined({"type": "integer"}), defined({"type": "number"})),
     (defined({"type": "integer"}, **{"not": {"enum": [{"leaf": [1]}]}}), defined({"type": "number"})),
 ]
@@ -215,6 +216,13 @@ REFUTED = [
         tree(resource({"type": "string"}), **{"$defs": {"leaf": True}}),
         {"leaf": 1},
     ),
+    (
+        tree({"type": "number", "exclusiveMinimum": 1, "exclusiveMaximum": 2}),
+        tree({"type": "number", "exclusiveMinimum": 1.6, "exclusiveMaximum": 2}),
+        {"leaf": 1.5},
+    ),
+    (tree({"type": "number", "minimum": 5}), tree({"type": "number", "minimum": 6}), {"leaf": 5}),
+    (tree({"type": "array", "maxItems": 1}), tree({"type": "array", "maxItems": 0}), {"leaf": [1]}),
 ]
 
 
