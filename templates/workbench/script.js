@@ -269,10 +269,10 @@
     if (type === "string" && Object.hasOwn(MOMENTS, schema.format ?? "")) return makeMoment(field, MOMENTS[schema.format]);
     if (type === "string") return makeText(field);
     if (type === "integer" || type === "number") return makeNumber(field);
-    if (type === "array" && isObject(schema.items) && depth < DEEPEST) {
+    if (type === "array" && isObject(schema.items)) {
       const items = follow(schema.items, root);
-      const isChosen = choicesOf(items) && typeOf(items) !== "boolean";
-      return isChosen ? makeChecks(field, choicesOf(items)) : makeRows(field);
+      if (choicesOf(items) && typeOf(items) !== "boolean") return makeChecks(field, choicesOf(items));
+      if (depth < DEEPEST) return makeRows(field);
     }
     return type === "object" && isObject(schema.properties) && !schema.oneOf && !schema.anyOf && depth < DEEPEST ? makeGroup(field) : makeJson(field);
   };
@@ -540,6 +540,7 @@
   const showDifference = (before, after) => {
     const linesOf = ({ answer: { result, error } }) => show(error ?? result.structuredContent ?? result).split("\n");
     const lines = compareLines(linesOf(before), linesOf(after));
+    if (lines.every(([tag]) => tag === "span")) return makeQuiet("The answers are the same.");
     return make("pre", {}, ...lines.map(([tag, line]) => make(tag, { textContent: `${SIGNS[tag]}${visible(line)}${tag === "span" ? "\n" : ""}` })));
   };
 
@@ -564,11 +565,26 @@
       }
     }
   };
+  // A new element takes the focus of the element that it replaces. Until there is one, the focus is on the pane.
+  let lost = null;
+  document.addEventListener("focusin", () => (lost = null));
+  const redraw = (place, ...children) => {
+    const pane = place.closest(".pane");
+    const at = document.activeElement;
+    const wanted = place.contains(at) ? at : at === pane ? lost : null;
+    place.replaceChildren(...children);
+    if (!wanted) return;
+    const isSame = (one) => (wanted.call ? one.call === wanted.call : one.textContent === wanted.textContent);
+    const found = place.contains(wanted) ? wanted : all("button, select, summary", place).find(isSame);
+    (found ?? pane).focus();
+    lost = found ? null : wanted;
+  };
   const listCalls = () => {
     calls = calls.slice(0, KEPT);
-    byId("history").replaceChildren(
+    redraw(
+      byId("history"),
       ...calls.map((call) => {
-        const button = makeButton("", () => showCall(call));
+        const button = Object.assign(makeButton("", () => showCall(call)), { call });
         button.append(make("time", { textContent: call.time }), `${visible(call.key)} `, make("span", { className: call.tone, textContent: call.words }));
         if (call === shown) button.setAttribute("aria-current", "true");
         return make("li", {}, button);
@@ -586,7 +602,7 @@
     byId("outcome").className = call.tone;
     const { result, error } = call.answer ?? {};
     const raw = call.answer && make("details", { className: "everything" }, make("summary", { textContent: "Full response" }), makePre(show(error ?? result)));
-    byId("shown").replaceChildren(makeCallActions(call), call.progress, ...(call.answer ? [...showAnswer(call.answer), raw] : []));
+    redraw(byId("shown"), makeCallActions(call), call.progress, ...(call.answer ? [...showAnswer(call.answer), raw] : []));
     listCalls();
   };
   const makeCallActions = (call) => {
@@ -611,7 +627,7 @@
     const names = others.map((one) => `${one.time} ${visible(one.key)}`);
     const select = make("select", { ariaLabel: "Compare with an earlier answer" }, ...["Compare with …", ...names].map((text, at) => make("option", { textContent: text, value: at })));
     select.addEventListener("change", () => {
-      all(":scope > pre.difference", byId("shown")).forEach((one) => one.remove());
+      all(":scope > .difference", byId("shown")).forEach((one) => one.remove());
       const other = others[select.value - 1];
       if (other) select.parentElement.after(Object.assign(showDifference(other, call), { className: "difference" }));
     });
@@ -656,6 +672,11 @@
         end("cancelled");
         reject(signal.reason);
       });
+      box.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" || !event.target.matches("input")) return;
+        event.preventDefault(); // otherwise the key would press the button that gets the focus
+        box.querySelector(".actions > .main").click();
+      });
       place.append(box);
       box.querySelector("input, select, textarea, button").focus();
     });
@@ -694,10 +715,12 @@
   };
   // A rejection by the server and a failure of the tool look the same on the wire; the record of the call differs.
   const records = new Map();
+  const INTERNAL = -32603; // also a handler of a resource or a prompt that raised
   const REFUSED = ["denied", "limited", "invalid"];
   const expectRecord = (trace) => new Promise((resolve) => records.set(trace, resolve));
   const judge = async ({ result, error }, record) => {
     if (result && !result.isError) return "completed";
+    if (error?.code === INTERNAL) return `the server failed (${error.code})`;
     const nothing = new Promise((resolve) => setTimeout(resolve, 1000, {})); // no tool was called, or the log is off
     const { outcome, reason } = await Promise.race([record, nothing]);
     const why = [reason, error?.code].filter((one) => one !== undefined && one !== null).join(", ");
@@ -854,7 +877,9 @@
   };
   const openLink = (event) => {
     const link = event.target.closest("nav a");
-    if (link && link.hash === location.hash) route(true); // the same link does not change the address
+    if (link?.hash !== location.hash || event.ctrlKey || event.metaKey) return;
+    event.preventDefault(); // the same link does not change the address, and the browser would move the focus
+    route(true);
   };
 
   // The identity: a token of this run, or one that another issuer signed.

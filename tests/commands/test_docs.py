@@ -73,7 +73,7 @@ def rows(schema: Any, dialect: str = dialects.DRAFT_2020_12.uri) -> list[str]:
             },
             [
                 "-: object [also required other; no other keys]",
-                "n*: integer [≥ 1; at most 1 character; default null] N",
+                "n*: integer [at least 1; at most 1 character; default null] N",
             ],
         ),
         (

@@ -115,6 +115,8 @@ class Diary(DiaryHandlers):
         return {"books": books, "next_cursor": "2" if first else None}
 
     async def read_book(self, args, ctx):
+        if args.title == "Lost":
+            raise RuntimeError("no such book")
         return f"This is {args.title}."
 
     async def wait(self, args, ctx):
@@ -389,10 +391,13 @@ def test_a_browser_tries_everything(chromium: browser.Browser, project: Path) ->
     assert {'+ "title": "Ulysses"', '- "title": "Emma"'} <= {
         " ".join(line.strip(",").split()) for line in said["difference"]
     }
+    assert said["focus"] == ["Repeat", True, "plan", "INPUT"]
+    assert said["same"] == "The answers are the same."
     assert said["cancelled"] == "wait: cancelled"
     assert said["image"] == 1
     assert said["offered"] == [["Dune", "Duma Key"], ["prose"]]
     assert said["read"] == ["This is Dune.", "Write in prose."]
+    assert said["raised"].startswith("diary://books/{title}: the server failed (-32603)")
     command, curl, python = said["copied"]
     assert shlex.split(command)[:4] == ["stubwright", "call", "--header", "Authorization: Bearer $TOKEN"]
     assert shlex.split(command)[5:] == ["plan", said["sent"]]

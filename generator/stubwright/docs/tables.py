@@ -25,11 +25,11 @@ DEEPEST: Final = 8
 _TEXTS: Final = frozenset({"description", "title", "type", "$schema", "$id", "id", "$anchor", "$dynamicAnchor"})
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
 BOUNDS: Final[Mapping[str, str]] = {
-    "minimum": "≥ {}",
-    "exclusiveMinimum": "> {}",
-    "maximum": "≤ {}",
-    "exclusiveMaximum": "< {}",
-    "multipleOf": "multiple of {}",
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
     "minLength": "at least {} character{s}",
     "maxLength": "at most {} character{s}",
     "minItems": "at least {} item{s}",
