@@ -96,6 +96,14 @@ def test_a_command_loads_no_other_one(project: Path) -> None:
         ("--json list", "stubwright: there is no option `--json`; options of a command are written after its name"),
         ("--verison", "stubwright: there is no option `--verison`; did you mean `--version`?"),
         ("help", "stubwright: there is no command `help`; did you mean `--help`?"),
+        ("call a.yaml get --place x", "stubwright call: there is no option `--place`; write arguments as NAME=VALUE"),
+        ("record http://h/mcp --timeout 1", "stubwright record: there is no option `--timeout`; see "),
+        ("call http:/h/mcp x", "stubwright: `http:/h/mcp` is not a URL; did you mean `http://h/mcp`?"),
+        (
+            "call localhost:8000/mcp x",
+            "stubwright: `localhost:8000/mcp` is not a URL; did you mean `http://localhost:80",
+        ),
+        ("explain minLength", "stubwright: there is no code `minLength`; the codes are `SW001`"),
         ("list htp://x", "stubwright: `htp://x` is not an http or https URL"),
         (
             "publish a.yaml",
@@ -111,6 +119,13 @@ def test_a_mistake_gets_one_line(words: str, line: str, tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("verb", ["check", "list", "dev"])
+def test_a_misspelt_manifest_gets_a_suggestion(verb: str, tmp_path: Path) -> None:
+    (tmp_path / "travel.yaml").write_text("")
+    done = stubwright(verb, "traval.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stderr.splitlines()[1]) == (1, "   help: did you mean `travel.yaml`?")
+
+
 def test_no_word_of_a_command_line_colours_the_terminal(tmp_path: Path) -> None:
     for words in (["\x1b[31mx"], ["check", "--\x1b[31mx"], ["check", "--format", "\x1b[31mx"]):
         assert "\x1b" not in stubwright(*words, cwd=tmp_path).stderr
@@ -123,6 +138,8 @@ def test_help_ends_with_exit_statuses_and_an_example(verb: str, capsys: pytest.C
     _, statuses, examples = re.split(r"^(?:exit status|examples?):\n", capsys.readouterr().out, flags=re.MULTILINE)
     assert re.match(r"  (0 \w|the status of)", statuses), statuses
     assert ", 2 " in statuses.replace("\n ", "")
+    if verb != "record":  # it has the status of its command
+        assert re.search(r"interrupted|stopped", statuses), statuses
     assert all(line.startswith(f"  stubwright {verb}") for line in examples.splitlines()), examples
 
 

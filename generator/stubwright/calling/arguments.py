@@ -338,7 +338,7 @@ def _parse_object(text: str, source: str) -> dict[str, Any]:
     except strictjson.DuplicateKeyError as error:
         raise _report_duplicate(source, error) from None
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"{source} is not JSON: {error}") from None
+        raise ArgumentError(f'{source} is not JSON: {error}; write {{"NAME": VALUE}} in single quotes') from None
     if not isinstance(value, dict):
         raise ArgumentError(f'{source} is not an object in JSON, such as {{"location": "Paris"}}')
     return value

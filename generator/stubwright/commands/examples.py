@@ -1,6 +1,7 @@
 """Exit statuses and examples for the end of each command's help.
 
-Commands that are not in the table have their own text. Every command exits with 2 on a usage error.
+Commands that are not in the table have their own text. Every command exits with 2 on a usage
+error, and with 130 if interrupted, unless it serves or watches.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "stubwright check --fix",
         ),
         "generate": (
-            "0 up to date, 1 errors, or differences with --check",
+            "0 up to date, or --watch interrupted, 1 errors, or differences with --check",
             "stubwright generate specs/weather.yaml -o generated",
         ),
-        "dev": ("0 interrupted, 1 address unavailable", "stubwright dev specs/weather.yaml"),
+        "dev": ("0 interrupted, 1 no such manifest, or address unavailable", "stubwright dev specs/weather.yaml"),
         "list": (f"{_PRINTED}, 3 no answer from the server", "stubwright list specs/weather.yaml"),
         "inspect": (f"{_PRINTED}, 3 no answer from the server", "stubwright inspect specs/weather.yaml get_weather"),
         "install": (
-            "0 written, 1 the manifest or the client's file is invalid",
+            "0 written, 1 the manifest or the client's file is invalid, or --remove finds no server",
             "stubwright install claude specs/weather.yaml",
         ),
         "diff": (
-            "0 no breaking change, 1 a breaking change (or another level with --fail-on), or an invalid manifest",
+            "0 no breaking change, 1 a breaking change (or another level with --fail-on), or an unreadable side",
             "stubwright diff git:main specs/weather.yaml",
         ),
         "explain": ("0 explained", "stubwright explain SW203"),
@@ -67,7 +68,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 def format_epilog(text: str, statuses: str, *examples: str) -> str:
     """Return the end of a help text: notes, exit statuses, and examples."""
-    usual = textwrap.fill(f"{statuses}, 2 usage error", 100, initial_indent="  ", subsequent_indent="  ")
+    ending = "" if "interrupted" in statuses or "stopped" in statuses else ", 130 interrupted"
+    usual = textwrap.fill(f"{statuses}, 2 usage error{ending}", 100, initial_indent="  ", subsequent_indent="  ")
     shown = "".join(f"\n  {example}" for example in examples)
     parts = [textwrap.fill(text, 100), f"exit status:\n{usual}", f"example{'s' if examples[1:] else ''}:{shown}"]
     return "\n\n".join(part for part in parts if part)

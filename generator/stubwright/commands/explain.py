@@ -56,7 +56,7 @@ def _explain(arguments: argparse.Namespace) -> int:
         side, meaning = CHANGES[code]
         kind, details = "change", _CHANGE.replace("{side}", _SIDES[side])
     else:
-        raise UsageError(f"there is no code `{code}`; {did_you_mean(code, [*CODES, *CHANGES], 'codes')}")
+        raise UsageError(f"there is no code `{arguments.code}`; {did_you_mean(code, [*CODES, *CHANGES], 'codes')}")
     details = details.format(code=code)
     if arguments.format == "json":
         write_out(format_ascii({"code": code, "kind": kind, "meaning": meaning, "details": details}))

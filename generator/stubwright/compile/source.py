@@ -15,6 +15,7 @@ from stubwright.compile.skills import folders
 from stubwright.compile.syntax import jsontext, positions, shorthand, yamltext
 from stubwright.compile.syntax.positions import Lines, Node, Problem
 from stubwright.diagnostics import Diagnostic, Place, Pointer, Span
+from stubwright.diagnostics.suggestions import find_nearest
 from stubwright.jsonschema import dialects, locations
 from stubwright_runtime.mcp import vocabulary
 
@@ -358,6 +359,12 @@ class _Loader:
         self._check_portable(path, path, seen_paths, place)
         return self._read_file(path, place)
 
+    def _find_near(self, path: str) -> str | None:
+        """Return the manifest in the same folder that a misspelt path presumably names, or None."""
+        folder = posixpath.dirname(path) or "."
+        files = [*self._reader.glob(folder, "*.yaml"), *self._reader.glob(folder, "*.yml")]
+        return find_nearest(path, files)
+
     def _read_file(self, path: str, place: Place) -> File | None:
         """Read a file for the package; return None after reporting a problem."""
         try:
@@ -457,7 +464,9 @@ class _Loader:
         except OSError as error:
             if not (lenient and isinstance(error, FileNotFoundError)):
                 self._unreadable.add(path)
-                self.found.append(report_unreadable(path, error, at))
+                found = report_unreadable(path, error, at)
+                near = self._find_near(path) if at is None and isinstance(error, FileNotFoundError) else None
+                self.found.append(replace(found, help=f"did you mean `{near}`?") if near else found)
             return None
         read, problems = read_document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
         value, root = _unwrap(read.value)

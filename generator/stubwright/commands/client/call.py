@@ -40,7 +40,8 @@ _EPILOG: Final = """arguments:
   '{"NAME": …}'    all arguments in JSON; `-` reads them from standard input
 
 exit status:
-  0 answered, 1 the tool failed or its result is invalid, 2 usage error, 3 no answer from the server
+  0 answered, 1 the tool failed, or its result or the manifest is invalid, 2 usage error, 3 no answer from the server,
+  130 interrupted
 
 examples:
   stubwright call specs/weather.yaml get_weather location=Paris

@@ -7,6 +7,7 @@ shell; with `--mock`, it is a mock.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import logins, server_lookup, servers
 from stubwright.commands.shared.console import STYLE, UsageError, write_note
 from stubwright.commands.shared.options import CommandParser, declare
+from stubwright.diagnostics.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import argparse
@@ -31,6 +33,7 @@ NO_ANSWER: Final = 3
 """The exit status if the server does not answer, which scripts can tell apart from other failures."""
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
+_BARE_URL: Final = re.compile(r"(https?:)/(?!/)|(?=(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+(?:/|$))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,8 @@ def pop_server(words: list[str], arguments: argparse.Namespace) -> str | None:
         return None
     if is_named(words[0]):
         return words.pop(0)
+    if bare := _BARE_URL.match(words[0]):
+        raise UsageError(f"`{words[0]}` is not a URL; did you mean `{bare[1] or 'http:'}//{words[0][bare.end() :]}`?")
     for word in words[1:]:
         if http.is_url(word) or (is_named(word) and "=" not in word):
             raise UsageError(f"the server comes first: put `{word}` before `{words[0]}`")
@@ -143,7 +148,18 @@ def find_destination(
         _refuse(arguments, ("header", "login", "logout", "client_credentials", "client_id"), "is for a URL")
         environment = dict(servers.parse_variable(text) for text in arguments.env)
         found = _of_manifest(word, arguments, environment, printer, generated)
-    return _narrow(found, arguments.toolset) if found is not None and arguments.toolset else found
+    if found is None or not arguments.toolset:
+        return found
+    if found.manifest is not None:
+        _check_toolsets(arguments.toolset, found.manifest)
+    return _narrow(found, arguments.toolset)
+
+
+def _check_toolsets(names: Sequence[str], manifest: ir.Manifest) -> None:
+    for name in names:
+        if name not in manifest.toolsets:
+            advice = did_you_mean(name, manifest.toolsets, "toolsets")
+            raise UsageError(f"there is no toolset `{name}`; {advice}")
 
 
 def _of_source(source: Source) -> Destination:

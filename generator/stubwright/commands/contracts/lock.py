@@ -27,7 +27,7 @@ _WRONG: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  0 locked, 1 a file is invalid or in the way, 2 usage error, 3 no answer from a server
+  0 locked, 1 a file is invalid or in the way, 2 usage error, 3 no answer from a server, 130 interrupted
 
 examples:
   stubwright lock https://example.com/mcp --token "$TOKEN"

@@ -37,8 +37,8 @@ _FAULTS: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  0 no errors, 1 errors (with --strict, also a warning), 2 the command line is wrong,
-  3 no answer from a server, and no errors
+  0 no errors, 1 errors (with --strict, also a warning), 2 usage error,
+  3 no answer from a server, and no errors, 130 interrupted
 
 examples:
   stubwright test specs/weather.yaml

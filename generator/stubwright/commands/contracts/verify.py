@@ -33,7 +33,7 @@ _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
   0 no change that counts, 1 a breaking change (or what --fail-on selects) or an invalid contract,
-  2 the command line is wrong, 3 no answer from a server, and no errors
+  2 usage error, 3 no answer from a server, and no errors, 130 interrupted
 
 examples:
   stubwright verify

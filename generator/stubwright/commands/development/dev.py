@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands import generate
@@ -65,6 +66,8 @@ def _dev(arguments: argparse.Namespace) -> int:
     work = _find_run(arguments)
     if work is None:
         return 1
+    if not Path(server_lookup.find_manifest(work)).exists():
+        return generate.generate_once(arguments)
     arguments.manifests = (server_lookup.find_manifest(work),)  # alone: the project's other packages are left unchanged
     server_lookup.find_interpreter(arguments)
     host, port = parse_address("--http", arguments.http)

@@ -69,7 +69,7 @@ class CommandParser(argparse.ArgumentParser):
                 rest = []
         if rest:  # argparse would report this with the usage of the main parser
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
-            lacks_dashes = takes_one and command is None and not _is_misspelt(rest[0], self)
+            lacks_dashes = takes_one and command is None and not (_is_misspelt(rest[0], self) or _names_server(parsed))
             hint = (
                 f"; put `--` before a command, as in: {self.prog} -- {_complete_command(parsed, rest)}"
                 if lacks_dashes
@@ -96,6 +96,12 @@ def _list_options(parser: argparse.ArgumentParser) -> list[str]:
     return [*dict.fromkeys(_OPTION.findall(parser.format_help()))]
 
 
+def _names_server(parsed: argparse.Namespace) -> bool:
+    """Return whether the first word is a URL or a manifest, so that no command starts the server."""
+    first = next(iter(getattr(parsed, "words", None) or [getattr(parsed, "url", None) or ""]))
+    return "://" in first or first.endswith((".yaml", ".yml", ".json"))
+
+
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
     """Return the presumably intended command, or a placeholder if its first word is unknown."""
     first = getattr(parsed, "url", None)
@@ -119,6 +125,8 @@ def _explain(parser: argparse.ArgumentParser, message: str) -> str:
         find = find_misspelt if is_first else find_nearest
         near = find(word, _list_options(parser))
         advice = "options of a command are written after its name" if is_first else f"see `{parser.prog} --help`"
+        if not near and parser.prog == "stubwright call":
+            advice = f"write arguments as NAME=VALUE, such as `{word.lstrip('-')}=…`"
         return f"there is no option `{word}`; {f'did you mean `{near}`?' if near else advice}"
     more = f"see `{parser.prog} --help`"
     if found := _WITHOUT_VALUE.fullmatch(message):
