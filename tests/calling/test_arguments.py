@@ -151,11 +151,7 @@ def test_files_are_read(tmp_path: Path) -> None:
         (['count={"a": 1, "a": 2}'], "`count` must be a whole number, not "),
         (['{"size": NaN}'], "the argument is not JSON: NaN is not JSON"),
         (['{"size": 1e400}'], "the argument is not JSON: 1e400 is too large for a number"),
-        (
-            ["{'size': 1}"],
-            "the argument is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1); "
-            'write {"NAME": VALUE} in single quotes',
-        ),
+        (["{'a': 1}"], "the argument is not JSON: Expecting property name enclosed in double quotes"),
     ],
 )
 def test_what_can_be_read_in_no_way_is_refused(words: list[str], why: str) -> None:
@@ -165,6 +161,7 @@ def test_what_can_be_read_in_no_way_is_refused(words: list[str], why: str) -> No
         assert "place.city.x" in str(raised.value)
     else:
         assert str(raised.value).startswith(why)
+        assert ("; write {" in str(raised.value)) == ("is not JSON: " in why)
 
 
 def test_a_text_may_look_like_an_object_with_a_key_twice() -> None:

@@ -478,6 +478,9 @@ def test_without_a_terminal_nobody_is_asked(desk: Path) -> None:
     done = forking("call", "work", cwd=desk)
     assert done.returncode == 3
     assert "elicitation" in done.stderr.lower()
+    assert done.stderr.endswith("; answer questions at a terminal, or with --answer\n")
+    assert "elicitation" in done.stderr.lower()
+    assert done.stderr.endswith("; answer questions at a terminal, or with --answer\n")
     assert "\x1b" not in done.stderr
 
 
@@ -494,6 +497,7 @@ def test_answers_of_the_command_line_need_no_terminal(desk: Path) -> None:
         [
             (["width=3"], "answer it with --answer loud=VALUE"),
             (["width=wide", "loud=no"], "`width` must be a whole number, not `wide`"),
+            (["width=0", "loud=no"], "width: expected at least 1, got 0"),
         ],
         1,
     ),

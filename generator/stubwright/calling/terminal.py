@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from stubwright.calling import arguments
 from stubwright_runtime.client.features.questions import Answer, Question
 from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Declined
+from stubwright_runtime.schema.validation import Validator
 from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 if TYPE_CHECKING:
@@ -193,6 +194,15 @@ class Answers:
 
 
 def _value(name: str, text: str, schema: Mapping[str, Any]) -> Any:
+    """Return the value of a field of a form, checked as the client checks it before it is sent."""
+    value = _convert(name, text, schema)
+    checked = Validator({"properties": {name: dict(schema)}}, formats=True)
+    for violation in checked.find_errors({name: value}, "answer"):
+        raise arguments.ArgumentError(str(violation))
+    return value
+
+
+def _convert(name: str, text: str, schema: Mapping[str, Any]) -> Any:
     """Return the value of a field of a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
     titled = {each["title"]: each["const"] for each in schema.get("oneOf") or () if "title" in each and "const" in each}
     titled |= dict(zip(schema.get("enumNames") or (), schema.get("enum") or (), strict=False))

@@ -231,9 +231,12 @@ def _compare(destination: Destination, definition: Mapping[str, Any]) -> None:
 def _hint(destination: Destination, error: Exception) -> str:
     from stubwright_runtime.client.core.connect_errors import Forbidden, ServerExited, Unauthorized
     from stubwright_runtime.client.core.environment import describe_withheld
+    from stubwright_runtime.mcp.errors import MISSING_REQUIRED_CLIENT_CAPABILITY
 
     if isinstance(error, Unauthorized | Forbidden) and destination.url is not None and error.status is not None:
         return "; add credentials with --login, --token or --header"
+    if getattr(error, "code", None) == MISSING_REQUIRED_CLIENT_CAPABILITY:
+        return "; answer questions at a terminal, or with --answer"
     if isinstance(error, ServerExited) and destination.has_no_handlers:
         return "; name its handlers with --handlers, or ask a mock of it with --mock"
     if isinstance(error, ServerExited) and error.withheld:

@@ -73,6 +73,9 @@ def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _check_field(field: Json, place: Place) -> Iterator[Diagnostic]:
+    if isinstance(field, dict) and "type" not in field:
+        yield _report("a form field needs a `type`", place, f"write one: {quote(_KEYWORDS)}")
+        return
     kind = field.get("type") if isinstance(field, dict) else None
     if not isinstance(kind, str) or kind not in _KEYWORDS:
         at = place / "type" if isinstance(field, dict) and "type" in field else place
