@@ -273,7 +273,7 @@ def test_a_path_at_a_revision_counts_from_the_root(
         (["git:HEAD", "git:HEAD"], "names no file", 2),
         (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
         (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "it counts from the repository's root, and `./PATH` from", 1),
-        (["git:HEAD", "specs/none.yaml"], "it is relative to the working folder", 1),
+        (["git:HEAD", "specs/none.yaml"], "did you mean `specs/a.yaml`?", 1),
         (["git:HEAD:specs", "specs/a.yaml"], "`specs` is a folder", 1),
         (["specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
         (["specs/a.yaml"], "name OLD and NEW", 2),
