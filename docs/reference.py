@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,8 @@ SCHEMA = package_data.MANIFEST_SCHEMA
 
 
 def manifest() -> str:
-    """The manifest reference: one section for each kind of object."""
+    """The manifest reference: one section for each kind of object, and one for all other definitions."""
     schema = json.loads(SCHEMA.read_text("utf-8"))
-    titles = {f"#/$defs/{name}": part.get("title", name) for name, part in schema["$defs"].items()}
     lines = [
         "# The manifest",
         "",
@@ -38,11 +37,13 @@ def manifest() -> str:
         "See also [Shorthand](shorthand.md) for less to write, [State between",
         "calls](handlers.md#state-between-calls) for `handles`, and [Tasks](tasks.md) for `task`.",
     ]
-    sections = _Sections(titles)
+    definitions = {f"#/$defs/{name}": part for name, part in schema["$defs"].items()}
+    sections = _Sections(definitions)
     lines += sections.of("The whole manifest", schema)
-    for name, part in schema["$defs"].items():
-        lines += sections.of(_sentence(titles[f"#/$defs/{name}"]), part)
-    return "\n".join(lines) + "\n"
+    for part in definitions.values():
+        if part.get("properties"):
+            lines += sections.of(_sentence(part["title"]), part)
+    return "\n".join([*lines, "", "## Values", "", *sections.values(), ""])
 
 
 def diagnostics() -> str:
@@ -104,38 +105,67 @@ def _code(path: str | None) -> str:
 
 
 _FEWEST_SHARED = 5  # keys in common with an earlier section; fewer are repeated
+_MOST_NESTED = 6  # keys of an object whose lines are below its own; an object with more has a section
+
+_LINKS = {
+    "Maximum costs": "models.md#budgets",
+    "maximum cost": "models.md#budgets",
+    "Named subsets of the tools": "models.md#toolsets",
+    "Shorthand for `inputSchema`": "shorthand.md",
+    "uses shorthand": "shorthand.md",
+    "TypeScript client": "typescript.md",
+    "`stubwright publish --review`": "publishing.md#questions-of-reviewers",
+    "a link to the whole": "openapi.md#files-and-streams",
+    "a list in pages": "handlers.md#pages",
+    "recognizes a repeated call": "repeating.md#tools-that-are-http-calls",
+    "calls safe to repeat": "repeating.md",
+    "state that the server stores between calls": "handlers.md#state-between-calls",
+}
+"""Pages about the words of descriptions, which have no links themselves, since messages and editors show them too."""
+
+_ARTICLE = re.compile(r"^(an?|the) ")
+_SAMPLE = re.compile(r",? such as .*|, or .*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Sections:
-    """Writes sections; `titles` has the title of each definition by its reference."""
+    """Writes sections; `definitions` has each definition by its reference."""
 
-    titles: Mapping[str, str]
+    definitions: Mapping[str, Mapping[str, Any]]
     written: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """The properties of each section so far, by its title."""
 
     def of(self, title: str, part: Mapping[str, Any], *, is_nested: bool = False) -> Iterator[str]:
         """The section of one kind of object, and the sections of the objects in it."""
         yield from ("", f"## {title}", "")
-        if not is_nested:  # otherwise the row has the description
-            yield part.get("description", "")
-        properties = {name: rule for name, rule in part.get("properties", {}).items() if isinstance(rule, dict)}
-        if not properties:
-            yield f"Written as {self._type(part)}."
-            return
+        if not is_nested:  # otherwise the line of the key has the description
+            yield from (_link(part["description"]), "")
+        properties = _find_properties(part)
         source, shared = self._find_shared(properties)
         self.written[title] = properties
-        yield from (*([] if is_nested else [""]), "| key | value | meaning |", "|---|---|---|")
-        for name, rule in properties.items():
-            if name not in shared:
-                required = " (required)" if name in part.get("required", ()) else ""
-                yield f"| `{name}`{required} | {_cell(self._type(rule))} | {_cell(_words(rule))} |"
+        yield from self._lines(part, shared)
         if shared:
-            names = ", ".join(f"`{name}`" for name in shared)
-            yield f"| {names} | the same | as in [{_lower(source)}](#{_anchor(source)}) |"
+            yield f"- {', '.join(f'`{name}`' for name in shared)}: as in [{_lower(source)}](#{_anchor(source)})"
         for name, rule in properties.items():
-            if rule.get("properties") and name not in shared:
-                yield from self.of(f"`{name}` of {_lower(title)}", rule, is_nested=True)
+            if len(_find_properties(rule)) > _MOST_NESTED and name not in shared:
+                nested = f"`{name}`" if title == "The whole manifest" else f"`{name}` of {_lower(title)}"
+                yield from self.of(nested, rule, is_nested=True)
+
+    def values(self) -> Iterator[str]:
+        """A line for each definition to which others link, and which is no object with keys."""
+        parts = [part for part in self.definitions.values() if not part.get("properties") and not self._is_inline(part)]
+        for name, part in {_name(part["title"]): part for part in reversed(parts)}.items():
+            yield f"- {name} ({self._type(part)}): {_link(part['description'])}"
+
+    def _lines(self, part: Mapping[str, Any], shared: Sequence[str] = (), indent: str = "") -> Iterator[str]:
+        for name, rule in _find_properties(part).items():
+            if name in shared:
+                continue
+            required = ", required" if name in part.get("required", ()) else ""
+            words = self._words(rule)
+            yield f"{indent}- `{name}` ({self._type(rule)}{required})" + (f": {words}" if words else "")
+            if len(_find_properties(rule)) <= _MOST_NESTED:
+                yield from self._lines(rule, indent=indent + "  ")
 
     def _find_shared(self, properties: Mapping[str, Any]) -> tuple[str, list[str]]:
         """Return the earlier section that has most of the properties unchanged, and their names."""
@@ -146,22 +176,35 @@ class _Sections:
         title, names = max(shared.items(), key=lambda item: len(item[1]), default=("", []))
         return (title, names) if len(names) >= _FEWEST_SHARED else ("", [])
 
+    def _words(self, rule: Mapping[str, Any]) -> str:
+        """The words of a key, or of a definition that has no place of its own."""
+        part = self.definitions.get(rule.get("$ref", ""), {})
+        return _words(rule) or (_words(part) if self._is_inline(part) else "")
+
+    def _is_inline(self, part: Mapping[str, Any]) -> bool:
+        """Whether a definition needs no place of its own: any object, and a list or a map of another definition."""
+        inner = part.get("items", part.get("additionalProperties"))
+        return part.get("type") == ["object", "null"] or (isinstance(inner, dict) and "$ref" in inner)
+
     def _type(self, rule: Mapping[str, Any] | bool) -> str:
         if isinstance(rule, bool):
             return "anything"
         if "$ref" in rule:
-            title = _sentence(self.titles[rule["$ref"]])
-            return f"[{_lower(title)}](#{_anchor(title)})"
+            part = self.definitions[rule["$ref"]]
+            if part.get("properties"):
+                return f"[{_name(part['title'])}](#{_anchor(part['title'])})"
+            return self._type(part) if self._is_inline(part) else f"[{_name(part['title'])}](#values)"
         if "const" in rule:
             return f"`{json.dumps(rule['const'])}`"
         if "enum" in rule:
-            return " or ".join(f"`{json.dumps(value)}`" for value in rule["enum"])
+            *others, last = (f"`{json.dumps(value)}`" for value in rule["enum"])
+            return f"{', '.join(others)} or {last}" if others else last
         for keyword in ("oneOf", "anyOf"):
             if keyword in rule:
                 return " or ".join(dict.fromkeys(self._type(part) for part in rule[keyword]))
         kind = rule.get("type", "anything")
         if isinstance(kind, list):
-            return " or ".join(kind)
+            return " or ".join(self._type({**rule, "type": each}) for each in kind)
         if kind == "array" and "items" in rule:
             return f"list of {self._type(rule['items'])}"
         if kind == "object" and isinstance(rule.get("additionalProperties"), dict) and "properties" not in rule:
@@ -169,13 +212,32 @@ class _Sections:
         return str(kind)
 
 
+def _find_properties(rule: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keys of an object, or of the objects in a list or a map."""
+    inner = rule.get("items", rule.get("additionalProperties"))
+    properties = rule.get("properties") or (inner.get("properties", {}) if isinstance(inner, dict) else {})
+    return {name: part for name, part in properties.items() if isinstance(part, dict)}
+
+
+def _link(words: str) -> str:
+    for text, page in _LINKS.items():
+        words = words.replace(text, f"[{text}]({page})")
+    return words
+
+
 def _words(rule: Mapping[str, Any]) -> str:
-    words = str(rule.get("description", ""))
+    """The description, the default, and an example of a list or an object; a scalar's type says enough."""
+    words = _link(str(rule.get("description", "")))
     if "default" in rule:
         words += f" Default: `{json.dumps(rule['default'], ensure_ascii=False)}`."
-    if "examples" in rule:
+    if isinstance(rule.get("examples", [None])[0], list | dict):
         words += f" Example: `{json.dumps(rule['examples'][0], ensure_ascii=False)}`."
-    return words.strip()
+    return words.replace("\n", " ").strip()
+
+
+def _name(title: str) -> str:
+    """The title of a definition as the name of a type."""
+    return _SAMPLE.sub("", _ARTICLE.sub("", title))
 
 
 def _anchor(title: str) -> str:
@@ -188,10 +250,6 @@ def _sentence(text: str) -> str:
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def main() -> None:
