@@ -153,9 +153,12 @@ class _Sections:
 
     def values(self) -> Iterator[str]:
         """A line for each definition to which others link, and which is no object with keys."""
-        parts = [part for part in self.definitions.values() if not part.get("properties") and not self._is_inline(part)]
-        for name, part in {_name(part["title"]): part for part in reversed(parts)}.items():
-            yield f"- {name} ({self._type(part)}): {_link(part['description'])}"
+        names = set()
+        for part in self.definitions.values():
+            name = _name(part["title"])
+            if not part.get("properties") and not self._is_inline(part) and name not in names:
+                names.add(name)
+                yield f"- {name} ({self._type(part)}): {_link(part['description'])}"
 
     def _lines(self, part: Mapping[str, Any], shared: Sequence[str] = (), indent: str = "") -> Iterator[str]:
         for name, rule in _find_properties(part).items():
