@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -56,21 +57,79 @@ async def test_an_effect_is_recorded_once_with_its_transaction(database: Any, tm
         second.close()
 
 
-async def test_asyncpg_has_its_own_status() -> None:
-    answers = ["INSERT 0 1", "INSERT 0 0"]
+class Asyncpg:
+    """A connection of asyncpg: `execute` returns the status of the command."""
 
-    class Connection:
-        __module__ = "asyncpg.connection"
+    __module__ = "asyncpg.connection"
 
-        async def execute(self, statement: str, key: str) -> str:
-            assert (statement, key) == (
-                "INSERT INTO stubwright_once (key) VALUES ($1) ON CONFLICT DO NOTHING",
-                "a",
-            )
-            return answers.pop(0)
+    def __init__(self) -> None:
+        self.is_in_transaction = lambda: True
+        self.keys: list[str] = []
 
-    connection = Connection()
+    async def execute(self, statement: str, key: str) -> str:
+        assert statement == "INSERT INTO stubwright_once (key) VALUES ($1) ON CONFLICT DO NOTHING"
+        self.keys.append(key)
+        return f"INSERT 0 {int(self.keys.count(key) == 1)}"
+
+
+class Psycopg:
+    """A connection of psycopg in pipeline mode: results, and their count, exist when they are fetched."""
+
+    __module__ = "psycopg"
+    rowcount = -1
+
+    def __init__(self) -> None:
+        self.autocommit, self.info = True, SimpleNamespace(transaction_status=2)
+        self.keys: list[str] = []
+
+    async def execute(self, statement: str, keys: tuple[str]) -> Psycopg:
+        assert statement == "INSERT INTO stubwright_once (key) VALUES (%s) ON CONFLICT DO NOTHING RETURNING key"
+        self.keys += keys
+        return self
+
+    async def fetchone(self) -> tuple[str] | None:
+        return (self.keys[-1],) if self.keys.count(self.keys[-1]) == 1 else None
+
+
+def idle(make: Callable[[], Any], **more: Any) -> Any:
+    """A connection without an open transaction."""
+    connection = make()
+    for name, value in more.items():
+        setattr(connection, name, value)
+    return connection
+
+
+@pytest.mark.parametrize("make", [Asyncpg, Psycopg])
+async def test_drivers_of_postgresql_report_the_insertion_each_in_its_way(make: Callable[[], Any]) -> None:
+    connection = make()
     assert [await record_effect(connection, "a") for _ in range(2)] == [True, False]
+
+
+class Autocommit(sqlite3.Connection):
+    """A connection with `autocommit=True`, which Python 3.12 and later have; `isolation_level` is ignored then."""
+
+    autocommit = True
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        idle(Asyncpg, is_in_transaction=lambda: False),
+        idle(Psycopg, info=SimpleNamespace(transaction_status=0)),
+        sqlite3.connect(":memory:", isolation_level=None),
+        sqlite3.connect(":memory:", factory=Autocommit),
+    ],
+)
+async def test_a_connection_that_commits_each_statement_is_refused(connection: Any) -> None:
+    with pytest.raises(RuntimeError, match="`ctx.once_in` needs an open transaction, but this connection commits each"):
+        await record_effect(connection, "a")
+    if not isinstance(connection, sqlite3.Connection):
+        assert connection.keys == []
+        return
+    connection.execute(TABLE)
+    connection.execute("BEGIN")
+    assert await record_effect(connection, "a")
+    connection.close()
 
 
 async def test_another_connection_is_refused() -> None:

@@ -245,6 +245,7 @@ class Context:
 
         Raises:
             TypeError: The connection has another type.
+            RuntimeError: No transaction is open, and the connection commits each statement.
         """
         from .transactions import record_effect
 

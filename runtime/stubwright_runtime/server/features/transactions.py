@@ -12,6 +12,9 @@ _INSERT: Final = "INSERT INTO stubwright_once (key) VALUES (?) ON CONFLICT DO NO
 _MARKS: Final = {"sqlite3": "?", "aiosqlite": "?", "psycopg": "%s", "asyncpg": "$1"}
 """The parameter placeholders, by driver."""
 
+_IDLE: Final = 0
+"""The status of a PostgreSQL connection outside transactions (libpq, `PQTRANS_IDLE`)."""
+
 
 async def record_effect(connection: Any, key: str) -> bool:
     """Record a key in the open transaction of a connection; return whether the key is new.
@@ -20,12 +23,39 @@ async def record_effect(connection: Any, key: str) -> bool:
 
     Raises:
         TypeError: The driver of the connection is not supported.
+        RuntimeError: The connection would commit the key by itself, before the effect.
     """
     modules = (each.__module__.partition(".")[0] for each in type(connection).__mro__)
     driver = next((module for module in modules if module in _MARKS), None)
     if driver is None:
         name = f"{type(connection).__module__}.{type(connection).__qualname__}"
         raise TypeError(f"a connection of {', '.join(_MARKS)} is expected, not {name}; use `ctx.idempotency_key`")
-    done = connection.execute(_INSERT.replace("?", _MARKS[driver]), *([key] if driver == "asyncpg" else [(key,)]))
-    done = await done if inspect.isawaitable(done) else done
-    return bool(done == "INSERT 0 1" if driver == "asyncpg" else done.rowcount == 1)
+    if _is_autocommitting(connection, driver):
+        begin = 'execute("BEGIN")' if "sqlite" in driver else "transaction()"
+        raise RuntimeError(
+            f"`ctx.once_in` needs an open transaction, but this connection commits each statement: if the process died "
+            f"after that, the effect would never happen; begin with `connection.{begin}`"
+        )
+    insert = _INSERT.replace("?", _MARKS[driver])
+    if driver == "asyncpg":
+        return bool(await connection.execute(insert, key) == "INSERT 0 1")
+    if driver == "psycopg":  # in pipeline mode, only fetching waits for the result
+        cursor = await _resolve(connection.execute(f"{insert} RETURNING key", (key,)))
+        return await _resolve(cursor.fetchone()) is not None
+    return bool((await _resolve(connection.execute(insert, (key,)))).rowcount == 1)
+
+
+def _is_autocommitting(connection: Any, driver: str) -> bool:
+    """Return whether the next statement would be committed by itself."""
+    if driver == "asyncpg":
+        return not connection.is_in_transaction()
+    if driver == "psycopg":
+        return bool(connection.autocommit and connection.info.transaction_status == _IDLE)
+    # `isolation_level` is ignored from Python 3.12 on, if `autocommit` is a boolean.
+    autocommit = getattr(connection, "autocommit", None)
+    is_manual = autocommit if isinstance(autocommit, bool) else connection.isolation_level is None
+    return is_manual and not connection.in_transaction
+
+
+async def _resolve(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
