@@ -250,6 +250,8 @@ def test_the_server_makes_the_key_of_a_call(tmp_path: Path) -> None:
     paths = {
         "/pay": {"post": {"operationId": "pay", **keyed("Idempotency-Key", required=True)}},
         "/refund": {"patch": {"operationId": "refund", **keyed("x-idempotency-key", required=False)}},
+        "/charge": {"post": {"operationId": "charge", **keyed("Klarna_IdempotencyKey", required=True)}},
+        "/retry": {"post": {"operationId": "retry", **keyed("Idempotency-Key-Age", required=False)}},
         "/list": {"get": {"operationId": "list", "parameters": keyed("Idempotency-Key", required=False)["parameters"]}},
     }
     document = {"openapi": "3.1.0", "info": {"title": "Till", "version": "1"}, "paths": paths}
@@ -261,10 +263,14 @@ def test_the_server_makes_the_key_of_a_call(tmp_path: Path) -> None:
         "calls with the same key of the client (`once: {key: request}`) get the same value\n"
     ) in done.stderr
     tools = {tool["name"]: tool for tool in yaml.safe_load((tmp_path / "till.yaml").read_text())["tools"]}
-    assert [[*tool["inputSchema"]["properties"]] for tool in tools.values()] == [["x"], ["x"], ["Idempotency-Key"]]
+    arguments = {name: [*tool["inputSchema"]["properties"]] for name, tool in tools.items()}
+    assert [arguments.pop(name) for name in ("pay", "refund", "charge")] == [["x"]] * 3
+    assert arguments == {"retry": ["Idempotency-Key-Age", "x"], "list": ["Idempotency-Key"]}
     assert tools["pay"]["stubwright"]["http"]["idempotencyHeader"] == "Idempotency-Key"
     assert tools["refund"]["stubwright"]["http"]["idempotencyHeader"] == "x-idempotency-key"
-    assert [tool["stubwright"].get("policy") for tool in tools.values()] == [{"once": {"key": "request"}}] * 2 + [None]
+    assert [tool["stubwright"].get("policy") for tool in tools.values()] == [{"once": {"key": "request"}}] * 3 + [
+        None
+    ] * 2
 
     assert stubwright("generate", "till.yaml", cwd=tmp_path).returncode == 0
     with (

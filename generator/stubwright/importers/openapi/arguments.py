@@ -37,8 +37,8 @@ BODY = "body"
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST = 64
-_IDEMPOTENCY_HEADERS: Final = frozenset({"idempotency-key", "x-idempotency-key"})
-"""Headers for a key that repeated calls share; a model would make up a new one for each call."""
+_IDEMPOTENCY_HEADER: Final = re.compile(r"(?:.+[-_])?idempotency[-_]?key", re.IGNORECASE)
+"""A header for a key that repeated calls share; a model would make up a new one for each call."""
 
 _SECTIONS: Final = {"query": "query", "header": "headers", "cookie": "cookies", "path": "path"}
 _DEFAULTS: Final = {"path": ("simple", False), "query": ("form", True), "header": ("simple", False)}
@@ -160,8 +160,8 @@ def _find_idempotency_header(operation: Operation, parameters: Sequence[Paramete
     """Return the header for idempotency keys, if the operation writes."""
     if operation.method in READING:
         return None
-    names = ((parameter, parameter.name.lower()) for parameter in parameters if parameter.where == "header")
-    return next((parameter for parameter, name in names if name in _IDEMPOTENCY_HEADERS), None)
+    headers = (parameter for parameter in parameters if parameter.where == "header")
+    return next((header for header in headers if _IDEMPOTENCY_HEADER.fullmatch(header.name)), None)
 
 
 def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:
