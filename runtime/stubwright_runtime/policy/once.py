@@ -410,7 +410,7 @@ def _make_call(tool: Tool, terms: _OncePolicy, request: Request, key: Any, argum
     else:
         words = f"the idempotency key {_show(key)}"
     record = _Record("running", _digest(arguments), shown, secrets.token_hex(8))
-    return _Call(_digest([tool.name, principal, terms.key, key]), principal, words, record, anyio.Event())
+    return _Call(_digest([tool.name, principal, key]), principal, words, record, anyio.Event())
 
 
 def _fill_defaults(value: Any, schema: Any) -> Any:

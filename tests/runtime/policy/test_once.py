@@ -96,6 +96,7 @@ class Handlers:
         self.thread_gate = threading.Event()
         self.size = 0
         self.pause = 0.0
+        self.swallows = False
 
     async def pay(self, args: Any, _ctx: Any) -> str:
         self.effects.append(args.order_id or "")
@@ -119,7 +120,12 @@ class Handlers:
         return {"items": [len(self.effects)], **({} if ctx.page.position else {"nextCursor": "second"})}
 
     async def asks(self, args: Any, ctx: Any) -> str:
-        answer = await ctx.ask.sure()
+        try:
+            answer = await ctx.ask.sure()
+        except BaseException:
+            if self.swallows:
+                return "no answer"
+            raise
         self.effects.append(args.order_id)
         return f"receipt of {answer.name}"
 
@@ -278,6 +284,18 @@ async def test_two_servers_share_the_effects_in_redis(package: ModuleType, redis
     assert handlers.effects == ["A1"]
     assert {text(result) for result in results} == {"receipt 1"}
     assert sum(map(is_replay, results)) == 39
+
+
+async def test_the_order_of_the_arguments_of_a_key_does_not_matter(package: ModuleType, redis_url: str) -> None:
+    handlers = Handlers()
+    reordered = package.build_server(handlers, state=redis_url)
+    async with in_memory(package.build_server(handlers, state=redis_url), STATELESS, {}) as wire:
+        await call(wire, "pair", order_id="A1", card="1")
+    key = reordered.core.package.find_policy("pair")["once"]["key"]
+    key.reverse()
+    async with in_memory(reordered, STATELESS, {}) as wire:
+        assert is_replay(await call(wire, "pair", order_id="A1", card="1"))
+    key.reverse()
 
 
 async def test_a_waiting_call_is_told_that_the_first_one_is_still_running(
@@ -478,6 +496,23 @@ async def test_a_claim_whose_answer_is_lost_does_not_block_its_key(
     assert handlers.effects == ["A1"]
 
 
+async def test_a_key_that_could_not_be_released_does_not_block_later_calls(
+    package: ModuleType, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers = Handlers()
+    server = package.build_server(handlers, state=state)
+
+    async def fail(*_arguments: Any, **_options: Any) -> None:
+        raise StateLost("cut")
+
+    async with in_memory(server, STATELESS, FORMS) as wire:
+        with monkeypatch.context() as patch:
+            patch.setattr(server.core.store, "delete", fail)
+            asked = await call(wire, "asks", order_id="A1")
+        again = await call(wire, "asks", order_id="A1")
+    assert asked["resultType"] == again["resultType"] == "input_required"
+
+
 async def test_a_call_that_runs_again_is_not_run_elsewhere_meanwhile(
     package: ModuleType, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -567,8 +602,12 @@ async def test_a_call_without_a_free_thread_takes_no_key(package: ModuleType, st
     assert handlers.effects == ["A1", "A2"]
 
 
-async def test_a_question_gives_the_key_back_until_it_is_answered(package: ModuleType, state: str) -> None:
+@pytest.mark.parametrize("swallows", [False, True])
+async def test_a_question_gives_the_key_back_until_it_is_answered(
+    package: ModuleType, state: str, swallows: bool
+) -> None:
     handlers = Handlers()
+    handlers.swallows = swallows
     async with in_memory(package.build_server(handlers, state=state), STATELESS, FORMS) as wire:
         for _ in range(2):
             asked = await call(wire, "asks", order_id="A1")
