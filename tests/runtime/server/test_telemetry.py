@@ -46,6 +46,7 @@ VALUE = manifest(
         tool("says_no"),
         tool("breaks", {"pw": {"type": "string"}}, stubwright={"policy": {"redact": ["/pw"]}}),
         tool("waits"),
+        tool("pays", stubwright={"policy": {"once": {"key": "all"}}}),
     ],
     name="traced",
     resources=[{"uri": "note://one", "name": "one", "stubwright": {"text": "One."}}],
@@ -88,6 +89,9 @@ HANDLERS = """
 
         async def waits(self, args, ctx):
             await asyncio.sleep(60)
+
+        async def pays(self, args, ctx):
+            return "paid"
 """
 
 Kind = Literal["stdio", "http"]
@@ -122,8 +126,10 @@ OF_SPANS = (
     Row("mcp.resource.uri", "conditional"),
     Row("gen_ai.prompt.variable", "opt-in", "prompts have no redaction yet"),
 )
+REPLAYED = Row("stubwright.replayed", "conditional")
 SERVER = (
     *OF_SPANS,
+    REPLAYED,
     Row("network.protocol.version", "recommended"),
     Row("mcp.session.id", "recommended"),
     Row("client.address", "recommended"),
@@ -145,7 +151,7 @@ CLIENT = (
 )
 URI = Row("mcp.resource.uri", "opt-in", "it would be one of many")
 METRICS: Mapping[str, tuple[Row, ...]] = {
-    "mcp.server.operation.duration": (*COMMON, Row("network.protocol.version", "recommended"), URI),
+    "mcp.server.operation.duration": (*COMMON, REPLAYED, Row("network.protocol.version", "recommended"), URI),
     "mcp.client.operation.duration": (*COMMON, *OF_CLIENTS, URI),
     "mcp.server.session.duration": (
         Row("error.type", "conditional", "a server sees a session end, and not why"),
@@ -279,6 +285,8 @@ async def calls(package: Any, target: Any, era: Era, more: Mapping[str, Any]) ->
     async with connection as client:
         with trace.get_tracer("test").start_as_current_span("outer"):
             await client.ok(x=1, pw=SECRET)
+        await client.pays()
+        await client.pays()
         with pytest.raises(package.ToolFailed):
             await client.says_no()
         with pytest.raises(package.ToolFailed):
@@ -311,6 +319,11 @@ def expected(seen: Seen, method: str, **more: Any) -> dict[str, Any]:
     if seen.kind == "http":
         network["network.protocol.name"] = "http"
     return {"mcp.method.name": method, "mcp.protocol.version": seen.revision, **network, **more}
+
+
+def test_a_stored_result_is_marked(seen: Seen) -> None:
+    spans = [span["attributes"] for span in seen.server if span["name"] == "tools/call pays"]
+    assert [attributes.get("stubwright.replayed") for attributes in spans] == [None, True]
 
 
 TOOL = {"gen_ai.operation.name": "execute_tool"}

@@ -12,6 +12,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from pydantic_core import to_json
 
 from ...mcp.errors import ProtocolError
+from ...mcp.vocabulary import REPLAY_META_KEY
 from ...observability import telemetry as common
 from ...observability.logs import redact_text
 from ...values.json import is_mapping
@@ -168,9 +169,12 @@ class Telemetry:
         ending: dict[str, AttributeValue] = {}
         if method == "initialize" and is_mapping(result) and isinstance(result.get("protocolVersion"), str):
             ending["mcp.protocol.version"] = result["protocolVersion"]
-        if method == "tools/call" and is_mapping(result) and result.get("isError") is True:
-            ending["error.type"] = "tool_error"
-            span.set_status(StatusCode.ERROR)
+        if method == "tools/call" and is_mapping(result):
+            if result.get("isError") is True:
+                ending["error.type"] = "tool_error"
+                span.set_status(StatusCode.ERROR)
+            if REPLAY_META_KEY in (result.get("_meta") or ()):
+                ending["stubwright.replayed"] = True
         if error is not None:
             of_error, text = _describe_error(error)
             ending |= of_error
