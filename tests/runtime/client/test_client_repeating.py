@@ -84,8 +84,9 @@ class Lossy:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": b'{"jso', "more_body": False})
             return None
-        status = 502 if fault == "before" else int(fault)
-        await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/plain")]})
+        status, _, seconds = ("502" if fault == "before" else fault).partition(" ")
+        headers = [(b"content-type", b"text/plain"), *([(b"retry-after", seconds.encode())] if seconds else [])]
+        await send({"type": "http.response.start", "status": int(status), "headers": headers})
         await send({"type": "http.response.body", "body": b"bad gateway"})
         return None
 
@@ -159,8 +160,8 @@ async def test_a_program_gives_the_key_and_repeats_the_call_later(package: Modul
     assert gateway.keys == ["order A1"] * 2
 
 
-@pytest.mark.parametrize("status", ["500", "429", "401"])
-async def test_an_answer_that_refuses_is_not_repeated(package: ModuleType, status: str) -> None:
+@pytest.mark.parametrize("status", ["500", "429", "401", "503 3600"])
+async def test_an_answer_that_refuses_or_postpones_is_not_repeated(package: ModuleType, status: str) -> None:
     with lossy(package, Handlers()) as (gateway, url):
         async with package.SampleClient.connect(url) as client:
             gateway.faults = [status]
@@ -194,12 +195,12 @@ async def test_an_attempt_without_an_answer_leaves_time_for_another(package: Mod
     assert handlers.effects == ["A1", "A2"]
 
 
-@pytest.mark.parametrize("package", [STATELESS], indirect=True)
-async def test_a_slow_call_goes_on_while_its_client_asks_again(package: ModuleType) -> None:
+@pytest.mark.parametrize(("package", "attempts"), [(STATELESS, 2), (HANDSHAKE, 1)], indirect=["package"])
+async def test_a_slow_call_goes_on_while_its_client_asks_again(package: ModuleType, attempts: int) -> None:
     handlers = Handlers()
     handlers.pause = 1.2
     with lossy(package, handlers) as (gateway, url):
         async with package.SampleClient.connect(url) as client:
             assert (await client.with_options(timeout=3).pay(order_id="A1")).text == "receipt 1"
-    assert len(gateway.keys) == 2
+    assert len(gateway.keys) == attempts
     assert handlers.effects == ["A1"]

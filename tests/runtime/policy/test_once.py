@@ -26,6 +26,7 @@ from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_
 from stubwright_runtime.policy import once
 from stubwright_runtime.server.features.url_elicitation import UrlRequired
 from stubwright_runtime.state import leases
+from stubwright_runtime.state.budget import BudgetExceeded
 from stubwright_runtime.state.store import StateLost
 from stubwright_runtime.state.stores import store_at
 from task_wire import HANDSHAKE, STATELESS, Wire, in_memory, over_http
@@ -412,8 +413,14 @@ async def test_a_call_that_blocks_the_event_loop_keeps_its_lease(
 
 @pytest.mark.parametrize(("name", "effects"), [("pay", 1), ("bold", 2)])
 async def test_a_store_that_lost_what_it_kept_is_noticed(
-    package: ModuleType, redis_url: str, name: str, effects: int, caplog: pytest.LogCaptureFixture
+    package: ModuleType,
+    redis_url: str,
+    name: str,
+    effects: int,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(once, "_PATIENCE", 1.0)  # the claim that noticed it has a lease
     handlers = Handlers()
     async with in_memory(package.build_server(handlers, state=redis_url), STATELESS, {}) as wire:
         await call(wire, name, order_id="A1")
@@ -636,6 +643,24 @@ async def test_results_count_against_the_bytes_of_their_caller(package: ModuleTy
     assert 0 < len(refused) < 60
     assert "stored here, and the limit is 64 KiB" in text(refused[0])
     assert len(handlers.effects) == 61 - len(refused)
+
+
+async def test_that_a_call_was_carried_out_is_stored_without_room_for_a_byte(
+    package: ModuleType, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = package.build_server(Handlers(), state=state)
+    replace = server.core.store.replace
+
+    async def refuse(*arguments: Any, final: bool = False, **options: Any) -> bool:
+        if not final:
+            raise BudgetExceeded("caller", 1, 1, None)
+        return bool(await replace(*arguments, final=final, **options))
+
+    monkeypatch.setattr(server.core.store, "replace", refuse)
+    async with in_memory(server, STATELESS, {}) as wire:
+        first, again = [text(await call(wire, order_id="A1")) for _ in range(2)]
+    assert first == "receipt 1"
+    assert again.endswith("its result was too large to store.")
 
 
 class Verifier:
