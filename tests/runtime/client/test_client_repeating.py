@@ -133,6 +133,18 @@ async def test_a_lost_call_is_sent_again_with_its_key_and_has_one_effect(package
     assert None not in gateway.keys
 
 
+@pytest.mark.parametrize("package", [HANDSHAKE], indirect=True)
+async def test_a_call_survives_the_loss_of_its_session_and_of_the_next_one(package: ModuleType) -> None:
+    handlers = Handlers()
+    with lossy(package, handlers) as (gateway, url):
+        async with package.SampleClient.connect(url) as client:
+            gateway.faults = ["404", "404"]
+            assert (await client.pay(order_id="A1")).text == "receipt 1"
+    assert handlers.effects == ["A1"]
+    assert len(gateway.keys) == 3
+    assert len(set(gateway.keys)) == 1
+
+
 async def test_other_tools_are_sent_once(package: ModuleType) -> None:
     handlers = Handlers()
     with lossy(package, handlers) as (gateway, url):
