@@ -216,3 +216,12 @@ async def test_a_slow_call_goes_on_while_its_client_asks_again(package: ModuleTy
             assert (await client.with_options(timeout=3).pay(order_id="A1")).text == "receipt 1"
     assert len(gateway.keys) == attempts
     assert handlers.effects == ["A1"]
+
+
+@pytest.mark.parametrize("package", [STATELESS], indirect=True)
+async def test_a_call_without_http_has_one_attempt_and_all_of_its_timeout(package: ModuleType) -> None:
+    handlers = Handlers()
+    handlers.pause = 0.5
+    async with package.SampleClient.connect(package.build_server(handlers)) as client:
+        assert (await client.with_options(timeout=1.2).pay(order_id="A1")).text == "receipt 1"
+    assert handlers.effects == ["A1"]

@@ -460,8 +460,10 @@ async def test_an_effect_in_a_transaction_is_made_once_whenever_its_process_dies
         assert store._leases.pop(f"task:{name}")
         assert await other.core.tasks.work(name)
         assert first((await wire("tasks/get", taskId=name))["result"]) == "ordered"
-    assert database.execute("SELECT count(*) FROM orders").fetchone() == (1,)
-    assert len(firsts) == (1 if is_committed else 2)
+        assert database.execute("SELECT count(*) FROM orders").fetchone() == (1,)
+        assert len(firsts) == (1 if is_committed else 2)
+        await wire.until(await made(wire, "again"), "completed")
+    assert database.execute("SELECT count(*) FROM orders").fetchone() == (2,), "another task has another key"
 
 
 @pytest.mark.parametrize(("tool", "retries"), [("again", 1), ("work", 0)])

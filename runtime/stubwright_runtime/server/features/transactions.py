@@ -23,7 +23,7 @@ async def record_effect(connection: Any, key: str) -> bool:
 
     Raises:
         TypeError: The driver of the connection is not supported.
-        RuntimeError: The connection would commit the key by itself, before the effect.
+        RuntimeError: The connection would commit the key before the effect.
     """
     modules = (each.__module__.partition(".")[0] for each in type(connection).__mro__)
     driver = next((module for module in modules if module in _MARKS), None)
@@ -33,20 +33,20 @@ async def record_effect(connection: Any, key: str) -> bool:
     if _is_autocommitting(connection, driver):
         begin = 'execute("BEGIN")' if "sqlite" in driver else "transaction()"
         raise RuntimeError(
-            f"`ctx.once_in` needs an open transaction, but this connection commits each statement: if the process died "
-            f"after that, the effect would never happen; begin with `connection.{begin}`"
+            "`ctx.once_in` needs an open transaction, but this connection commits each statement, so an interrupted "
+            f"run would lose the effect; begin with `connection.{begin}`"
         )
     insert = _INSERT.replace("?", _MARKS[driver])
     if driver == "asyncpg":
         return bool(await connection.execute(insert, key) == "INSERT 0 1")
-    if driver == "psycopg":  # in pipeline mode, only fetching waits for the result
+    if driver == "psycopg":  # in pipeline mode, the row count is unknown until a fetch
         cursor = await _resolve(connection.execute(f"{insert} RETURNING key", (key,)))
         return await _resolve(cursor.fetchone()) is not None
     return bool((await _resolve(connection.execute(insert, (key,)))).rowcount == 1)
 
 
 def _is_autocommitting(connection: Any, driver: str) -> bool:
-    """Return whether the next statement would be committed by itself."""
+    """Return whether the connection commits each statement."""
     if driver == "asyncpg":
         return not connection.is_in_transaction()
     if driver == "psycopg":
