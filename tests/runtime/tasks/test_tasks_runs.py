@@ -431,6 +431,30 @@ async def test_an_effect_before_a_death_has_the_same_key_in_the_next_run(package
     assert name not in keys[0]
 
 
+async def test_a_step_that_returned_is_not_repeated_if_the_process_dies_later(package: ModuleType) -> None:
+    store, steps, returned = store_of(package), list[str](), asyncio.Event()
+
+    async def upload(_args: Any, ctx: Any) -> str:
+        def put() -> int:
+            steps.append("up")
+            return len(steps)
+
+        result = await ctx.once("upload", put)
+        if not returned.is_set():
+            returned.set()
+            await asyncio.sleep(60)
+        return f"upload {result}"
+
+    dying, other = (server(package, store, Handlers(again=upload)) for _ in range(2))
+    async with in_memory(dying, STATELESS, TASKS) as wire, in_memory(other, STATELESS, TASKS):
+        name = await made(wire, "again")
+        await returned.wait()
+        assert store._leases.pop(f"task:{name}")
+        assert await other.core.tasks.work(name)
+        assert first((await wire("tasks/get", taskId=name))["result"]) == "upload 1"
+    assert steps == ["up"]
+
+
 @pytest.mark.parametrize("is_committed", [True, False])
 async def test_an_effect_in_a_transaction_is_made_once_whenever_its_process_dies(
     package: ModuleType, tmp_path: Path, is_committed: bool
