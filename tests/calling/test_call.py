@@ -29,6 +29,7 @@ from stubwright import cli
 from stubwright.calling import completion, listings, terminal
 from stubwright.importers.server_listing import ServerListing
 from stubwright_runtime.client.features.questions import Question
+from stubwright_runtime.mcp.elicitation_answers import Cancelled
 from terminals import Terminal
 
 ROOT: Final = Path(__file__).parents[2]
@@ -516,6 +517,38 @@ def test_a_word_answers_a_form_with_one_boolean(word: str, value: bool) -> None:
         "agreed": value
     }
     assert not answers.unused
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ({"enum": [1, 2], "enumNames": ["one", "two"]}, "two", 2),
+        ({"$ref": "#/$defs/Size"}, "3", 3),
+        ({"type": "array", "items": {"anyOf": [{"title": "Red"}, {"const": "b", "title": "Blue"}]}}, "Blue", ["b"]),
+        ({"type": "string"}, "@home", "@home"),
+    ],
+)
+@pytest.mark.parametrize("name", ["size", "shirt.size", "size:", "{", "-", ""])
+def test_a_field_may_have_any_name(name: str, field: Any, text: str, value: Any) -> None:
+    form = {"type": "object", "properties": {name: field}, "$defs": {"Size": {"type": "integer"}}}
+    assert terminal.Answers([f"{name}={text}"], io.StringIO(), None)(Question("?", form)) == {name: value}
+    typed = terminal.TerminalPrompter(io.StringIO(), terminal.Progress(io.StringIO()), io.StringIO(text).readline)
+    assert typed(Question("?", form)) == {name: value}
+
+
+@pytest.mark.parametrize(
+    ("form", "why"),
+    [
+        ({"properties": {"size": {}}, "minProperties": 2}, "the answer breaks the question's schema"),
+        ({"properties": {"size": {}, "n": {"type": "integer", "default": "x"}}}, "n: expected an integer"),
+        ({"properties": {"size": {"$ref": "#/properties/n"}, "n": {}}}, "Pointer '/properties/n' does not exist"),
+    ],
+)
+def test_a_question_that_no_answer_fits_is_cancelled(form: Any, why: str) -> None:
+    err = io.StringIO()
+    answer = terminal.check_answers(terminal.Answers(["size=3"], err, None), err)
+    assert answer(Question("?", {"type": "object", **form})) == Cancelled()
+    assert why in err.getvalue()
 
 
 def test_an_answer_has_a_name(desk: Path) -> None:

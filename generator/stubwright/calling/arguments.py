@@ -85,6 +85,14 @@ def parse(
     return arguments
 
 
+def read_value(name: str, text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    """Return the value of a text, which never names a file, typed by a schema within `root`. Raises ArgumentError."""
+    reader = _Reader(root, lambda _: b"", lambda _: None)
+    value = reader.convert(f"@{text}" if text.startswith("@") else text, _Place(name, (schema,)))
+    _check_text(name, value)
+    return value
+
+
 def _check_text(name: str, value: Any) -> None:
     """Raise ArgumentError if a value contains text that cannot be encoded: it would be sent as `\ufffd`."""
     try:

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from stubwright.calling import arguments
+from stubwright_runtime.client.features.elicitation import build_result
 from stubwright_runtime.client.features.questions import Answer, Question
 from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Declined
 from stubwright_runtime.schema.validation import Validator
@@ -91,21 +92,21 @@ class TerminalPrompter:
             properties = (question.schema or {}).get("properties") or {}
             if not properties:
                 return Accepted() if self._agrees("agree?") else Declined()
-            required = (question.schema or {}).get("required") or ()
-            return self._fill(properties, required)
+            return self._fill(question.schema or {})
         except EOFError:
             self._say("")
             return Cancelled()
 
-    def _fill(self, properties: Mapping[str, Any], required: Any) -> dict[str, Any]:
+    def _fill(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        required = form.get("required") or ()
         values: dict[str, Any] = {}
-        for name, schema in properties.items():
+        for name, schema in form["properties"].items():
             while True:
                 text = self._line(_describe(name, schema, is_required=name in required))
                 if not text and (name not in required or "default" in schema):
                     break
                 try:
-                    values[name] = _value(name, text, schema)
+                    values[name] = _value(name, text, form)
                     break
                 except arguments.ArgumentError as error:
                     self._say(f"  {error}")
@@ -165,26 +166,23 @@ class Answers:
                 self.unused.pop(self._words[-1], None)
                 return {name: self._words[-1] == "yes"}
         try:
-            return self._fill(question, properties) if properties else self._agree()
+            return self._fill(question.schema or {}) if properties else self._agree()
         except arguments.ArgumentError as error:
             if self._otherwise is not None:
                 return self._otherwise(question)
             self._stream.write(replace_controls(f"the server asks: {question}\n{error}\n"))
             return Cancelled()
 
-    def _fill(self, question: Question, properties: Mapping[str, Any]) -> dict[str, Any]:
-        required = (question.schema or {}).get("required") or ()
+    def _fill(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        properties = form["properties"]
+        required = form.get("required") or ()
         missing = [name for name in required if name not in self._fields and "default" not in properties.get(name, {})]
         if missing:
             wanted = " ".join(f"--answer {name}=VALUE" for name in missing)
             raise arguments.ArgumentError(f"answer it with {wanted}")
         for name in properties:
             self.unused.pop(name, None)
-        return {
-            name: _value(name, self._fields[name], schema)
-            for name, schema in properties.items()
-            if name in self._fields
-        }
+        return {name: _value(name, self._fields[name], form) for name in properties if name in self._fields}
 
     def _agree(self) -> Answer:
         if not self._words:
@@ -193,16 +191,33 @@ class Answers:
         return Accepted() if self._words[-1] == "yes" else Declined()
 
 
-def _value(name: str, text: str, schema: Mapping[str, Any]) -> Any:
+def check_answers(ask: OnQuestion, stream: TextIO) -> OnQuestion:
+    """Return a callback that cancels a question whose answer cannot be checked or breaks the form, and writes why."""
+
+    def answer(question: Question) -> Any:
+        try:
+            given = ask(question)
+            build_result(given, question.schema)
+        except ValueError as error:
+            stream.write(replace_controls(f"{error}\n"))
+            return Cancelled()
+        return given
+
+    return answer
+
+
+def _value(name: str, text: str, form: Mapping[str, Any]) -> Any:
     """Return the value of a field of a form, checked as the client checks it before it is sent."""
-    value = _convert(name, text, schema)
-    checked = Validator({"properties": {name: dict(schema)}}, formats=True)
+    schema = form["properties"][name]
+    value = _convert(name, text, schema, form)
+    definitions = {key: form[key] for key in ("$schema", "$defs", "definitions") if key in form}
+    checked = Validator({**definitions, "properties": {name: schema}}, formats=True)
     for violation in checked.find_errors({name: value}, "answer"):
-        raise arguments.ArgumentError(str(violation))
+        raise arguments.ArgumentError(violation)
     return value
 
 
-def _convert(name: str, text: str, schema: Mapping[str, Any]) -> Any:
+def _convert(name: str, text: str, schema: Mapping[str, Any], form: Mapping[str, Any]) -> Any:
     """Return the value of a field of a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
     titled = {each["title"]: each["const"] for each in schema.get("oneOf") or () if "title" in each and "const" in each}
     titled |= dict(zip(schema.get("enumNames") or (), schema.get("enum") or (), strict=False))
@@ -210,18 +225,13 @@ def _convert(name: str, text: str, schema: Mapping[str, Any]) -> Any:
         return text.casefold() in _YES
     if schema.get("type") == "array" and not text.startswith("["):
         items = schema.get("items") or {}
-        chosen = {each["title"]: each["const"] for each in items.get("anyOf") or () if "title" in each}
-        return [chosen.get(word.strip(), word.strip()) for word in text.split(",") if word.strip()]
-    return arguments.parse(
-        [f"{name}={'@' if text.startswith('@') else ''}{titled.get(text, text)}"],
-        {"properties": {name: dict(schema)}},
-        _no_file,
-        lambda: "",
-    ).get(name)
-
-
-def _no_file(path: str) -> bytes:
-    raise FileNotFoundError(path)
+        titled = {
+            each["title"]: each["const"] for each in items.get("anyOf") or () if "title" in each and "const" in each
+        }
+        return [titled.get(word.strip(), word.strip()) for word in text.split(",") if word.strip()]
+    if text in titled:
+        return titled[text]
+    return arguments.read_value(name, text, schema, form)
 
 
 def _describe(name: str, schema: Mapping[str, Any], *, is_required: bool) -> str:

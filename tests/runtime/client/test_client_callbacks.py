@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, Literal
 
 import anyio
@@ -22,9 +23,11 @@ import forked
 import prompt_ends
 from serving import KINDS, Handler, Handling, ask, reached
 from stubwright_runtime.client.core.binding import OMIT, Omit
+from stubwright_runtime.client.core.pending_requests import PendingRequests
+from stubwright_runtime.client.features.callbacks import adapt_for_sdk
 from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
-from stubwright_runtime.client.features.questions import Question
+from stubwright_runtime.client.features.questions import Callbacks, Question
 from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Declined
 from stubwright_runtime.mcp.vocabulary import LOG_LEVELS
 from stubwright_runtime.models.base import Model
@@ -280,14 +283,33 @@ async def test_an_answer_that_breaks_a_format_is_not_sent(kind: str, format_: st
             await client.ask()
 
 
-async def test_a_question_whose_schema_is_none_is_the_callers_error() -> None:
-    async def handler(ctx: Any) -> Mapping[str, Any]:
-        schema = {"type": "object", "properties": {"name": {"type": "string", "minLength": "two"}}}
-        return _text(json.dumps(await ask(ctx, "q", "elicitation/create", {"message": "?", "requestedSchema": schema})))
-
-    async with TownClient.connect(Handling(tools_call=handler).server, on_question=lambda _: {}) as client:
-        with pytest.raises((ValueError, pydantic.ValidationError)):
-            await client.ask()
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("form", "fault"),
+    [
+        ({"type": "array"}, 'type: expected "object", got the string "array"'),
+        ({"properties": ["name"]}, "properties: expected an object, got an array of 1 item"),
+        ({"properties": {"name": True}}, "properties.name: expected an object, got true"),
+        (
+            {"properties": {"name": {"minLength": "2"}}},
+            'properties.name.minLength: expected an integer, got the string "2"',
+        ),
+        ({"properties": {"name": {"items": False}}}, "properties.name.items: expected an object, got false"),
+        (
+            {"properties": {"name": {"enumNames": [[]]}}},
+            "properties.name.enumNames[0]: expected a string, got an array",
+        ),
+        ({"properties": {"name": {"$ref": "#/$defs/Name"}}}, "Pointer '/$defs/Name' does not exist"),
+    ],
+)
+async def test_a_question_with_an_invalid_form_is_rejected(revision: str, form: Any, fault: str) -> None:
+    params: Any = mcp_types.ElicitRequestFormParams(message="?", requested_schema=form)
+    context: Any = SimpleNamespace(session=SimpleNamespace(protocol_version=revision), request_id="q")
+    callbacks = adapt_for_sdk(Callbacks(on_question=lambda _: {}), PendingRequests(expects_questions=True))
+    error = await callbacks["elicitation_callback"](context, params)
+    assert isinstance(error, mcp_types.ErrorData)
+    assert error.code == mcp_types.INVALID_PARAMS
+    assert error.message.startswith(f"The form of the question is invalid: {fault}")
 
 
 @pytest.mark.parametrize("kind", ["memory", "pipe legacy"])

@@ -137,7 +137,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
             seconds=arguments.timeout,
             on_progress=progress if sys.stderr.isatty() else None,
             on_log=terminal.Log(sys.stderr, progress),
-            on_question=asking,
+            on_question=None if asking is None else terminal.check_answers(asking, sys.stderr),
             on_listed=lambda definition: _compare(destination, definition),
             aliases=aliases,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 from ...mcp.revisions import Revision
 from ...mcp.vocabulary import LOG_LEVELS
 from ...values.json import is_list
-from .elicitation import build_result
+from .elicitation import build_result, find_fault
 from .questions import Question
 from .url_elicitation import UrlElicitation
 
@@ -113,6 +113,8 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT) -> MessageHa
 def _make_elicit(
     on_question: OnQuestion, url_elicitation: UrlElicitation, in_flight: PendingRequests
 ) -> ElicitationFnT:
+    from mcp_types import INVALID_PARAMS, ErrorData
+
     async def respond(question: Question) -> ElicitResult:
         return build_result(await _resolve(on_question(question)), question.schema)
 
@@ -121,6 +123,9 @@ def _make_elicit(
         if params.mode == "url":
             question = url_elicitation.make_question(params, key)
         else:
+            fault = find_fault(params.requested_schema)
+            if fault is not None:
+                return ErrorData(code=INVALID_PARAMS, message=f"The form of the question is invalid: {fault}")
             question = Question(params.message, schema=params.requested_schema, key=key)
         return await _run_callback(context, in_flight, respond(question))
 

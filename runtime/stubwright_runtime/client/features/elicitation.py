@@ -1,9 +1,10 @@
-"""Builds the answer to a server's question: adds the form's defaults, and validates it."""
+"""Checks the form of a server's question, and builds the answer: adds the form's defaults, and validates it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
@@ -14,6 +15,45 @@ from ..core.arguments import to_json
 
 if TYPE_CHECKING:
     from mcp_types import ElicitResult
+
+_OBJECTS: Final = {"items": {"type": "object"}}
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+
+# Interfaces that show forms rely on more than JSON Schema requires: it also allows booleans as schemas.
+_FORM: Final = {
+    "$ref": "https://json-schema.org/draft/2020-12/schema",
+    "properties": {
+        "type": {"const": "object"},
+        "properties": {
+            "additionalProperties": {
+                "type": "object",
+                "properties": {
+                    "oneOf": _OBJECTS,
+                    "anyOf": _OBJECTS,
+                    "enumNames": _TEXTS,
+                    "items": {"type": "object", "properties": {"oneOf": _OBJECTS, "anyOf": _OBJECTS}},
+                },
+            },
+        },
+    },
+}
+
+
+@cache
+def _get_form_validator() -> Validator:
+    return Validator(_FORM)
+
+
+def find_fault(schema: Mapping[str, Any]) -> str | None:
+    """Return why no person can fill in a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
+    faults = _get_form_validator().find_errors(schema, "requestedSchema")
+    if faults:
+        return faults[0]
+    try:
+        Validator(schema, formats=True)
+    except ValueError as error:
+        return str(error).partition("\n")[0]
+    return None
 
 
 def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
@@ -26,7 +66,7 @@ def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResu
 
     Raises:
         TypeError: The answer has another type.
-        ValueError: The answer breaks the schema, or the schema is invalid.
+        ValueError: The answer breaks the schema.
     """
     from mcp_types import ElicitResult
 
@@ -40,11 +80,8 @@ def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResu
         raise TypeError(f"the answer to a question with a URL is Accepted(), Declined() or Cancelled(), not {answer!r}")
     given = _read_content(answer, schema)
     content = {**given, **_find_defaults(schema, given)}
-    try:
-        # Check formats, too: servers may reject an answer because of one (MCP 2025-11-25, client/elicitation).
-        violations = Validator(schema, formats=True).find_errors(content, "answer")
-    except ValueError as error:
-        raise ValueError(f"the schema of the server's question is invalid: {error}") from None
+    # Check formats, too: servers may reject an answer because of one (MCP 2025-11-25, client/elicitation).
+    violations = Validator(schema, formats=True).find_errors(content, "answer")
     if violations:
         lines = "".join(f"\n  {violation}" for violation in violations)
         raise ValueError(f"the answer breaks the question's schema:{lines}")
