@@ -19,7 +19,7 @@ import amounts
 import forked
 from command_line import stubwright
 from stubwright.contract_tests import protocol
-from stubwright.contract_tests.answer_checks import check_answer
+from stubwright.contract_tests.answer_checks import check_answer, is_rejection
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.shrinking import shrink, weigh
@@ -74,17 +74,20 @@ def run(folder: Path, *words: str, tools: tuple[str, ...] = ()) -> tuple[int, di
 
 
 @pytest.mark.parametrize(
-    ("code", "checks"),
+    ("code", "revision", "checks"),
     [
-        (mcp_types.URL_ELICITATION_REQUIRED, []),
-        (mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY, []),
-        (mcp_types.INTERNAL_ERROR, ["valid-is-no-protocol-error"]),
+        (mcp_types.URL_ELICITATION_REQUIRED, "2026-07-28", []),
+        (mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY, "2026-07-28", []),
+        (mcp_types.INTERNAL_ERROR, "2025-06-18", ["valid-is-no-protocol-error"]),
+        (mcp_types.INVALID_PARAMS, "2025-11-25", ["valid-is-no-protocol-error"]),
+        (mcp_types.INVALID_PARAMS, "2025-06-18", []),
     ],
 )
-def test_an_error_that_asks_the_client_for_something_is_no_fault(code: int, checks: list[str]) -> None:
+def test_an_error_that_asks_or_rejects_is_no_fault(code: int, revision: str, checks: list[str]) -> None:
     answer = ProtocolError(code, "Visit this page first", None, 0.1)
-    found = check_answer(Case({}, True, "an example"), answer, None, "2026-07-28")
+    found = check_answer(Case({}, True, "an example"), answer, None, revision)
     assert [finding.check.name for finding in found] == checks
+    assert is_rejection(answer, revision) == (code == mcp_types.INVALID_PARAMS and not checks)
 
 
 def test_each_fault_is_found_with_its_smallest_call(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_types import CallToolResult
+from mcp_types import INVALID_PARAMS, CallToolResult
 from pydantic import ValidationError
 
 from stubwright.contract_tests import checks
@@ -34,8 +34,25 @@ def check_answer(case: Case, answer: Answer, output: Validator | None, revision:
         revision: The negotiated revision of MCP.
     """
     for finding in _check(case, answer, output):
+        if finding.check is checks.NO_PROTOCOL_ERROR and is_rejection(answer, revision):
+            continue
         if finding.check.since <= revision:
             yield finding
+
+
+def is_rejection(answer: Answer, revision: str) -> bool:
+    """Return whether the tool rejects the arguments as its revision allows.
+
+    Up to MCP 2025-06-18 (server/tools, Error Handling), "Invalid arguments" are protocol errors; from 2025-11-25 on,
+    results with `isError`.
+    """
+    match answer:
+        case Result():
+            return answer.is_error
+        case ProtocolError():
+            return answer.code == INVALID_PARAMS and revision < checks.TOOL_ERROR.since
+        case _:
+            return False
 
 
 def _check(case: Case, answer: Answer, output: Validator | None) -> Iterator[Finding]:

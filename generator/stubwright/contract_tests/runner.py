@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE, checks, protocol
-from stubwright.contract_tests.answer_checks import check_answer
+from stubwright.contract_tests.answer_checks import check_answer, is_rejection
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
@@ -188,7 +188,7 @@ class _Run:
         output = Validator(tool["outputSchema"]) if "outputSchema" in tool else None
         answer = await self._session.call(tool, call.arguments)
         self._session.pop_loss()
-        _count(report, case, answer)
+        _count(report, case, answer, self._revision)
         self._faults += [
             Fault(finding.check, finding.message, call.tool, call.arguments)
             for finding in check_answer(case, answer, output, self._revision)
@@ -290,7 +290,7 @@ class _Run:
                     report.ended = _end_by_budget(report)
                     break
                 answer = await tester.test(case)
-                _count(report, case, answer)
+                _count(report, case, answer, self._revision)
                 if isinstance(answer, Result):
                     self._links.learn(report.name, answer)
                 tester.lost += await self._crashes.explain(case.words) in (report.name, "")
@@ -413,7 +413,7 @@ def _describe_missing(name: str, listed: Sequence[Mapping[str, Any]]) -> str:
     return f"there is no tool `{name}`; {did_you_mean(name, names, 'tools')}"
 
 
-def _count(report: ToolReport, case: Case, answer: Answer) -> None:
+def _count(report: ToolReport, case: Case, answer: Answer, revision: str) -> None:
     report.limited += isinstance(answer, RateLimitRefusal)
     report.valid += case.is_valid
     report.invalid += not case.is_valid
@@ -421,7 +421,7 @@ def _count(report: ToolReport, case: Case, answer: Answer) -> None:
         report.seconds.append(answer.seconds)
     if isinstance(answer, Result):
         report.largest = max(report.largest, answer.size)
-        report.refused += case.is_valid and answer.is_error
+    report.refused += case.is_valid and is_rejection(answer, revision)
     if isinstance(answer, Result | ProtocolError):
         report.asked += case.is_valid and answer.is_question
 
