@@ -33,6 +33,7 @@ from stubwright_runtime.mcp.elicitation_answers import Cancelled
 from terminals import Terminal
 
 ROOT: Final = Path(__file__).parents[2]
+SCRIPTED: Final = ROOT / "tests" / "support" / "scripted.py"
 PAGE: Final = (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 MANIFEST: Final = """\
@@ -348,6 +349,34 @@ def test_odd_results_are_described(desk: Path, tmp_path: Path) -> None:
     ):
         done = forking("call", name, *server, cwd=desk)
         assert (done.returncode, done.stderr[: len(told)]) == (status, told)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ({"status": "cancelled", "statusMessage": "no paper"}, "the task of 'print' was cancelled: no paper\n"),
+        ({"code": -32602, "message": "unknown"}, "the server does not know the task of 'print' (any more): unknown\n"),
+    ],
+)
+def test_a_task_without_a_result_has_a_reason(state: dict[str, Any], told: str, tmp_path: Path) -> None:
+    task = {"taskId": "1", "status": "working", "createdAt": "2026-01-01T00:00:00Z", "ttl": None, "pollInterval": 1}
+    task["lastUpdatedAt"] = task["createdAt"]
+    offers: dict[str, Any] = {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}
+    info = {"name": "a", "version": "1"}
+    tool = {"name": "print", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}
+    script = tmp_path / "script.json"
+    script.write_text(
+        json.dumps(
+            {
+                "initialize": {"protocolVersion": "2025-11-25", "capabilities": offers, "serverInfo": info},
+                "tools/list": {"tools": [tool]},
+                "tools/call": {"task": task},
+                "tasks/get": state if "code" in state else {**task, **state},
+            }
+        )
+    )
+    done = forking("call", "print", "--", *forked.interpreter(), str(SCRIPTED), str(script), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", f"stubwright: {told}")
 
 
 def test_an_old_package_is_told(desk: Path, tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     from stubwright_runtime.client.core.connect_errors import ServerNotFound
     from stubwright_runtime.client.core.errors import ResultTooLarge
     from stubwright_runtime.client.rpc.mcp_error import MCPError
+    from stubwright_runtime.client.tasks.errors import TaskCancelled, TaskExpired, TasksUnsupported
 
     progress = terminal.Progress(sys.stderr)
     is_asked = is_interactive() and not arguments.no_input
@@ -153,6 +154,10 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     except (LoginError, MCPError, ResultTooLarge, calls.LimitError, OSError) as error:
         progress.clear()
         write_err(f"stubwright: {_describe_failure(destination, error)}")
+        return destinations.NO_ANSWER
+    except (TaskCancelled, TaskExpired, TasksUnsupported) as error:
+        progress.clear()
+        write_err(f"stubwright: {error}")
         return destinations.NO_ANSWER
     progress.clear()
     if answers is not None and answers.unused:
