@@ -681,11 +681,12 @@ async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str,
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_each_message_of_a_batch_is_read(transport: str, tmp_path: Path) -> None:
     """MCP 2025-03-26, basic, "Batching": implementations MUST support receiving them."""
-    progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$ID,"progress":%d}}'
+    progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$ID,"progress":%s}}'
     told: list[float] = []
     attacker = Attacker(transport, HANDSHAKE, "tools/call", tmp_path)
     result = _result('{"content":[{"type":"text","text":"pong"}]}')
-    attacker.say(f"[{progress % 1}, {progress % 2}, {result}]".encode())
+    steps = ", ".join(progress % number for number in (1, "1" + 400 * "0", "NaN", 2))  # what is no float is skipped
+    attacker.say(f"[{steps}, {result}]".encode())
     with attacker.target() as target:
         async with ShapeClient.connect(
             target, timeout=_BOUND, on_progress=lambda done, *_: told.append(done)

@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import math
 import re
+import sys
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
 
 from mcp_types import (
@@ -558,7 +559,8 @@ async def _contain(told: Awaitable[None]) -> None:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Return whether a value is a number that fits a float, so neither NaN nor infinite."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _coerce(key: Any) -> RequestId | None:
