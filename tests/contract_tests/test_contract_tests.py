@@ -307,7 +307,7 @@ def test_warnings_count_with_strict_alone(tmp_path: Path) -> None:
 
 
 def test_an_error_that_has_nothing_to_do_with_the_wrong_argument_is_not_judged_by_its_words(tmp_path: Path) -> None:
-    _, report = run(tmp_path, "--cases", "40", tools=("absent", "offline"))
+    _, report = run(tmp_path, "--cases", "40", tools=("absent", "elsewhere", "offline"))
     assert all(tool["invalid"] for tool in report["tools"])
     assert [fault["check"] for fault in report["faults"] if fault["tool"]] == ["valid-is-no-protocol-error"]
 

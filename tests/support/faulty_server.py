@@ -25,6 +25,11 @@ NUMBER: Final = {
     "properties": {"number": {"type": "integer", "minimum": 0, "maximum": 100}, "note": {"type": "string"}},
     "required": ["number"],
 }
+PLACE: Final = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}, "number": {"type": "integer", "minimum": 10}},
+    "required": ["place", "number"],
+}
 COUNT: Final = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
 SCHEMAS: Final[dict[str, Any]] = {
     "crash": TEXT_ALONE,
@@ -38,6 +43,7 @@ SCHEMAS: Final[dict[str, Any]] = {
     "erase": NUMBER,
     "absent": TEXT_ALONE,
     "offline": TEXT_ALONE,
+    "elsewhere": PLACE,
     "shown": {"type": "object", "additionalProperties": False},
     "sneaky": NUMBER,
     "again": NUMBER,
@@ -46,7 +52,7 @@ SCHEMAS: Final[dict[str, Any]] = {
 KEPT: Final[list[int]] = []
 """What `shown` shows: `sneaky` says that it only reads, and `again` that a second call adds nothing."""
 
-UNCHECKED: Final = ("loose", "absent", "offline")
+UNCHECKED: Final = ("loose", "absent", "offline", "elsewhere")
 """Tools that do not look at their schemas."""
 
 WIRE: Final = os.dup(1)
@@ -88,6 +94,9 @@ def call(name: str, arguments: dict[str, Any]) -> types.CallToolResult:
             return say(f'{{"count": {number}}}', structured={"count": number})
         case "absent":
             return say(f"there is no text `{text}`", is_error=True)
+        case "elsewhere":  # the number of a valid call is too large, and the place is always unknown
+            large = "number: too large, " if type(number) is int else ""
+            return say(f"{large}place: {arguments.get('place')} is unknown", is_error=True)
         case "offline":
             raise MCPError(types.INTERNAL_ERROR, "the network is down")
         case "shown":

@@ -6,6 +6,7 @@ A call that crashes the server or is not answered is a fault: the server is rest
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -376,16 +377,18 @@ class _Tester:
         return answer, findings
 
     async def _is_general(self, case: Case, answer: Answer) -> bool:
-        """Return whether corrected arguments are rejected with the same words, so that the error has another cause.
+        """Return whether corrected arguments are rejected for the same reason, so that the error has another cause.
 
-        Only the error in the arguments is corrected, so that messages about other arguments stay the same.
+        That is the case if the words are the same, or if both errors name the same other argument. Only the error in
+        the arguments is corrected, so that messages about other arguments stay the same.
         """
         valid = self._arguments.repair(case) or self._valid
         if valid is None:
             return False
         other = await self._session.call(self._tool, valid.arguments)
-        words = _find_words(answer)
-        return bool(words) and words == _find_words(other)
+        words, later = _find_words(answer), _find_words(other)
+        names = {name for name in case.arguments if name not in case.about}
+        return bool(words) and (words == later or any(_names(words, name) and _names(later, name) for name in names))
 
     async def shrink_all(self, end: float) -> None:
         """Replace each failing call by the smallest call found that fails the same check."""
@@ -435,6 +438,10 @@ def _is_schema(value: Any) -> bool:
     return isinstance(value, dict) and metaschema.is_valid(
         value, dialects.find_dialect(value) or dialects.DRAFT_2020_12
     )
+
+
+def _names(words: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
 
 
 def _find_words(answer: Answer) -> str:
