@@ -90,6 +90,13 @@ def test_an_error_that_asks_or_rejects_is_no_fault(code: int, revision: str, che
     assert is_rejection(answer, revision) == (code == mcp_types.INVALID_PARAMS and not checks)
 
 
+@pytest.mark.parametrize(("text", "checks"), [("Pet undefined not found", []), ("not found", ["error-says-what"])])
+def test_an_error_names_an_argument_in_any_case(text: str, checks: list[str]) -> None:
+    answer = Result({"content": [{"type": "text", "text": text}], "isError": True}, 0.1, 1)
+    found = check_answer(Case({}, False, "missing", about=("pet",)), answer, None, "2026-07-28")
+    assert [finding.check.name for finding in found] == checks
+
+
 def test_each_fault_is_found_with_its_smallest_call(tmp_path: Path) -> None:
     tools = ("misfit", "stack", "protocol", "loose", "noisy", "good")
     status, report = run(tmp_path, tools=tools)

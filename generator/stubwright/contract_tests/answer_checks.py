@@ -104,7 +104,7 @@ def _check_result(case: Case, result: Result, output: Validator | None) -> Itera
 def _check_words(case: Case, text: str) -> Iterator[Finding]:
     if not text.strip():
         yield Finding(checks.SAYS_WHAT, "an error without a text")
-    elif case.about and not any(name in text for name in case.about):
+    elif case.about and not any(name.casefold() in text.casefold() for name in case.about):
         yield Finding(checks.SAYS_WHAT, f"the error does not name `{case.about[-1]}`: {_shorten(text)}")
 
 
