@@ -127,9 +127,9 @@ async def call(
         LoginError: There is no access token for the server.
         MCPError: The server cannot be reached, rejects the call, or answers with a protocol error.
         OSError: The command cannot be started.
-        TaskCancelled: The call was a task, which somebody else cancelled.
-        TaskExpired: The call was a task, which the server no longer has.
-        TasksUnsupported: The tool requires tasks, which the server does not support.
+        TaskCancelled: The task of the call was cancelled by another client.
+        TaskExpired: The server does not know the task of the call.
+        TasksUnsupported: The server does not support the task that the tool requires.
         Exception: An exception of `make_arguments`.
     """
     if server.auth is not None:

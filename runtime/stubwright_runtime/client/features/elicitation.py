@@ -45,7 +45,7 @@ def _get_form_validator() -> Validator:
 
 
 def find_fault(schema: Mapping[str, Any]) -> str | None:
-    """Return why no person can fill in a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
+    """Return the first error in the schema of a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
     faults = _get_form_validator().find_errors(schema, "requestedSchema")
     if faults:
         return faults[0]
