@@ -34,6 +34,8 @@ def manifest() -> str:
         "This page is generated from the JSON Schema of manifests, which `stubwright schema` prints. Keys that MCP",
         "defines are sent to clients; stubwright's own keys are under `stubwright` and are never sent.",
         "",
+        "Keys of your own at the top level begin with `x-`, and have no effect.",
+        "",
         "See also [Shorthand](shorthand.md) for less to write, [State between",
         "calls](handlers.md#state-between-calls) for `handles`, and [Tasks](tasks.md) for `task`.",
     ]
@@ -158,7 +160,9 @@ class _Sections:
             name = _name(part["title"])
             if not part.get("properties") and not self._is_inline(part) and name not in names:
                 names.add(name)
-                yield f"- {name} ({self._type(part)}): {_link(part['description'])}"
+                sample = _SAMPLE.search(part["title"])
+                shown = f", {sample[0].lstrip(', ')}" if sample else ""
+                yield f"- {name} ({self._type(part)}{shown}): {_link(part['description'])}"
 
     def _lines(self, part: Mapping[str, Any], shared: Sequence[str] = (), indent: str = "") -> Iterator[str]:
         for name, rule in _find_properties(part).items():

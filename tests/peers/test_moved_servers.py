@@ -173,7 +173,7 @@ def test_a_published_server_lists_and_answers_the_same_after_its_move(
 
     row = (
         f"| `{server.distribution}` {installed.version} | {len(old_tools)} | {len(old_results)} | "
-        f"{'ours' if server.is_shared else 'its own'} | {server.by_hand} |"
+        f"{'shared' if server.is_shared else 'its own'} | {server.by_hand} |"
     )
     print(row)
     assert row in (ROOT / "docs" / "importing.md").read_text("utf-8")
