@@ -227,7 +227,7 @@ class Tools(Mapping[str, Tool]):
         self._tools = {row.name: replace(row, _package=package) for row in rows}
 
     def __getitem__(self, name: str) -> Tool:
-        """Return the tool with a wire name. Raises KeyError."""
+        """Return the tool with the given wire name. Raises KeyError."""
         return self._tools[name]
 
     def __iter__(self) -> Iterator[str]:

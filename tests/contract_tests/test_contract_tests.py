@@ -20,7 +20,7 @@ import forked
 from command_line import stubwright
 from stubwright.contract_tests import protocol
 from stubwright.contract_tests.answer_checks import check_answer, is_rejection
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.contract_tests.answers import Answer, Disconnect, ProtocolError, Result, Timeout
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.shrinking import shrink, weigh
 from stubwright.contract_tests.stacks import find_stack
@@ -207,7 +207,7 @@ class Cancelled:
         return Result({"content": []}, self._seconds, 2)
 
     async def ask(self, _method: str) -> Answer:
-        return Gone("ended") if self._ends and self.cancelled else Result({"tools": []}, 0.1, 2)
+        return Disconnect("ended") if self._ends and self.cancelled else Result({"tools": []}, 0.1, 2)
 
 
 @pytest.mark.parametrize(("ends", "seconds", "cancelled"), [(True, 0.1, 1), (False, 0.1, 2), (True, 6.0, 0)])
@@ -223,7 +223,7 @@ def test_a_server_goes_on_after_a_call_is_cancelled(ends: bool, seconds: float, 
 
 _NO: Final = ProtocolError(-32602, "no", None, 0.1)
 _LIMITED: Final = ProtocolError(-32000, "rate limit exceeded", None, 0.1)
-_DEAD: Final = Gone("ended", has_ended=True)
+_DEAD: Final = Disconnect("ended", has_ended=True)
 _LISTED: Final = Result({"tools": [{"name": "a"}]}, 0.1, 2)
 _FIRST_PAGE: Final = Result({"tools": [{"name": "a"}], "nextCursor": "x"}, 0.1, 2)
 
@@ -234,10 +234,13 @@ _FIRST_PAGE: Final = Result({"tools": [{"name": "a"}], "nextCursor": "x"}, 0.1, 
         ([_NO, _NO, _NO, _LISTED], ["list-keeps-its-order"]),
         ([_NO, _NO, _NO, _FIRST_PAGE], []),
         ([_LIMITED, _LIMITED, _LIMITED, _LIMITED], []),
-        ([Gone("answered 429", 3.0), Gone("answered 429", 3.0), Gone("answered 404"), _FIRST_PAGE], []),
+        (
+            [Disconnect("answered 429", 3.0), Disconnect("answered 429", 3.0), Disconnect("answered 404"), _FIRST_PAGE],
+            [],
+        ),
         ([_NO, _DEAD, _DEAD, _FIRST_PAGE], ["server-survives", "server-survives"]),
         ([_NO, _NO, _NO, _DEAD], ["server-survives"]),
-        ([_NO, _NO, _NO, Late(3)], ["answers-in-time"]),
+        ([_NO, _NO, _NO, Timeout(3)], ["answers-in-time"]),
     ],
 )
 def test_requests_that_end_the_server_are_faults_and_those_that_hit_a_limit_are_not(

@@ -14,7 +14,7 @@ import pytest
 
 from stubwright.commands.contracts.targets import CallLine
 from stubwright.contract_tests import checks, runner
-from stubwright.contract_tests.answers import Answer, Gone, Result
+from stubwright.contract_tests.answers import Answer, Disconnect, Result
 from stubwright.contract_tests.crashes import Crashes
 from stubwright.contract_tests.probes import Call, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, write_command
@@ -85,17 +85,17 @@ class Servers:
     async def call(self, tool: Any, arguments: Any) -> Answer:
         self.calls.append(f"{tool['name']}:{arguments.get('q', '')}")
         if not self._is_late and self._ends(self.calls):
-            return Gone("ended with exit status 1")
+            return Disconnect("ended with exit status 1")
         return Result({"content": []}, 0.1, 2)
 
     async def ask(self, method: str, **params: Any) -> Answer:
         self.calls.append(f"{method} {params.get('name', params.get('cursor'))}")
         if not self._is_late and self._ends(self.calls):
-            return Gone("ended with exit status 1")
+            return Disconnect("ended with exit status 1")
         return Result({}, 0.1, 2)
 
-    async def outlast(self, _seconds: float) -> Gone | None:
-        return Gone("ended with exit status 1") if self._is_late and self._ends(self.calls) else None
+    async def outlast(self, _seconds: float) -> Disconnect | None:
+        return Disconnect("ended with exit status 1") if self._is_late and self._ends(self.calls) else None
 
 
 def explain(servers: Any, *calls: str) -> Fault:

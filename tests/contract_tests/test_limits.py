@@ -18,7 +18,15 @@ import amounts
 from command_line import stubwright
 from stubwright.commands.contracts.targets import CallLine
 from stubwright.contract_tests import checks, runner
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
+from stubwright.contract_tests.answers import (
+    Answer,
+    Disconnect,
+    ProtocolError,
+    RateLimitRefusal,
+    Result,
+    Timeout,
+    find_limit,
+)
 from stubwright.contract_tests.probes import Call, ProbeError
 from stubwright.contract_tests.reports import Report, show
 from stubwright.importers.sources import Command
@@ -257,11 +265,11 @@ def _fail(text: str) -> Result:
         (ProtocolError(-32000, "rate limited", None, 0), 1),
         (ProtocolError(-32000, "no", {"retryAfter": 3}, 0), 3),
         (_fail("rateLimit: expected a number"), None),
-        (Gone("answered with HTTP status 429"), 1),
-        (Gone("answered with HTTP status 503", 7.0), 7),
-        (Gone("answered with HTTP status 503"), None),
+        (Disconnect("answered with HTTP status 429"), 1),
+        (Disconnect("answered with HTTP status 503", 7.0), 7),
+        (Disconnect("answered with HTTP status 503"), None),
         (ProtocolError(-32000, "calm down", None, 0, 4.0), 4),
-        (Gone("ended; its log: rate limit exceeded"), None),
+        (Disconnect("ended; its log: rate limit exceeded"), None),
         (_fail("q: expected a string"), None),
         (_fail("HTTP error 429"), 1),
         (_fail("Request was rejected: 429"), 1),
@@ -286,7 +294,7 @@ def _fail(text: str) -> Result:
         (_fail("There is no order 429."), None),
         (Result({"content": [{"type": "text", "text": "try again in 3 s"}]}, 0, 0), None),
         (_fail("try again in 3 s" + "x" * 500), None),
-        (Late(3), None),
+        (Timeout(3), None),
     ],
 )
 def test_words_of_limits(answer: Answer, seconds: float | None) -> None:

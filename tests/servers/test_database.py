@@ -51,7 +51,7 @@ PATH = os.pathsep.join(map(str, conformance.paths()))
 TIMEOUT = 2.0
 """Seconds, as the manifest says."""
 
-FULL = "execute_sql runs 4 calls at a time; try again when one has ended."
+FULL = "execute_sql runs 4 calls at a time; try again when one has finished."
 
 
 @pytest.fixture(scope="module")

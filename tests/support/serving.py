@@ -69,7 +69,7 @@ def listening(app: Any, parser: Literal["httptools", "h11"]) -> Iterator[str]:
     """An ASGI application behind the server's own listener, in a thread; gives its URL, without a path."""
     with pytest.MonkeyPatch.context() as patch:
         if parser == "h11":
-            patch.setitem(sys.modules, "stubwright_runtime.server.transports.http.listener.parsing_c", None)
+            patch.setitem(sys.modules, "stubwright_runtime.server.transports.http.listener.httptools_parser", None)
         server = GracefulServer(app, 1, lambda: None)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listener],))

@@ -147,7 +147,7 @@ class _Reader:
         return types & frozenset(_TYPES) or frozenset(_TYPES)
 
     def convert(self, text: str, place: _Place) -> Any:
-        """Return the value that a text represents."""
+        """Return the value that a string represents."""
         if text.startswith("@@"):
             text = text[1:]
         elif text.startswith("@"):

@@ -13,7 +13,7 @@ from mcp_types import INVALID_PARAMS, CallToolResult
 from pydantic import ValidationError
 
 from stubwright.contract_tests import checks
-from stubwright.contract_tests.answers import Answer, Late, ProtocolError, Result
+from stubwright.contract_tests.answers import Answer, ProtocolError, Result, Timeout
 from stubwright.contract_tests.cases import Case
 from stubwright.contract_tests.checks import Finding
 from stubwright.contract_tests.stacks import find_stack
@@ -57,7 +57,7 @@ def is_rejection(answer: Answer, revision: str) -> bool:
 
 def _check(case: Case, answer: Answer, output: Validator | None) -> Iterator[Finding]:
     match answer:
-        case Late(seconds):
+        case Timeout(seconds):
             yield Finding(checks.IN_TIME, f"no answer within {seconds:g} s")
         case Result() | ProtocolError() if answer.is_question:
             return

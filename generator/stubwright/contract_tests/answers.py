@@ -67,14 +67,14 @@ class ProtocolError:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class Timeout:
     """No answer within the deadline."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class Disconnect:
     """No answer, because the connection broke or HTTP refused the request.
 
     Attributes:
@@ -95,7 +95,7 @@ class RateLimitRefusal:
     seconds: float
 
 
-Answer: TypeAlias = Result | ProtocolError | Late | Gone | RateLimitRefusal
+Answer: TypeAlias = Result | ProtocolError | Timeout | Disconnect | RateLimitRefusal
 
 _LIMIT: Final = re.compile(
     r"\b((http|status|code|error|rejected|failed)\W{1,3}429|too many (requests|calls)|slow down|throttl\w+"
@@ -124,13 +124,13 @@ def find_limit(answer: Answer) -> RateLimitRefusal | None:
     The patterns match the words of this project's servers and of HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
     """
     match answer:
-        case Gone(retry_after=float() as seconds) | ProtocolError(retry_after=float() as seconds):
+        case Disconnect(retry_after=float() as seconds) | ProtocolError(retry_after=float() as seconds):
             return RateLimitRefusal(seconds)
         case ProtocolError():
             words = f"{answer.message} {answer.data or ''}"
         case Result() if answer.is_error:
             words = answer.text
-        case Gone() if re.search(r"\b429\b", answer.why):  # without a status, the words may come from a log
+        case Disconnect() if re.search(r"\b429\b", answer.why):  # without a status, the words may come from a log
             words = answer.why
         case _:
             return None

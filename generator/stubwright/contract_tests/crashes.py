@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from stubwright.contract_tests import checks
-from stubwright.contract_tests.answers import Gone, Late
+from stubwright.contract_tests.answers import Disconnect, Timeout
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.probes import Call
 from stubwright.contract_tests.reports import Fault
@@ -198,10 +198,10 @@ class Crashes:
         await session.disconnect()
         for number, sent in enumerate(calls, 1):
             answer = await session.call(sent.tool, sent.arguments)
-            if isinstance(answer, Gone):
+            if isinstance(answer, Disconnect):
                 session.pop_loss()
                 return _End(calls[:number], answer.why)
-            if isinstance(answer, Late):
+            if isinstance(answer, Timeout):
                 return None
         return await self._watch(_End(calls, ""), start, ended - calls[0].time)
 
@@ -210,7 +210,7 @@ class Crashes:
         session, start = self._session, time.monotonic()
         await session.disconnect()
         answer = await session.ask(request.method, **request.params)
-        if isinstance(answer, Gone):
+        if isinstance(answer, Disconnect):
             session.pop_loss()
             return _End((), answer.why, request=request.label)
         return await self._watch(_End((), "", request=request.label), start, ended - request.time)

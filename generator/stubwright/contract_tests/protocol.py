@@ -12,7 +12,15 @@ import anyio
 import mcp_types
 
 from stubwright.contract_tests import checks
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
+from stubwright.contract_tests.answers import (
+    Answer,
+    Disconnect,
+    ProtocolError,
+    RateLimitRefusal,
+    Result,
+    Timeout,
+    find_limit,
+)
 from stubwright.contract_tests.reports import Fault
 from stubwright.contract_tests.session import BudgetError
 from stubwright.contract_tests.stacks import find_stack
@@ -57,7 +65,7 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
         yield fault
     what = "`tools/list` with an unknown cursor"
     answer = await session.request(what, "tools/list", {"cursor": _NO_CURSOR})
-    if isinstance(answer, Gone) and answer.has_ended:
+    if isinstance(answer, Disconnect) and answer.has_ended:
         yield Fault(checks.SURVIVES, _describe(what, answer))
     elif find_limit(answer) is not None:
         pass
@@ -67,17 +75,17 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
         yield Fault(checks.UNKNOWN_CURSOR, f"an unknown cursor is the error {answer.code}")
     what = f"the method `{_NO_METHOD}`"
     answer = await session.request(what, _NO_METHOD, {})
-    if isinstance(answer, Gone) and answer.has_ended:
+    if isinstance(answer, Disconnect) and answer.has_ended:
         yield Fault(checks.SURVIVES, _describe(what, answer))
-    elif isinstance(answer, Result | Late):
+    elif isinstance(answer, Result | Timeout):
         yield Fault(checks.UNKNOWN_METHOD, _describe(what, answer))
     what = "the second `tools/list`"
     answer = await session.ask("tools/list")
     if isinstance(answer, Result) and not _begins(tools, answer):
         yield Fault(checks.SAME_ORDER, f"{what} has other tools, or another order")
-    elif isinstance(answer, Late):
+    elif isinstance(answer, Timeout):
         yield Fault(checks.IN_TIME, _describe(what, answer))
-    elif isinstance(answer, Gone) and answer.has_ended:
+    elif isinstance(answer, Disconnect) and answer.has_ended:
         yield Fault(checks.SURVIVES, _describe(what, answer))
 
 
@@ -141,7 +149,7 @@ async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
         with anyio.move_on_after(seconds):  # the timeout cancels the request
             await session.call(tool, case.arguments)
         answer = await session.ask("tools/list")
-        if isinstance(answer, Late | Gone):
+        if isinstance(answer, Timeout | Disconnect):
             break
     else:
         return None
@@ -210,9 +218,9 @@ def _describe(what: str, answer: Answer) -> str:
             return f"{what} is answered with a result"
         case ProtocolError():
             return f"{what} is the error {answer.code}"
-        case Late():
+        case Timeout():
             return f"{what} is not answered within {answer.seconds:g} s"
-        case Gone():
+        case Disconnect():
             return f"{what} has no answer: the server {answer.why}"
         case RateLimitRefusal():
             return f"{what} hits a rate limit"

@@ -18,7 +18,15 @@ import anyio
 
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE, checks, protocol
 from stubwright.contract_tests.answer_checks import check_answer, is_rejection
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
+from stubwright.contract_tests.answers import (
+    Answer,
+    Disconnect,
+    ProtocolError,
+    RateLimitRefusal,
+    Result,
+    Timeout,
+    find_limit,
+)
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
 from stubwright.contract_tests.crashes import MOMENT, Crashes
@@ -177,11 +185,11 @@ class _Run:
         for call in calls:
             tool, report = tools[call.tool]
             made.append(call)
-            if isinstance(gone := await self._replay_one(tool, report, call), Gone):
+            if isinstance(gone := await self._replay_one(tool, report, call), Disconnect):
                 break
         else:
             gone = await self._session.outlast(MOMENT)
-        if isinstance(gone, Gone):
+        if isinstance(gone, Disconnect):
             self._faults.append(Fault(checks.SURVIVES, f"the server {gone.why}", call.tool, call.arguments, calls=made))
 
     async def _replay_one(self, tool: Mapping[str, Any], report: ToolReport, call: Call) -> Answer:
@@ -348,7 +356,7 @@ class _Tester:
 
     async def test(self, case: Case) -> Answer:
         answer, findings = await self._try(case)
-        self.lost += isinstance(answer, Late)
+        self.lost += isinstance(answer, Timeout)
         if findings:
             self._failed.add(id(case))
         for check, finding in {finding.check: finding for finding in findings}.items():
@@ -420,7 +428,7 @@ def _count(report: ToolReport, case: Case, answer: Answer, revision: str) -> Non
     report.limited += isinstance(answer, RateLimitRefusal)
     report.valid += case.is_valid
     report.invalid += not case.is_valid
-    if not isinstance(answer, Late | Gone | RateLimitRefusal):
+    if not isinstance(answer, Timeout | Disconnect | RateLimitRefusal):
         report.seconds.append(answer.seconds)
     if isinstance(answer, Result):
         report.largest = max(report.largest, answer.size)

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from stubwright.contract_tests.answers import DEFAULT_WAIT, Answer, Gone, Late, ProtocolError, Result, find_limit
+from stubwright.contract_tests.answers import (
+    DEFAULT_WAIT,
+    Answer,
+    Disconnect,
+    ProtocolError,
+    Result,
+    Timeout,
+    find_limit,
+)
 from stubwright.importers.limits import STARTING
 from stubwright.importers.live import Connection, UnreachableError, open_connection
 from stubwright.importers.sources import Source
@@ -162,7 +170,7 @@ class Session:
         finally:
             self.end = end
 
-    async def outlast(self, seconds: float) -> Gone | None:
+    async def outlast(self, seconds: float) -> Disconnect | None:
         """Wait, and return why the server exited meanwhile; None if it survived.
 
         Raises:
@@ -175,7 +183,7 @@ class Session:
         if not connection.has_ended and seconds_left < seconds:
             raise BudgetError
         answer = await self.ask("tools/list")
-        return answer if isinstance(answer, Gone) else None
+        return answer if isinstance(answer, Disconnect) else None
 
     def count_seconds_left(self) -> float:
         """Return the remaining time for the server, in seconds."""
@@ -253,7 +261,7 @@ class Session:
         await self._wait_for_turn()
         connection = await self.connect()
         start = time.perf_counter()
-        answer: Answer = Late(self.deadline)
+        answer: Answer = Timeout(self.deadline)
         seconds_left = self.count_seconds_left()
         with anyio.move_on_after(min(self.deadline, seconds_left)):
             try:
@@ -263,15 +271,15 @@ class Session:
                 answer = Result(value, seconds, len(json.dumps(value, ensure_ascii=False).encode(errors="replace")))
             except MCPError as error:
                 if isinstance(error, ConnectError):
-                    answer = Gone(error.why + connection.quote_log(), error.retry_after, connection.has_ended)
+                    answer = Disconnect(error.why + connection.quote_log(), error.retry_after, connection.has_ended)
                 else:
                     seconds = time.perf_counter() - start
                     answer = ProtocolError(error.code, error.message, error.data, seconds, _find_wait(error))
-        if isinstance(answer, Late | Gone) and connection is self._connection and find_limit(answer) is None:
-            if isinstance(answer, Gone):
+        if isinstance(answer, Timeout | Disconnect) and connection is self._connection and find_limit(answer) is None:
+            if isinstance(answer, Disconnect):
                 self._loss = Loss(tuple(self._sent), answer.why, time.monotonic(), tuple(self._requests))
             await self.disconnect()  # a hanging call may block the next ones
-        if isinstance(answer, Late) and seconds_left < self.deadline:
+        if isinstance(answer, Timeout) and seconds_left < self.deadline:
             raise BudgetError
         return answer
 

@@ -24,7 +24,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A correction: replace the scalar `old` by `new`, with the same quotes."""
+    """A correction: replace the scalar `old` with `new`, keeping the quotes."""
 
     old: str
     new: str

@@ -92,7 +92,7 @@ class Patience:
 
 
 def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> str | None:
-    """Explain why a server cannot start, as Python or the server reports it; None if it can.
+    """Return the reason that a server cannot start, as Python or the server reports it; None if it can.
 
     Args:
         launch: The command of the server.

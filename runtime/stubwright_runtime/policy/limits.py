@@ -68,7 +68,7 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
         elif slots is not None and not slots.try_acquire():
             most = slots.most
             number = "one call" if most == 1 else f"{most:,} calls"
-            text = f"{tool.name} runs {number} at a time; try again when one has ended."
+            text = f"{tool.name} runs {number} at a time; try again when one has finished."
             return refuse(text, "limited", "concurrency")
         with anyio.CancelScope(deadline=math.inf if timeout is None else anyio.current_time() + timeout) as scope:
             slot = request.limits = _CallSlot(scope, slots)

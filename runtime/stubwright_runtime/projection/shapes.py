@@ -41,7 +41,7 @@ class SchemaShaper:
     """Converts one schema to one form."""
 
     def __init__(self, root: Json, form: Form) -> None:
-        """Use a schema and a form."""
+        """Create a shaper for a schema and a form."""
         self._root = root
         self._form = form
         self._merging = SchemaMerger(root)
@@ -308,7 +308,7 @@ class SchemaShaper:
             if keyword not in view.words:
                 continue
             value = view.words[keyword]
-            if keyword in of_type and self._takes(keyword, value):
+            if keyword in of_type and self._accepts_keyword(keyword, value):
                 kept[keyword] = value
             elif keyword == "default" or keyword in of_type or kind in ("array", "pairs", "object"):
                 sentences.append(f"{keyword}: {json.dumps(value, ensure_ascii=False)}")
@@ -318,7 +318,7 @@ class SchemaShaper:
             text = f"{text} ({'; '.join(sentences)})".strip()
         return {**kept, **({"description": text} if text else {})}
 
-    def _takes(self, keyword: str, value: Json) -> bool:
+    def _accepts_keyword(self, keyword: str, value: Json) -> bool:
         form = self._form
         match keyword:
             case "format":

@@ -42,7 +42,7 @@ class ServerOptions(_Options, total=False):
 
 
 class HttpOptions(TypedDict, total=False):
-    """Options of a server over HTTP."""
+    """Options for serving over HTTP."""
 
     path: str
     """The path of the endpoint, by default `/mcp`."""

@@ -23,7 +23,7 @@ _BRISK: Final = 1.0
 """Seconds in which a healthy store answers. Shorter waits do not count, and a shorter timeout is not an outage."""
 
 _REST: Final = 2.0
-"""Seconds after a timeout in which no exchange is tried."""
+"""Seconds after a timeout during which no exchange is attempted."""
 
 _UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
 """Causes of failures before anything was sent."""

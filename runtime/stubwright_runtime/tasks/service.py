@@ -227,7 +227,7 @@ class Tasks:
         try:
             if not await self.task_store.create(task, terms.most):
                 allowed = "one task" if terms.most == 1 else f"{terms.most:,} tasks"
-                text = f"{tool.name} runs {allowed} per caller at a time; try again when one has ended."
+                text = f"{tool.name} runs {allowed} per caller at a time; try again when one has finished."
                 return refuse(text, "limited", "tasks")
             if not request.revision.has("stateless"):
                 self._connections.open(task, connection)

@@ -694,7 +694,7 @@ async def test_a_server_that_ends_in_a_call_says_how_and_what_it_wrote(
     assert capsys.readouterr().err.count("line ") == 40
     lines = [record for record in caplog.records if "not a JSON-RPC message" in record.getMessage()]
     assert [record.getMessage() for record in lines] == [
-        "ignoring a line of the server that is not a JSON-RPC message: \ufffd[1mWelcome"
+        "ignoring a line from the server that is not a JSON-RPC message: \ufffd[1mWelcome"
     ]
     assert all(record.exc_info is None for record in caplog.records)
     assert {record.name for record in caplog.records if record.levelno >= logging.WARNING} == {"echo_mcp"}

@@ -356,7 +356,7 @@ def _places(module: Any) -> dict[str, int]:
     return {tool: one.slots._taken for tool, one in bounds.items() if one.slots is not None}
 
 
-BUSY = "! {} runs one call at a time; try again when one has ended."
+BUSY = "! {} runs one call at a time; try again when one has finished."
 LATE = (
     "! {} took longer than 100ms and was stopped. Its effects until then may persist; try again with less work, "
     "or later."

@@ -424,7 +424,7 @@ async def test_a_caller_has_so_many_under_way(package: ModuleType) -> None:
         both = [await made(wire, "few") for _ in range(2)]
         said = await wire("tools/call", **called("few", **TASK))
         assert said["isError"]
-        assert first(said) == "few runs 2 tasks per caller at a time; try again when one has ended."
+        assert first(said) == "few runs 2 tasks per caller at a time; try again when one has finished."
         await made(wire, "work")  # another tool has places of its own
         await wire("tasks/cancel", taskId=both[0])
         await made(wire, "few")

@@ -697,7 +697,7 @@ def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
 
 
 def _evaluated(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the classes in the base's brackets, for a class of another value than an object."""
+    """Yield the classes in the base's brackets, for a class whose value is not an object."""
     return find_referred(plan.root if plan.values is None else None)
 
 

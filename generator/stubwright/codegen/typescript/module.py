@@ -130,7 +130,7 @@ def _write_definition(
         members = {name: _name_shared(name) if name in shared else schema for name, schema in local.items()}
         definition = {**definition, "outputSchema": {**definition["outputSchema"], "$defs": members}}
     is_dangerous = requires_confirmation(tool.policy, tool.annotations, client)
-    traits = {"isDangerous": is_dangerous, "takesKey": _takes_key(tool)}
+    traits = {"isDangerous": is_dangerous, "takesKey": _accepts_key(tool)}
     given = [fill("{}: true", Name(name)) for name, has in traits.items() if has]
     return fill(
         "const {} = /* @__PURE__ */ mcp.defineTool({}{});\n",
@@ -157,7 +157,7 @@ def _drop_annotations(schema: ir.Json, dialect: dialects.Dialect, formats: ir.Fo
     return bundling.without(schema, annotations)
 
 
-def _takes_key(tool: ir.Tool) -> bool:
+def _accepts_key(tool: ir.Tool) -> bool:
     once: Mapping[str, ir.Json] = tool.policy.get("once") or {}
     return once.get("key") == "request"
 
@@ -176,7 +176,7 @@ def _write_method(tool: ir.Tool, types: ToolTypes) -> Code:
         format_doc(describe_tool(tool), 2, _tag_deprecated(tool)),
         naming.name_member(tool.names),
         _write_arguments(tool, types),
-        Name("KeyedCallOptions" if _takes_key(tool) else "CallOptions"),
+        Name("KeyedCallOptions" if _accepts_key(tool) else "CallOptions"),
         result or fill("mcp.Content"),
         call,
     )

@@ -74,7 +74,7 @@ def _describe_property(field: Field) -> Field:
 
 
 def show_type(source: Code) -> Code:
-    """Return a type of Python as TypeScript."""
+    """Return a Python type as TypeScript."""
     return _show(ast.parse(source, mode="eval").body)
 
 

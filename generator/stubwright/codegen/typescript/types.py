@@ -1,6 +1,6 @@
 """Writes the types of a server: of shared schemas, and of the arguments and results of tools.
 
-The classes of the Python package are planned by the same code, so types have their names. A type accepts every valid
+The same code plans the classes of the Python package, so the types have the same names. A type accepts every valid
 instance of its schema.
 """
 

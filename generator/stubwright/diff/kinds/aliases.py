@@ -98,14 +98,14 @@ def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> Any:
-    """Rename arguments in a property's entry of a keyword, except under `properties`."""
+    """Rename arguments in a keyword's entry for a property, except under `properties`."""
     if keyword == "properties":
         return value
     return [names.get(name, name) for name in value] if isinstance(value, list) else rename_arguments(value, names)
 
 
 def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes of existing aliases, and new aliases that are not names of old tools."""
+    """Yield changes to existing aliases, and new aliases that are not names of old tools."""
     successions = {each.old.name: each for each in find_successions(old, new)}
     names = {tool.name for tool in new.tools}
     before, now = _by_name(old), _by_name(new)
@@ -129,7 +129,7 @@ def _compare(
     now: tuple[ir.Tool, Mapping[str, Any]],
     succession: Succession | None,
 ) -> Iterator[Change]:
-    """Yield changes of an alias in both manifests; its tool may have been renamed."""
+    """Yield changes to an alias in both manifests; its tool may have been renamed."""
     (old_tool, was), (tool, is_) = before, now
     step = {} if succession is None else succession.arguments
     expected = {old: step.get(new, new) for old, new in (was.get("arguments") or {}).items()}

@@ -23,7 +23,7 @@ _SIDES: Final[Mapping[str, str]] = {"input": "accepts", "output": "returns"}
 
 
 def compare_kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes of the declared kinds of handles."""
+    """Yield changes to the declared kinds of handles."""
     before, after = ({handle.name: handle for handle in manifest.handles} for manifest in (old, new))
     declared = [manifest.document.get("handles") or {} for manifest in (old, new)]
     for name, kind in before.items():
@@ -59,7 +59,7 @@ def _compare_kind(subject: Subject, was: Mapping[str, Any], now: Mapping[str, An
 
 
 def compare_ids(tool: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes of the ids in a tool's schemas; `before` and `after` are the `handles` of its extension."""
+    """Yield changes to the ids in a tool's schemas; `before` and `after` are the `handles` of its extension."""
     for side, verb in _SIDES.items():
         was, now = (set((declared.get(side) or {}).values()) for declared in (before, after))
         for kind in sorted(now - was):

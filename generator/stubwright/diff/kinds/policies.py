@@ -50,7 +50,7 @@ _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], boo
 
 
 def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes of the policy of one tool, or of the default policy."""
+    """Yield changes to the policy of one tool, or of the default policy."""
     for key in dict.fromkeys((*after, *before)):
         if key.startswith("x-") or are_same(before.get(key), after.get(key)):
             continue
@@ -67,7 +67,7 @@ def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping
 
 
 def compare_result_budgets(subject: Subject, was: int | None, now: int | None) -> Iterator[Change]:
-    """Yield the change of the maximum tokens of results; None means no maximum."""
+    """Yield the change to the maximum tokens of results; None means no maximum."""
     if was != now:
         is_less = now is not None and (was is None or now < was)
         message = describe_change("`budget.result`", was, now)

@@ -176,7 +176,7 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
-    """Yield changes of the attributes of a class, except attributes inherited from an unchanged base."""
+    """Yield changes to the attributes of a class, except attributes inherited from an unchanged base."""
     use = _get_use(now)
     is_given = use == "input" and now.is_root  # callers pass its attributes to the method
     if is_given and not surfaces.has_handlers:
@@ -214,7 +214,7 @@ def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _Surface
 def _compare_field(
     name: str, was: Field, now: Field, subject: Subject, use: Use, makers: str | None, surfaces: _SurfacePair
 ) -> Iterator[Change]:
-    """Yield changes of one attribute; `makers` is the help for code that creates instances, if there is any."""
+    """Yield changes to one attribute; `makers` is the help for code that creates instances, if there is any."""
     less, more = surfaces.compare(was.type, now.type)
     needed = was.default is not None and now.default is None
     if (less or more) and not (needed and less <= {"None", "undefined"} and not more):

@@ -22,7 +22,7 @@ _APPROVAL = "hosts ask their users for approval again"
 
 
 def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
-    """Yield changes of skills; `files` are the two entry files."""
+    """Yield changes to skills; `files` are the two entry files."""
     before, after = ({skill["uri"]: skill for skill in manifest.skills} for manifest in (pair.old, pair.new))
     texts = _texts(pair.old), _texts(pair.new)
     old, new = Place(files[0], ("skills",)), Place(files[1], ("skills",))

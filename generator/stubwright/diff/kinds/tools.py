@@ -237,7 +237,7 @@ def _compare_task_limits(subject: Subject, before: Mapping[str, Any], after: Map
 def _compare_bindings(
     bindings: Subject, known: Container[str], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[Change]:
-    """Yield changes of the arguments that the server sets; `known` has the arguments that callers could send."""
+    """Yield changes to the arguments that the server sets; `known` has the arguments that callers could send."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         subject = bindings.at(name)
@@ -270,7 +270,7 @@ def _source(binding: Mapping[str, Any]) -> str:
 def compare_apis(
     entry_files: Subject, old: Mapping[str, Any], new: Mapping[str, Any], pair: ManifestPair
 ) -> Iterator[Change]:
-    """Yield changes of the APIs that tools call; an API has a place if the entry file declares it.
+    """Yield changes to the APIs that tools call; an API has a place if the entry file declares it.
 
     Args:
         entry_files: The root of both entry files.
@@ -293,7 +293,7 @@ def compare_apis(
 
 
 def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes of deprecations and of questions in an extension."""
+    """Yield changes to deprecations and of questions in an extension."""
     was, now = before.get("deprecated"), after.get("deprecated")
     if not are_same(was, now):
         impact: Impact = "cosmetic"

@@ -321,7 +321,7 @@ def _report_idempotency_headers(tools: Iterable[_ConvertedTool]) -> list[str]:
             by_header.setdefault(header, []).append(f"`{converted.tool['name']}`")
     return [
         f"{_list_names(names)}: the server makes the value of the header `{header}`, so no tool has it as an argument; "
-        "calls with the same key of the client (`once: {key: request}`) get the same value"
+        "calls with the same key from the client (`once: {key: request}`) get the same value"
         for header, names in by_header.items()
     ]
 

@@ -301,11 +301,11 @@ def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]
     return {
         name
         for name, written in handlers_class.methods.items()
-        if not name.startswith("_") and _takes_input(written, inputs)
+        if not name.startswith("_") and _accepts_input(written, inputs)
     }
 
 
-def _takes_input(written: Function, known: Collection[str]) -> bool:
+def _accepts_input(written: Function, known: Collection[str]) -> bool:
     """Return whether a method takes the arguments of a tool that is not known, and a context."""
     arguments = [*written.args.posonlyargs, *written.args.args][1:]
     annotation = _parse_name(arguments[0].annotation) if len(arguments) == 2 else None

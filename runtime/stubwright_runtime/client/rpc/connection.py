@@ -94,7 +94,7 @@ class Transport(Protocol):
         ...
 
 
-class _Pending:
+class _PendingRequest:
     """A request of this client that waits for its response."""
 
     __slots__ = ("answer", "bound", "method", "on_progress")
@@ -161,7 +161,7 @@ class RpcConnection:
         self._address = address
         self._read = read
         self._keys = itertools.count(1)
-        self._pending: dict[RequestId, _Pending] = {}
+        self._pending: dict[RequestId, _PendingRequest] = {}
         self._answering: dict[asyncio.Task[None], RequestId] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._late: set[asyncio.Task[None]] = set()
@@ -251,7 +251,7 @@ class RpcConnection:
         headers: Mapping[str, str] | None,
     ) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
-        pending = _Pending(method, loop.create_future(), self.bounds.find_bound(), on_progress)
+        pending = _PendingRequest(method, loop.create_future(), self.bounds.find_bound(), on_progress)
         self._pending[key] = pending
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": key, "method": method}
         if params:
@@ -276,7 +276,7 @@ class RpcConnection:
             del pending
 
     async def _send(
-        self, message: Mapping[str, Any], headers: Mapping[str, str] | None, pending: _Pending
+        self, message: Mapping[str, Any], headers: Mapping[str, str] | None, pending: _PendingRequest
     ) -> dict[str, Any]:
         await self.transport.send(message, headers)
         try:
@@ -417,7 +417,7 @@ class RpcConnection:
             self._telemetry.record_result(key, result)
         pending.answer.set_result(result)
 
-    def _fail(self, key: RequestId, pending: _Pending, error: MCPError) -> None:
+    def _fail(self, key: RequestId, pending: _PendingRequest, error: MCPError) -> None:
         if self._telemetry is not None:
             self._telemetry.record_error(key, error)
         pending.fail(error)
@@ -465,7 +465,7 @@ class RpcConnection:
         self.unreadable += 1
         start = text[: 4 * _SHOWN].decode(errors="replace")
         shown = find_excess(text) or to_one_line(start[:_SHOWN]) + ("…" if len(start) > _SHOWN else "")
-        log().warning("ignoring a line of the server that is not a JSON-RPC message: %s", shown)
+        log().warning("ignoring a line from the server that is not a JSON-RPC message: %s", shown)
 
     def _fail_unreadable(self, key: RequestId, wrong: str) -> None:
         coerced = _coerce(key)

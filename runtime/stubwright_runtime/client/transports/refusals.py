@@ -31,7 +31,7 @@ _LONGEST_TEXT: Final = 200
 """Maximum characters of an error's text in a message."""
 
 _FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title")
-"""The members of a JSON error with a readable text (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
+"""The members of a JSON error that hold readable text (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
 
 _BETWEEN: Final = re.compile(r"[\s;,]+|=(?=\w)")
 """Separators of a scheme and its token (RFC 9110, section 11.4), and of cookies."""

@@ -303,7 +303,7 @@ class HandleRegistry:
         self._validators: dict[str, Validator] = {}
 
     def wrap(self, tool: Tool, call_next: CallHandler) -> CallHandler:
-        """Look up the handles of each call of a tool, and refuse calls with an unknown handle."""
+        """Look up the handles in each call to a tool, and refuse calls with an unknown handle."""
 
         async def call(request: Request) -> Outcome:
             bound = await self.bind(tool, request.arguments, request.principal)

@@ -49,7 +49,7 @@ class PageRequest:
 
     @classmethod
     def from_context(cls, context: Context, /) -> PageRequest:
-        """Return the page of a request."""
+        """Return the page that a request asks for."""
         paging: PageCall = context._request.page
         return paging.request
 

@@ -244,6 +244,6 @@ class StreamEngine:
         except StateLost:
             return
         except RedisError as error:
-            log().warning("the id of an ended task could not be removed from Redis yet: %s", error)
+            log().warning("the id of a finished task could not yet be removed from Redis: %s", error)
         except Exception:  # noqa: BLE001 - other tasks continue
             log().exception("a task could not be run")

@@ -162,7 +162,7 @@ class HttpEndpoint:
         body = await self._uploads.read(receive, send, is_complete=is_complete)
         if body is None:
             return
-        if body[:1] != b"{" and is_batch(body) and self._post_handler.takes_batches(head, owner):
+        if body[:1] != b"{" and is_batch(body) and self._post_handler.accepts_batches(head, owner):
             entries = [*read(body)]
             if any(entry.message for entry in entries):
                 from ..batches import answer_batch

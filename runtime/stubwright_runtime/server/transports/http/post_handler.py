@@ -199,7 +199,7 @@ class PostHandler:
             session.is_used = True
         return self._answer(post, owner)
 
-    def takes_batches(self, head: Head, owner: Owner) -> bool:
+    def accepts_batches(self, head: Head, owner: Owner) -> bool:
         """Return whether the revision of a request has batches (MCP 2025-03-26, basic, "Batching")."""
         session = self._sessions.find(head.session, owner)
         if session is None and (head.session is None) != self._stateless:

@@ -450,9 +450,9 @@ class Connection(asyncio.Protocol):
 def _connection_kind() -> type[Connection]:
     """Return the connection class for httptools if it is installed (extra `server`), otherwise for h11."""
     try:
-        from .parsing_c import HttptoolsConnection
+        from .httptools_parser import HttptoolsConnection
     except ImportError:
-        from .parsing_python import H11Connection
+        from .h11_parser import H11Connection
 
         return H11Connection
     return HttptoolsConnection
