@@ -1,10 +1,10 @@
-"""`stubwright call` beside `fastmcp call`, mcporter and the Inspector's command line, on one server.
+"""Compares `stubwright call` with `fastmcp call`, mcporter and the Inspector's command line on one server.
 
     python bench/callers.py
 
-Each program is started as its own help says, against the same server on standard input and output, and what it printed,
-its exit status, and what reached the server's tools are looked at. Prints a table in Markdown, the one in
-docs/overview.md. Needs npx; FastMCP is installed into `bench/.venv`. A program that cannot be had is omitted.
+Starts each program as its own help describes, against the same server on standard input and output, and inspects its
+output, its exit status, and the calls that reached the server. Prints the Markdown table in docs/overview.md. Needs
+npx; installs FastMCP into `bench/.venv`. Omits programs that cannot be installed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Callers:
 
 @dataclass(frozen=True)
 class Said:
-    """What came of a call.
+    """The outcome of a call.
 
     Attributes:
         status: The exit status.
@@ -98,11 +98,11 @@ class Said:
 
 @dataclass(frozen=True)
 class Caller:
-    """One program.
+    """A program to compare.
 
     Attributes:
         name: Its name in the table.
-        command: Its command line for a server, a tool, arguments as words, and whether JSON is wanted.
+        command: Returns its command line for a server, a tool, arguments as words, and whether to print JSON.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Caller:
 
 
 def callers() -> list[Caller]:
-    """The programs that can be had."""
+    """Return the installed programs."""
     found = [
         Caller(
             "stubwright call",
@@ -183,17 +183,17 @@ def callers() -> list[Caller]:
 
 
 def _configured(server: str) -> str:
-    """The file of a configuration that has a server."""
+    """Write a client configuration with one server, and return its path."""
     file = Path(tempfile.gettempdir()) / f"callers-{abs(hash(server))}.json"
     file.write_text(json.dumps({"mcpServers": {"callers": {"command": server}}}))
     return str(file)
 
 
 class Server:
-    """The server, and the folder that it is in."""
+    """A running server and its folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Make it."""
+        """Start the server."""
         self.folder = folder
         self.log = folder / "log"
         (folder / "callers.yaml").write_text(MANIFEST)
@@ -217,7 +217,7 @@ class Server:
         return Said(done.returncode, done.stdout, done.stderr, self._reached() - before)
 
     def type(self, caller: Caller, tool: str, wanted: str, answer: bytes = b"") -> bool:
-        """Call a tool at a terminal, type an answer after some seconds; tell whether a text is shown."""
+        """Call a tool at a terminal, type an answer after some seconds, and return whether a text appears."""
         ours, theirs = pty.openpty()
         command = caller.command(self.command, tool, (), False)
         process = subprocess.Popen(
@@ -245,14 +245,14 @@ class Server:
 
 
 def has(said: Said, **expected: object) -> bool:
-    """Tell whether what a tool was called with stands in the answer."""
+    """Return whether the output contains the arguments of the call."""
     text = said.out.replace('\\"', '"').replace(" ", "").replace("\n", "")
     wanted = json.dumps(expected, separators=(",", ":"))[1:-1]
     return said.status == 0 and wanted in text
 
 
 def is_json(text: str) -> bool:
-    """Tell whether a text is JSON."""
+    """Return whether a text is JSON."""
     try:
         json.loads(text)
     except ValueError:

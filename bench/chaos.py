@@ -1,23 +1,23 @@
-"""Count the effects of repeated calls, and the runs of tasks, while replicas, Redis and connections are killed.
+"""Counts lost, repeated and conflicting calls and tasks while replicas, Redis and connections are killed.
 
     python bench/chaos.py [CALLS] [SERVER …]
 
-Calls `pay`, each call with a key of its own, through a proxy in front of four replicas, and repeats a call until it has
-a result, as a client does that lost the answer. Meanwhile replicas and Redis get SIGKILL and are started again, and the
-proxy cuts connections. Each effect is a line in a file. Prints for each server how many calls took effect twice, how
-many have a result without an effect, how many the server reported as unknown, and how many never got a result.
+Calls `pay` through a proxy in front of four replicas, each call with its own key, and repeats a call until it has a
+result, like a client that lost the response. Meanwhile it kills replicas and Redis with SIGKILL, restarts them, and
+cuts connections in the proxy. Each effect is a line in a file. Prints for each server how many calls took effect
+twice, returned a result without an effect, were reported as unknown, or never got a result.
 
-Servers: `once` (a generated server with `policy: {once: …}`), `plain` (the same without it), `sdk` (the MCP SDK's), and
-`fastmcp`, for which `FASTMCP_PYTHON` names an interpreter that has FastMCP.
+The servers are `once` (a generated server with `policy: {once: …}`), `plain` (the same without it), `sdk` (the MCP
+SDK's), and `fastmcp`, which needs `FASTMCP_PYTHON`, the path of an interpreter with FastMCP.
 
     python bench/chaos.py 10000 tasks procrastinate celery
 
-These start tasks in place of calls, half of them of a tool with `idempotentHint`, on the default engine or on one of
-examples/engines/, whose packages must be installed. One task of 100 blocks the event loop for longer than its lease. A
-call without an answer is not repeated, because it may have created its task; a new call follows. Prints how many tasks
-never ended, how many of the tool without `idempotentHint` started twice, how many changed after their end, and how many
-completed without an effect. The others call `ctx.once` and `ctx.once_in`: prints how many got two keys, how many booked
-twice, and how many completed without a booking.
+These start tasks instead of calls, half of them of a tool with `idempotentHint`, on the default engine or on an engine
+of examples/engines/, whose packages must be installed. One task of 100 blocks the event loop for longer than its
+lease. A call without a response is not repeated, because it may have created its task; a new call follows. Prints how
+many tasks never ended, started twice without `idempotentHint`, changed after their end, or completed without an
+effect. Tasks without `idempotentHint` call `ctx.once` and `ctx.once_in`: prints how many got two keys, booked twice,
+or completed without a booking.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ REPLICAS: Final = 4
 CALLERS: Final = 32
 TASK_CALLERS: Final = 96  # most of them wait for their task
 PATIENCE: Final = 180.0
-"""Seconds until a call counts as lost. A lease on a call lasts 30."""
+"""Seconds until a call counts as lost. A lease on a call lasts 30 seconds."""
 
 _CUT: Final = 0.03  # of all connections
 _KEY: Final = "io.modelcontextprotocol/idempotencyKey"
@@ -135,11 +135,11 @@ server.run("{transport}", host="127.0.0.1", port=int(sys.argv[1]), stateless_htt
 
 @dataclass
 class Replicas:
-    """Processes of one server, of which some are killed.
+    """Server processes that are killed and restarted at random.
 
     Attributes:
-        interval: The mean seconds from one death to the next.
-        deaths: How many were killed.
+        interval: Mean seconds between two kills.
+        deaths: Number of kills.
     """
 
     command: Callable[[int], Sequence[str]]
@@ -150,7 +150,7 @@ class Replicas:
     deaths: int = 0
 
     async def start(self) -> None:
-        """Start all of them, and wait until they listen."""
+        """Start all processes, and wait until they listen."""
         for _ in range(REPLICAS):
             with socket.create_server(("127.0.0.1", 0)) as free:
                 self.ports.append(free.getsockname()[1])
@@ -164,13 +164,13 @@ class Replicas:
             self.processes[port] = subprocess.Popen(self.command(port), cwd=self.folder, stderr=log, stdout=log)
 
     def stop(self) -> None:
-        """End all of them."""
+        """Stop all processes."""
         for process in self.processes.values():
             process.kill()
             process.wait()
 
     async def kill_some(self) -> None:
-        """Kill one after another, and start each again at once."""
+        """Kill one process after another, and restart each immediately."""
         while True:
             await asyncio.sleep(self.interval * random.uniform(0.5, 1.5))
             port = random.choice(self.ports)
@@ -180,7 +180,7 @@ class Replicas:
             self._start_one(port)
 
     async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Connect a client to any replica; cut some connections at any time."""
+        """Connect a client to a random replica, and cut some connections at random times."""
         with suppress(OSError):
             theirs, ours = await asyncio.open_connection("127.0.0.1", random.choice(self.ports))
             copies = [asyncio.create_task(_copy(reader, ours)), asyncio.create_task(_copy(theirs, writer))]
@@ -200,7 +200,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 class Redis:
-    """A Redis that writes each change to its disk before it answers, and is killed twice during a run."""
+    """A Redis server that syncs every write to disk, and is killed twice during a run."""
 
     def __init__(self, folder: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -210,17 +210,17 @@ class Redis:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it."""
+        """Start Redis."""
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
 
     def stop(self) -> None:
-        """Kill it."""
+        """Kill Redis."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     async def kill_twice(self, seconds: float) -> None:
-        """Kill it and start it again after half a second, twice within `seconds`."""
+        """Kill Redis twice within `seconds`, and restart it after half a second."""
         for _ in range(2):
             await asyncio.sleep(seconds / 3)
             self.stop()
@@ -229,7 +229,7 @@ class Redis:
 
 
 async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
-    """Call `pay` until it has a result, and return its text; an empty text if it has none in time."""
+    """Call `pay` until it returns a result, and return its text, or an empty text after the deadline."""
     order = f"order-{number}"
     params = {"name": "pay", "arguments": {"order": order}, "_meta": {**_META, _KEY: order}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -239,7 +239,7 @@ async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
             response = await http.post(url, json=body, headers=_HEADERS)
             result = response.json()["result"]
             text = str(result["content"][0]["text"])
-            # The store is away, or another attempt still runs: both are said to be worth another try.
+            # The store is unavailable, or another attempt still runs: a client should retry after both errors.
             if not result.get("isError") or "is unknown whether" in text:
                 return text
         await asyncio.sleep(random.uniform(0.05, 0.3))
@@ -248,7 +248,7 @@ async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
 
 @asynccontextmanager
 async def _serving(name: str, calls: int, folder: Path) -> AsyncGenerator[tuple[httpx2.AsyncClient, str, Replicas]]:
-    """Serve during a block, in which replicas and Redis are killed."""
+    """Serve during a block, and kill replicas and Redis meanwhile."""
     redis = Redis(folder)
     os.environ["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{redis.port}/1"
     replicas = Replicas(partial(_make_command, name, redis.port), folder, interval=3.0 if name in ENGINES else 1.0)
@@ -272,7 +272,7 @@ async def _serving(name: str, calls: int, folder: Path) -> AsyncGenerator[tuple[
 
 
 async def run(name: str, calls: int, folder: Path) -> None:
-    """Run one server, and print what became of its calls."""
+    """Run one server, and print the outcomes of its calls."""
     places = asyncio.Semaphore(CALLERS)
     began = time.monotonic()
     async with _serving(name, calls, folder) as (http, url, replicas):
@@ -294,9 +294,9 @@ async def run(name: str, calls: int, folder: Path) -> None:
 
 
 async def start_task(http: httpx2.AsyncClient, url: str, number: int) -> str:
-    """Call a tool until a call is answered with a task, and return the id; an empty text if none is in time.
+    """Call a tool until a response has a task, and return its id, or an empty text after the deadline.
 
-    A call without an answer may have created its task, so each has an order of its own.
+    A call without a response may have created its task, so each call uses a new order.
     """
     name = "pay_again" if number % 2 else "pay"
     end, attempt = time.monotonic() + PATIENCE, 0
@@ -311,7 +311,7 @@ async def start_task(http: httpx2.AsyncClient, url: str, number: int) -> str:
 
 
 async def follow_task(http: httpx2.AsyncClient, url: str, task: str) -> dict[str, Any]:
-    """Ask for a task until it has ended, and return it; what it is now if it does not end in time."""
+    """Poll a task until it ends, and return it, or its current state after the deadline."""
     end, state = time.monotonic() + PATIENCE, dict[str, Any]()
     while state.get("status") not in _ENDED and time.monotonic() < end:
         with suppress(httpx2.RequestError, ValueError, KeyError):
@@ -327,7 +327,7 @@ async def _ask(http: httpx2.AsyncClient, url: str, method: str, name: str, /, **
 
 
 async def run_tasks(name: str, calls: int, folder: Path) -> None:
-    """Run tasks on one engine, and print what became of them."""
+    """Run tasks on one engine, and print their outcomes."""
     places = asyncio.Semaphore(TASK_CALLERS)
     began = time.monotonic()
     async with _serving(name, calls, folder) as (http, url, replicas):
@@ -356,7 +356,7 @@ async def run_tasks(name: str, calls: int, folder: Path) -> None:
         result = state.get("result") or {"isError": True}
         if state["status"] == "completed" and not result.get("isError"):
             completed.append(result["content"][0]["text"])
-        else:  # the task failed, or its tool
+        else:  # the task or its tool failed
             failures[state["error"]["message"] if "error" in state else result["content"][0]["text"]] += 1
     repeated = {order for text in completed if (order := text.removeprefix("paid ")).startswith("pay_again")}
     print(
@@ -373,7 +373,7 @@ async def run_tasks(name: str, calls: int, folder: Path) -> None:
 
 
 def _make_command(name: str, redis: int, port: int) -> list[str]:
-    """Return the command of a replica."""
+    """Return the command line of a replica."""
     if name in ("once", "plain", *ENGINES):
         options = ["--state", f"redis://127.0.0.1:{redis}/0", "--http", f"127.0.0.1:{port}", "--log-level", "error"]
         if ENGINES.get(name):
@@ -384,7 +384,7 @@ def _make_command(name: str, redis: int, port: int) -> list[str]:
 
 
 def prepare(name: str, folder: Path) -> None:
-    """Write a server into a folder."""
+    """Write the files of a server into a folder."""
     if name in ENGINES:
         schema = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
         task = {"execution": {"taskSupport": "required"}, "stubwright": {"task": {"lease": "2s", "most": 100_000}}}
@@ -423,7 +423,7 @@ def _generate(folder: Path, tools: Sequence[dict[str, Any]], handlers: str, **mo
 
 @contextmanager
 def _queue(name: str, folder: Path) -> Iterator[None]:
-    """Run what an engine needs during a block."""
+    """Run the services that an engine needs during a block."""
     os.environ["PYTHONPATH"] = str(ROOT / "examples" / "engines")
     if name != "procrastinate":
         yield

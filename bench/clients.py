@@ -1,11 +1,10 @@
-"""Which clients work against a generated server, over stdio and HTTP: those of the official SDKs, and FastMCP's.
+"""Checks which official SDK and FastMCP clients work with a generated server over stdio and HTTP.
 
     python bench/clients.py [--environments FOLDER]
 
-Each client is installed into an environment of its own, below a temporary folder unless one is named, and does the same
-steps against the servers of `specs/`. What it was given is compared with what the server has to say. Prints the table
-in bench/README.md, and below it each step that went wrong. Needs npm and Node.js 20 for the TypeScript SDK; a
-client that cannot be installed is omitted.
+Installs each client into its own environment, in a temporary folder or in FOLDER, and runs the same steps against the
+servers of `specs/`. Compares the results with the servers' contents. Prints the table in bench/README.md, followed by
+each failed step. Needs npm and Node.js 20 for the TypeScript SDK. Omits clients that cannot be installed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ STEPS = {
     "everything": ("initialize", "list", "call", "tool error", "progress", "question", "resource", "prompt"),
     "weather": ("initialize", "list", "structured result"),
 }
-"""The steps with each server."""
+"""The steps for each server."""
 
 ANSWERED = '{"username":"ada","email":"ada@example.com"}'
 EXPECTED: dict[str, Any] = {
@@ -47,7 +46,7 @@ EXPECTED: dict[str, Any] = {
     "resource": "This is the content of the static text resource.",
     "prompt": "This is a simple prompt for testing.",
 }
-"""What the steps give, beside `initialize` and `list`."""
+"""The expected result of each step except `initialize` and `list`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Client:
 
     Attributes:
         name: Its name in the table.
-        requirement: The package that is installed.
+        requirement: The package to install.
         program: The file of its program, and the arguments before the server.
     """
 
@@ -79,13 +78,13 @@ CLIENTS = (
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one client.
+    """The results of one client.
 
     Attributes:
         version: Its version.
-        revisions: The revisions of MCP that it spoke.
-        works: Over what each step worked with all servers that it was tried with.
-        faults: What went wrong, a line each.
+        revisions: The revisions of MCP that it negotiated.
+        works: The transports over which each step worked with all servers.
+        faults: One line for each failure.
     """
 
     version: str
@@ -97,7 +96,9 @@ class Outcome:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="keep the environments here, and use them")
+    parser.add_argument(
+        "--environments", type=Path, metavar="FOLDER", help="folder for the environments; reuses existing ones"
+    )
     kept: Path | None = parser.parse_args().environments
     with tempfile.TemporaryDirectory() as name:
         outcomes = {client.name: outcome for client, outcome in _outcomes((kept or Path(name)).resolve())}
@@ -126,7 +127,7 @@ def _outcomes(folder: Path) -> Iterator[tuple[Client, Outcome]]:
 
 
 def _try(runner: Sequence[str], version: str) -> Outcome:
-    """Have a client do all steps over both transports."""
+    """Run all steps of a client over both transports."""
     steps = dict.fromkeys(step for some in STEPS.values() for step in some)
     outcome = Outcome(version, set(), {step: [STDIO, HTTP] for step in steps}, [])
     for server, names in STEPS.items():
@@ -163,7 +164,7 @@ def _run(runner: Sequence[str], target: str | list[str], names: Sequence[str]) -
 
 
 def _fits(server: str, name: str, value: Any) -> bool:
-    """Tell whether a step gave what the server has to say."""
+    """Return whether a step returned the server's actual contents."""
     if name == "initialize":
         return isinstance(value, list) and value[1] == server
     if name == "list":
@@ -178,7 +179,7 @@ def _described(value: Any) -> str:
 
 
 def installed(client: Client, folder: Path) -> tuple[list[str], str]:
-    """Return what runs the program of a client, and the client's version; it is installed if it is not there yet.
+    """Install a client if necessary, and return its interpreter and its version.
 
     Args:
         client: The client.
@@ -215,7 +216,7 @@ def _npm(client: Client, folder: Path, program: str) -> tuple[str, str, Path]:
             subprocess.run(command, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             raise NotThereError(f"{client.requirement} cannot be installed: {error}") from error
-    copy(PROGRAMS / program, folder / program)  # modules are looked for beside the program
+    copy(PROGRAMS / program, folder / program)  # Node.js resolves modules relative to the program
     return "node", str(json.loads(package.read_text("utf-8"))["version"]), folder / program
 
 

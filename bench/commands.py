@@ -1,20 +1,20 @@
-"""What the commands cost that people run all the time.
+"""Measures the commands that developers run most often.
 
     python bench/commands.py
     python bench/commands.py unchanged [TOOLS | MANIFEST …]
     python bench/commands.py contracts [TOOLS]
 
-The first prints wall-clock times as multiples of starting Python. Targets: `--help` at most 8, `check` on the weather
-manifest and an unchanged `generate` at most 25.
+The first form prints wall-clock times as multiples of starting Python. Targets: `--help` at most 8, `check` on the
+weather manifest and an unchanged `generate` at most 25.
 
-The second prints the CPU time and the memory of what people run after `generate`, as multiples of a `generate` that
-finds nothing changed: `docs` with no page there, and again; `mock` until it has listed its tools and answered a call.
-It takes numbers of tools (by default 20, 1000 and 10000) or paths of manifests that need no other files. Targets: at
-most 1.5 for 20 and 1,000 tools, but for the first page, which is written from all that the manifest says.
+`unchanged` prints the CPU time and memory of commands after `generate`, as multiples of an unchanged `generate`: `docs`
+without and with an existing page; `mock` until it has listed its tools and answered a call. Its arguments are numbers
+of tools (default: 20, 1000 and 10000) or paths of self-contained manifests. Targets: at most 1.5 for 20 and
+1,000 tools, except for the first page, which renders the whole manifest.
 
-The third prints the CPU time of `lock` and of `verify`, when nothing changed and when a tool asks for one argument
-more, for a server with so many tools (by default 100), which is a script without a library and counted by itself.
-Target: at most 1.5 s.
+`contracts` prints the CPU time of `lock` and of `verify`, for an unchanged server and for a tool with one more required
+argument. The server has TOOLS tools (default: 100) and is a script without libraries, measured separately. Target: at
+most 1.5 s.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """CPU seconds of a command and all its processes, and the MiB that the largest of them had."""
+    """CPU seconds of a command with its child processes, and the peak memory in MiB of the largest process."""
 
     seconds: float
     memory: float
 
 
 def run(command: Sequence[str], folder: Path) -> Use:
-    """Run a command to its end."""
+    """Run a command to completion."""
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     if status:
@@ -63,7 +63,7 @@ def run(command: Sequence[str], folder: Path) -> Use:
 
 
 def mock(manifest: str, folder: Path) -> Use:
-    """Start a mock, list its tools and call the first one."""
+    """Start a mock, list its tools, and call the first tool."""
     process = subprocess.Popen(
         [STUBWRIGHT, "mock", manifest], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -78,7 +78,7 @@ def mock(manifest: str, folder: Path) -> Use:
 
 
 def _ask(process: subprocess.Popen[str], method: str, params: Mapping[str, Any]) -> Any:
-    """Send a request to a server on stdio, and return its result."""
+    """Send a request to a server over stdio, and return its result."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}) + "\n")
@@ -89,24 +89,24 @@ def _ask(process: subprocess.Popen[str], method: str, params: Mapping[str, Any])
 
 
 def _used(pid: int) -> Use:
-    """Return what a process has used so far (proc(5)), with its children that have ended."""
+    """Return the usage of a process so far (proc(5)), including its children that have ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     peak = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:"))
     return Use(sum(map(int, fields[11:15])) / _TICK, int(peak.split()[1]) / 1024)
 
 
 def least(measure: Callable[[], Use]) -> Use:
-    """Return the least time of several rounds, which other work on the machine has disturbed least."""
+    """Return the minimum of several rounds, which is the least disturbed by other processes."""
     uses = [measure() for _ in range(ROUNDS)]
     return Use(min(use.seconds for use in uses), max(use.memory for use in uses))
 
 
 def unchanged(given: str) -> None:
-    """Print the rows of a manifest, or of one with so many tools."""
+    """Print the rows for a manifest, or for a number of tools."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["STUBWRIGHT_CACHE_DIR"] = str(folder / "cache")
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each run compiles stubwright itself
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each run compiles the bytecode of stubwright
         manifest = one_json(folder, tools(int(given))) if given.isdigit() else Path(given).name
         if not given.isdigit():
             shutil.copy(given, folder)
@@ -134,7 +134,7 @@ def unchanged(given: str) -> None:
 
 
 def contracts(count: int) -> None:
-    """Print the CPU seconds of `lock` and `verify` for a server with so many tools."""
+    """Print the CPU seconds of `lock` and `verify` for a number of tools."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

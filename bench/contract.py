@@ -1,17 +1,16 @@
-"""What `stubwright verify` and its peers say of two versions of the same public server.
+"""Compares the verdicts of `stubwright verify` and its peers on two versions of the same public server.
 
     python bench/contract.py [--folder FOLDER] [--only NAME] [--update]
 
-Takes the pairs of `contract_pairs.json`, each judged from both lists of tools by hand. A pair that is `breaking` has a
-witness: a tool that is gone, arguments that the old input schema accepts and the new one refuses, or a result that the
-new output schema accepts and the old one refuses. Installs both versions and the peers from npm and PyPI below a
-temporary folder, unless one is named, lists the tools, checks the witness with `jsonschema`, has each program lock the
-old version and check the new one, and prints the table in README.md. Servers get a folder and a home of their
-own, without a network if `unshare` can take it away.
+`contract_pairs.json` has the pairs, each judged by hand from both lists of tools. A `breaking` pair has a witness: a
+removed tool, arguments that only the old input schema accepts, or a result that only the new output schema accepts.
+Installs both versions and the peers from npm and PyPI in a temporary folder or in FOLDER, lists the tools, checks the
+witness with `jsonschema`, locks the old version and checks the new version with each program, and prints the table in
+README.md. Servers run in a separate folder and home, without a network if `unshare` can remove it.
 
-The lists are other people's text, so only their digests are kept: if one changed, the pair has to be judged again, and
-the run fails; `--update` writes the new digests. A peer that cannot be installed is omitted. Needs Node.js 20, npm and
-uv.
+The lists are third-party text, so the file has only their digests. If a digest changes, the run fails, because the pair
+must be judged again; `--update` writes the new digests. Omits peers that cannot be installed. Needs Node.js 20, npm
+and uv.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from public_servers import NotInstalledError, Server, find_isolation, furnish, m
 PAIRS = Path(__file__).with_name("contract_pairs.json")
 STUBWRIGHT = Path(sys.executable).with_name("stubwright")
 PATIENCE = 90
-"""Seconds for one command, or for a list of tools."""
+"""Seconds for one command or one list of tools."""
 
 ORDER = ("breaking", "may break", "degraded", "compatible", "words")
-"""What a change may be, the worst first; a pair is what its worst change is."""
+"""The kinds of changes, the worst first. A pair has the kind of its worst change."""
 
 Json = Any
 Command = Sequence[str]
@@ -47,14 +46,14 @@ Command = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """A program that keeps what a server lists, and compares it with another version.
+    """A program that locks a server's tools and compares them with another version.
 
     Attributes:
         name: Its name in the table.
-        package: What is installed; `None` if it is installed already.
-        lock: Its arguments for a server's command, to write what the server lists into the working folder.
-        check: Its arguments for a server's command, to compare it with that.
-        read: Yields what each change of a tool is, in the words of `ORDER`, from the JSON that `check` prints.
+        package: The package to install; `None` if it is already installed.
+        lock: Returns its arguments for a server's command that write the tools into the working folder.
+        check: Returns its arguments for a server's command that compare its tools with that file.
+        read: Yields the kind of each change, a word of `ORDER`, from the JSON output of `check`.
     """
 
     name: str
@@ -84,7 +83,7 @@ def _read_covenant(report: Json) -> Iterator[str]:
 
 
 def _read_mcp_diff(report: Json) -> Iterator[str]:
-    words = {"warning": "words", "info": "compatible"}  # warnings are about descriptions only
+    words = {"warning": "words", "info": "compatible"}  # warnings concern only descriptions
     for change in report:
         yield words.get(change["severity"], change["severity"])
 
@@ -123,7 +122,7 @@ CHECKERS = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two versions of a server with the verdict that was judged by hand; `data` is the entry in the file."""
+    """Two versions of a server with the verdict by hand; `data` is the entry in the file."""
 
     data: dict[str, Any]
 
@@ -134,7 +133,7 @@ class Pair:
 
     @property
     def verdict(self) -> str:
-        """What it is: `breaking`, `compatible`, `words` or `same`."""
+        """Its verdict: `breaking`, `compatible`, `words` or `same`."""
         return str(self.data["verdict"])
 
     @property
@@ -145,19 +144,19 @@ class Pair:
 
     def _make_server(self, side: str) -> Server:
         data = self.data
-        beside = data.get("beside", {}).get(side, "")
+        extra = data.get("extra", {}).get(side, "")
         names = (data["registry"], data["package"], data[side])
-        return Server(*names, data.get("arguments", ()), data.get("program", ""), beside=beside)
+        return Server(*names, data.get("arguments", ()), data.get("program", ""), extra=extra)
 
     def find_problems(self, old: Mapping[str, Json], new: Mapping[str, Json]) -> Iterator[str]:
-        """Yield what speaks against the verdict, given the tools of both versions by their names."""
+        """Yield contradictions to the verdict, given the tools of both versions by name."""
         if (self.verdict == "same") != (old == new):
-            yield f"it is judged `{self.verdict}`, and the lists are {'the same' if old == new else 'different'}"
+            yield f"the verdict is `{self.verdict}`, while the lists are {'the same' if old == new else 'different'}"
         if self.verdict == "words" and _remove_words(old) != _remove_words(new):
-            yield "more than words changed"
+            yield "other keywords than descriptions changed"
         if self.verdict != "breaking":
             if old.keys() - new.keys():
-                yield f"tools are gone: {', '.join(sorted(old.keys() - new.keys()))}"
+                yield f"tools were removed: {', '.join(sorted(old.keys() - new.keys()))}"
             return
         witness = self.data["witness"]
         tool = witness["tool"]
@@ -167,11 +166,11 @@ class Pair:
             accepting, refusing = new[tool]["outputSchema"], old[tool]["outputSchema"]
         else:
             if tool not in old or tool in new:
-                yield f"the tool `{tool}` is not gone"
+                yield f"the tool `{tool}` was not removed"
             return
         value = witness.get("arguments", witness.get("result"))
         if not _accepts(accepting, value) or _accepts(refusing, value):
-            yield f"the witness for `{tool}` shows no break"
+            yield f"the witness for `{tool}` does not show a break"
 
 
 def _accepts(schema: Json, value: Json) -> bool:
@@ -191,7 +190,7 @@ def _remove_words(value: Json) -> Json:
 def main() -> int:
     """Compare the pairs, print the table, and return the status of the process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="where packages are installed, and found the next time")
+    parser.add_argument("--folder", type=Path, help="folder for installed packages; reuses existing ones")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="compare only this package")
     parser.add_argument("--update", action="store_true", help="write the digests of the lists into the data")
     arguments = parser.parse_args()
@@ -206,13 +205,13 @@ def main() -> int:
             try:
                 cells, digests = _compare(pair, checkers, folder, problems)
             except NotInstalledError as error:
-                problems.append(f"{pair.name}: left out: {error}")
+                problems.append(f"{pair.name}: omitted: {error}")
                 continue
             rows.append((pair, cells))
             if arguments.update:
                 pair.data["digests"] = digests
             elif pair.data["digests"] != digests:
-                problems.append(f"{pair.name}: the lists changed, and have to be judged again")
+                problems.append(f"{pair.name}: the lists changed; judge the pair again")
     if arguments.update:
         PAIRS.write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", "utf-8")
     print("\n".join(_make_table([checker for checker, _ in checkers], rows)))
@@ -225,13 +224,13 @@ def _install_checkers(folder: Path, problems: list[str]) -> Iterator[tuple[Check
         try:
             yield checker, checker.package.install(folder) if checker.package else STUBWRIGHT
         except NotInstalledError as error:
-            problems.append(f"{checker.name}: left out: {error}")
+            problems.append(f"{checker.name}: omitted: {error}")
 
 
 def _compare(
     pair: Pair, checkers: Sequence[tuple[Checker, Path]], folder: Path, problems: list[str]
 ) -> tuple[list[str], list[str]]:
-    """Return what each program says of a pair, and the digests of the lists. Raises NotInstalledError."""
+    """Return the verdict of each program on a pair, and the digests of the lists. Raises NotInstalledError."""
     commands = [[str(version.install(folder)), *version.arguments] for version in pair.versions]
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
@@ -249,7 +248,7 @@ def _compare(
 
 
 def _ask(checker: Checker, program: Path, commands: Sequence[Command], home: Path) -> str:
-    """Return what a program says of a pair. Raises NotInstalledError or ValueError if it says nothing."""
+    """Return the verdict of a program. Raises NotInstalledError, or ValueError if there is no verdict."""
     before = [*find_isolation(), str(program)]
     run([*before, *checker.lock(commands[0])], PATIENCE, home)
     changes = {*checker.read(json.loads(run([*before, *checker.check(commands[1])], PATIENCE, home, (0, 1))))}
@@ -257,7 +256,7 @@ def _ask(checker: Checker, program: Path, commands: Sequence[Command], home: Pat
 
 
 def _list_tools(command: Command, home: Path) -> Sequence[Json]:
-    """Return the tools that a server lists, as it writes them. Raises NotInstalledError if it does not answer."""
+    """Return the tools that a server lists, unmodified. Raises NotInstalledError if it does not answer."""
     server = subprocess.Popen(
         [*find_isolation(), *command],
         stdin=subprocess.PIPE,
@@ -305,7 +304,7 @@ def _digest(tools: Mapping[str, Json]) -> str:
 
 
 def _make_table(checkers: Sequence[Checker], rows: Sequence[tuple[Pair, Sequence[str]]]) -> Iterator[str]:
-    """Yield the lines of the table, with what differs from the judged verdict in bold."""
+    """Yield the lines of the table, with verdicts that differ from the verdict by hand in bold."""
     names = (f"{each.name} {each.package.version}" if each.package else each.name for each in checkers)
     yield f"| pair | judged | {' | '.join(names)} |"
     yield f"|---|---|{'---|' * len(checkers)}"

@@ -1,12 +1,12 @@
-"""What `stubwright test` finds in public servers that start without credentials.
+"""Lists the faults that `stubwright test` finds in public servers that start without credentials.
 
     python bench/contract_faults.py [--folder FOLDER] [--only NAME] [--json FILE]
 
-Installs each server of `SERVERS` from npm or PyPI below a temporary folder, unless one is named, and tests it in a
-folder and with a home of its own, without a network if `unshare` can take it away. Only tools that say
-`readOnlyHint: true` are called, except of servers that cannot write outside that folder. Prints the table in
-bench/README.md, and below it each error that `JUDGED` does not explain; if there is one, the run fails, because
-somebody has to read it first. Needs Node.js 20, npm and uv.
+Installs each server of `SERVERS` from npm or PyPI in a temporary folder or in FOLDER, and tests it in a separate folder
+and home, without a network if `unshare` can remove it. Calls only tools with `readOnlyHint: true`, except on servers
+that cannot write outside their folder. Prints the table in bench/README.md, followed by each error that `JUDGED` does
+not explain. The run fails if there is such an error, because a person must read it first. Needs Node.js 20, npm and
+uv.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from public_servers import NotInstalledError, Server, find_isolation, furnish, r
 STUBWRIGHT = Path(sys.executable).with_name("stubwright")
 LIMITS = ("--budget", "40s", "--cases", "20")
 TESTING = 240
-"""Seconds to start, test and stop it."""
+"""Seconds to start, test and stop a server."""
 
 
 SERVERS = (
@@ -65,7 +65,7 @@ SERVERS = (
     Server("PyPI", "mcp-server-fetch", "2026.10.24", writes=True),
     Server("PyPI", "mcp-server-git", "2026.10.19", ["--repository", "repository"]),
     Server("PyPI", "mcp-server-calculator", "0.2.1", writes=True),
-    Server("PyPI", "mcp-server-sqlite", "2025.4.25", ["--db-path", "data.db"], writes=True, beside="mcp<2"),
+    Server("PyPI", "mcp-server-sqlite", "2025.4.25", ["--db-path", "data.db"], writes=True, extra="mcp<2"),
     Server("PyPI", "arxiv-mcp-server", "0.8.2"),
     Server("PyPI", "wikipedia-mcp", "2.0.1"),
     Server("PyPI", "duckduckgo-mcp-server", "0.7.0"),
@@ -74,8 +74,8 @@ SERVERS = (
     Server("PyPI", "unit-converter-mcp", "0.1.2", writes=True),
     Server("PyPI", "mcp-simple-arxiv", "0.6.0"),
     Server("PyPI", "office-word-mcp-server", "1.1.11", program="word_mcp_server"),
-    Server("PyPI", "mcp-server-tree-sitter", "0.7.0", beside="mcp<2"),
-    Server("PyPI", "mcp-server-duckdb", "1.1.0", ["--db-path", "data.duckdb"], writes=True, beside="mcp<2"),
+    Server("PyPI", "mcp-server-tree-sitter", "0.7.0", extra="mcp<2"),
+    Server("PyPI", "mcp-server-duckdb", "1.1.0", ["--db-path", "data.duckdb"], writes=True, extra="mcp<2"),
     Server("PyPI", "code-index-mcp", "2.17.1"),
 )
 
@@ -83,31 +83,31 @@ JUDGED: Mapping[tuple[str, str], str] = {
     (
         "@antv/mcp-server-chart",
         "valid-is-no-protocol-error",
-    ): "a service that is away is a protocol error, not a result",
+    ): "reports an unavailable service as a protocol error, not as a result",
     (
         "@angular/cli",
         "result-fits-output-schema",
-    ): "outside a workspace, two lists are missing that its schema requires",
-    ("nx-mcp", "valid-is-no-protocol-error"): "a service that is away is a protocol error, not a result",
+    ): "omits two required lists outside a workspace",
+    ("nx-mcp", "valid-is-no-protocol-error"): "reports an unavailable service as a protocol error, not as a result",
     ("bazi-mcp", "sends-only-messages"): "prints a greeting to stdout",
     ("@sylphlab/pdf-reader-mcp", "sends-only-messages"): "prints its log to stdout",
-    ("@sylphlab/pdf-reader-mcp", "schemas-are-valid"): "`exclusiveMinimum: true` is draft 4, and no number",
+    ("@sylphlab/pdf-reader-mcp", "schemas-are-valid"): "`exclusiveMinimum: true` is draft 4; a number is required",
     ("time-mcp", "sends-only-messages"): "prints a greeting to stdout",
     ("mcp-server-sqlite", "unknown-tool-is-refused"): "answers `Error: Missing arguments`, not marked as an error",
     ("mcp-server-duckdb", "unknown-tool-is-refused"): "answers `Error: Missing arguments`, not marked as an error",
-    ("mcp-simple-timeserver", "invalid-is-refused"): "takes `true` for the year 1",
-    ("unit-converter-mcp", "invalid-is-refused"): "takes `true` for the number 1",
-    ("office-word-mcp-server", "invalid-is-refused"): "takes `true` for the number 1, and refuses other types",
+    ("mcp-simple-timeserver", "invalid-is-refused"): "accepts `true` as the year 1",
+    ("unit-converter-mcp", "invalid-is-refused"): "accepts `true` as the number 1",
+    ("office-word-mcp-server", "invalid-is-refused"): "accepts `true` as the number 1, and rejects other types",
 }
-"""What somebody who read the answer says of the errors of a check, by the package: why they are the server's."""
+"""Why the errors of a check are the server's fault, by package and check; written by a person who read the output."""
 
 
 def main() -> int:
-    """Test the servers, print what was found, and return the status of the process."""
+    """Test the servers, print the findings, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="where packages are installed, and found the next time")
+    parser.add_argument("--folder", type=Path, help="folder for installed packages; reuses existing ones")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="test only this package")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep reports there; those that are there stay")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="store reports here; reuse existing reports")
     arguments = parser.parse_args()
     reports = json.loads(arguments.json.read_text()) if arguments.json and arguments.json.exists() else {}
     servers = [server for server in SERVERS if not arguments.only or server.package in arguments.only]
@@ -130,7 +130,7 @@ def main() -> int:
 
 
 def _make_table(servers: Sequence[Server], reports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of the section: a row for each check that a server breaks by an error, and the other servers."""
+    """Yield the lines of the section: a row for each check with errors, then the servers without errors."""
     tested = [server for server in servers if "problem" not in reports[server.package]]
     faulty = [server for server in tested if _find_errors(reports[server.package])]
     yield "| server | called, of | calls | error | the smallest call | judged |"
@@ -153,7 +153,7 @@ def _make_table(servers: Sequence[Server], reports: Mapping[str, Mapping[str, An
     counted = (
         f"`{each.package}` {each.version} ({_count(reports[each.package]).replace(' | ', ', ')})" for each in rest
     )
-    yield f"Without an error, with the tools called, those listed, and the calls: {', '.join(counted)}."
+    yield f"Servers without an error, with tools called, tools listed, and calls: {', '.join(counted)}."
     yield ""
     yield f"Warnings, by servers: {', '.join(f'`{check}` {count}' for check, count in warnings.most_common())}."
     for server in servers:
@@ -162,7 +162,7 @@ def _make_table(servers: Sequence[Server], reports: Mapping[str, Mapping[str, An
 
 
 def _count(report: Mapping[str, Any]) -> str:
-    """Return the cells of the tools that were called, of those that are listed, and of the calls."""
+    """Return the table cells: tools called, tools listed, and calls."""
     calls = [tool["valid"] + tool["invalid"] for tool in report["tools"]]
     return f"{sum(count > 0 for count in calls)}/{len(calls)} | {sum(calls)}"
 
@@ -172,7 +172,7 @@ def _find_errors(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _test(server: Server, folder: Path) -> dict[str, Any]:
-    """Return the report of one server, with its `problem` if there is none."""
+    """Return the report of one server, including its `problem`, if any."""
     try:
         program = server.install(folder)
         with tempfile.TemporaryDirectory() as temporary:

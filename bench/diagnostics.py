@@ -1,8 +1,8 @@
-"""What printing diagnostics costs in a file of one long line, beside the same file indented.
+"""Measures printing diagnostics for a file of one long line, compared with the same file indented.
 
     python bench/diagnostics.py [MEGABYTES [WARNINGS]]
 
-A saved `tools/list` result of 10 MB gives 1,000 warnings. It is checked in both forms, with diagnostics printed in each
+Checks a saved `tools/list` result of 10 MB with 1,000 warnings in both forms, and prints the diagnostics in each
 format. Target: one line takes at most twice the time of the indented file.
 """
 
@@ -23,7 +23,7 @@ LIMIT = 2
 
 
 def listed(size: int, warnings: int) -> list[dict[str, Any]]:
-    """Tools of `size` bytes of JSON, so many of which have no description."""
+    """Return tools with `size` bytes of JSON; `warnings` of them have no description."""
     sample = len(json.dumps(tools(30))) / 30
     made = tools(max(warnings, int(size / sample)))
     for tool in made[:: len(made) // warnings][:warnings]:
@@ -32,7 +32,7 @@ def listed(size: int, warnings: int) -> list[dict[str, Any]]:
 
 
 def seconds(folder: Path, name: str, style: str, warnings: int) -> float:
-    """How long one check takes, as a whole process."""
+    """Return the seconds of one `check` process."""
     command = [sys.executable, "-m", "stubwright", "check", name, "--format", style]
     start = time.perf_counter()
     done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=True)

@@ -1,10 +1,10 @@
-"""What starting, calling and serving cost: a generated server beside the SDK's bare server, which validates nothing.
+"""Measures starting, calling and serving: a generated server and the SDK's bare server, which does not validate.
 
     python bench/direct.py [TOOLS ...] [--rounds N] [--calls N] [--only PART ...]
 
-Prints a table: the median ratio of the rounds, its spread, and the two figures of the last round. In each round both
-servers are measured one after the other, or call by call, so that whatever else the machine does slows both. All parts
-but `stdio` are measured with the first number of tools alone.
+Prints a table with the median ratio of the rounds, its spread, and both figures of the last round. Each round measures
+both servers one after the other, or call by call, so that other load on the machine slows both. Only `stdio` is
+measured with every number of tools; the other parts use the first number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PARTS = ("stdio", "http", "features", "reader")
 
 
 def prepared(folder: Path, count: int) -> dict[str, list[str]]:
-    """The commands of both servers with so many tools."""
+    """Return the commands of both servers for a number of tools."""
     document = {"stubwright": 1, "server": {"name": "bench", "version": "1"}, "tools": tools(count)}
     (folder / "bench.json").write_text(json.dumps(document))
     (folder / "tools.json").write_text(json.dumps(document))
@@ -52,7 +52,7 @@ def prepared(folder: Path, count: int) -> dict[str, list[str]]:
 
 
 def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) -> Figures:
-    """Start, first call, call and memory of both, once."""
+    """Measure start, first call, calls and memory of both servers once."""
     of = f"{count:,} tool{'s' if count > 1 else ''}"
     figures: Figures = {}
     for name, command in commands.items():
@@ -77,7 +77,7 @@ def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) 
 
 
 def called(process: Process, count: int) -> float:
-    """Seconds that so many calls take."""
+    """Return the seconds for a number of calls."""
     began = time.perf_counter()
     for _ in range(count):
         process.ask("tools/call", CALL)
@@ -85,7 +85,7 @@ def called(process: Process, count: int) -> float:
 
 
 def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> Figures:
-    """Calls a second of both, once: with httptools, with h11 alone, and behind a token, scopes and a rate limit."""
+    """Measure calls per second of both once: with httptools, with h11, and with a token, scopes and a rate limit."""
     (folder / "without").mkdir(exist_ok=True)
     (folder / "without" / "httptools.py").write_text("raise ImportError")
     h11 = ["env", f"PYTHONPATH={folder / 'without'}"]
@@ -112,14 +112,14 @@ def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the rounds, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tools", nargs="*", type=int, default=[1, 100, 1000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=1500)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
     options = parser.parse_args()
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each start compiles what another one has compiled
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each start compiles the same bytecode
     lines: list[str] = []
     for count in options.tools:
         with tempfile.TemporaryDirectory() as name:
@@ -133,7 +133,7 @@ def main() -> None:
                     "reader": partial(reader.measure, commands, folder, options.calls),
                 }
             for measure in (measures[part] for part in options.only if part in measures):
-                measure()  # what is compiled at first, and cached
+                measure()  # what the first start compiles and caches
                 lines += [line for line in table([measure() for _ in range(options.rounds)]) if line not in lines]
     print("\n".join(lines))
 

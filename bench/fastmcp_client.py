@@ -1,9 +1,9 @@
-"""Calls tools of a server with FastMCP's own client; run by Python with FastMCP.
+"""Calls tools of a server with FastMCP's client; runs in an environment with FastMCP.
 
     python bench/fastmcp_client.py < calls.json
 
-Takes `{"command": [...], "env": {...}, "calls": [[NAME, ARGUMENTS], ...], "answers": {...}}` and prints the structured
-results. Forms are filled in with `answers`, and all boxes in them ticked.
+Reads `{"command": [...], "env": {...}, "calls": [[NAME, ARGUMENTS], ...], "answers": {...}}` and prints the structured
+results. Answers forms with `answers`, and accepts every confirmation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What calls cost that use more of MCP: OpenTelemetry, tasks, progress messages, and streams of sessions.
+"""Measures calls with more features of MCP: OpenTelemetry, tasks, progress messages, and session streams.
 
-Takes the command of the SDK's bare server and of a generated one; gives the rows of a round. The bare server has no
-tasks, so a task is measured beside a plain call of it. Both servers of a row run at the same time and are called by
-turns.
+`measure` returns the rows of a round for the commands of the SDK's bare server and of a generated server. The bare
+server has no tasks, so the baseline of a task is a plain call. Both servers of a row run at the same time and are
+called in alternating blocks.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from timing import by_turns
 from tools import tools
 
 BLOCK = 20
-"""Calls of one server before it is the other one's turn."""
+"""Consecutive calls of one server before the other server's block."""
 
 STEPS = 10
 STREAMS = 1000
 SETTLED = 50
-"""Streams that are open before memory is first looked at."""
+"""Open streams before the first measurement of memory."""
 
 TRACING = """
 from opentelemetry import trace
@@ -79,7 +79,7 @@ def measure(commands: Commands, folder: Path, calls: int) -> Figures:
     for name, servers, asking, target in (
         ("call over stdio, with OpenTelemetry", traced, {BARE: plain, OURS: plain}, 0.4),
         ("plain call over stdio to a server with tasks", tasked, {BARE: plain, OURS: plain}, 0.3),
-        ("task over stdio until its result, beside a call", tasked, {BARE: plain, OURS: task}, None),
+        ("task over stdio until its result, compared with a call", tasked, {BARE: plain, OURS: task}, None),
         (f"call with {STEPS} progress messages over stdio", stepping, {BARE: steps, OURS: steps}, None),
     ):
         row = Row(name, target, False, "ms")
@@ -103,7 +103,7 @@ def measure(commands: Commands, folder: Path, calls: int) -> Figures:
 
 
 class _Ask:
-    """A request over stdio that is sent some times, and must be answered as it should be."""
+    """A request over stdio that is repeated, with a check of each response."""
 
     def __init__(self, params: Params, notifications: int = 0, *, of_task: bool = False) -> None:
         self._params = params
@@ -119,11 +119,11 @@ class _Ask:
             if result.get("isError") or "structuredContent" not in result:
                 raise RuntimeError(f"the call failed: {result}")
         if not self._of_task and process.notifications != BLOCK * self._notifications:
-            raise RuntimeError(f"{process.notifications} notifications came with {BLOCK} calls")
+            raise RuntimeError(f"{process.notifications} notifications for {BLOCK} calls")
 
 
 def _over_stdio(servers: Commands, folder: Path, asking: Mapping[str, _Ask], calls: int) -> dict[str, float]:
-    """Return the median seconds that a call takes."""
+    """Return the median seconds of a call over stdio."""
     with _processes(servers, folder) as processes:
         asks = {side: partial(asking[side], process) for side, process in processes.items()}
         return _each(asyncio.run(by_turns(asks, max(2, calls // BLOCK))))
@@ -141,13 +141,13 @@ def _processes(servers: Commands, folder: Path) -> Iterator[dict[str, Process]]:
 def _over_http(
     servers: Commands, folder: Path, revision: str, params: Params, notifications: int, calls: int
 ) -> dict[str, float]:
-    """Return the median seconds that a call takes, on one connection."""
+    """Return the median seconds of a call over one HTTP connection."""
 
     async def ask(connection: Connection) -> None:
         for _ in range(BLOCK):
             messages = await connection.messages(params["name"], params["arguments"], params.get("_meta"))
             if sum(b'"notifications/progress"' in message for message in messages) != notifications:
-                raise RuntimeError(f"{notifications} notifications should have come: {messages}")
+                raise RuntimeError(f"expected {notifications} notifications: {messages}")
             if b'"structuredContent"' not in messages[-1]:
                 raise RuntimeError(f"the call failed: {messages[-1]!r}")
 
@@ -169,7 +169,7 @@ def _over_http(
 
 
 def _listening(side: str) -> list[str]:
-    """Return the arguments with which a server listens at the port that is appended to the last one."""
+    """Return the arguments that make a server listen; the caller appends the port to the last argument."""
     return [""] if side == BARE else ["--log-level", "warning", "--http", "127.0.0.1:"]
 
 
@@ -178,7 +178,7 @@ def _each(times: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def _first(command: Sequence[str], folder: Path) -> float:
-    """Return the milliseconds from a call to its first progress message, of a process that was called before."""
+    """Return the milliseconds from a call to its first progress message, in a process that answered calls before."""
     process = Process(command, folder)
     try:
         for _ in range(BLOCK):
@@ -189,9 +189,9 @@ def _first(command: Sequence[str], folder: Path) -> float:
 
 
 def _each_stream(command: Sequence[str], folder: Path) -> float:
-    """Return the kB of memory that a session with its stream takes."""
+    """Return the memory in kB of a session with its stream."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # which the server inherits
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the server inherits this limit
 
     async def grow(port: int, pid: int) -> float:
         opened = [await _listen(port) for _ in range(SETTLED)]

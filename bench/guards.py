@@ -1,8 +1,8 @@
-"""What guards cost: a call with a rate limit, scopes and an audit file, beside one without.
+"""Measures guards: a call with a rate limit, scopes and an audit file, compared with a call without guards.
 
-Takes a folder to make packages in; prints ratios. All servers run at the same time and are called by turns, a few calls
-each, so that whatever else the machine does slows them alike. Over HTTP, scopes come with access tokens; so there is a
-third server, which takes tokens and guards nothing else.
+`compare` generates packages in a folder, and prints ratios. All servers run at the same time and are called in
+alternating blocks, so that other load on the machine slows them equally. Scopes over HTTP require access tokens, so a
+third server requires tokens without other guards.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tools import tools
 
 TARGET = 1.25
 BLOCK = 20
-"""Calls of one server before it is the next one's turn."""
+"""Consecutive calls of one server before the next server's block."""
 
 CONNECTIONS = (1, 10)
 SCOPE = "items:read"
@@ -74,7 +74,7 @@ def compare(folder: Path, calls: int, call: Mapping[str, Any]) -> None:
 
 @contextmanager
 def issuer() -> Iterator[tuple[str, str]]:
-    """The URL of a new authorization server that gives its keys, and an access token of it."""
+    """Run an authorization server with its JWKS; yield its URL and an access token."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = {**json.loads(ECAlgorithm.to_jwk(key.public_key())), "kid": "1", "alg": "ES256", "use": "sig"}
 
@@ -85,7 +85,7 @@ def issuer() -> Iterator[tuple[str, str]]:
             self.wfile.write(json.dumps({"keys": [public]}).encode())
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Suppress the access log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Keys)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -99,7 +99,7 @@ def issuer() -> Iterator[tuple[str, str]]:
 
 
 def generate(folder: Path, name: str, more: Mapping[str, Any]) -> None:
-    """Make a package of ten tools, with more in its manifest."""
+    """Generate a package of ten tools with additional manifest keys."""
     manifest = {"stubwright": 1, "server": {"name": name, "version": "1"}, "tools": tools(10), **more}
     (folder / f"{name}.json").write_text(json.dumps(manifest))
     command = [sys.executable, "-m", "stubwright", "generate", "-q", f"{name}.json", "-o", "."]
@@ -113,7 +113,7 @@ def _command(folder: Path, name: str) -> list[str]:
     said = subprocess.run([*command, "--help"], cwd=folder, check=True, capture_output=True, text=True).stdout
     audit = ["--audit", "audit.jsonl"] if "--audit" in said else []
     if not audit:
-        print("without an audit file, which this server does not know")
+        print("without an audit file, which this server does not support")
     return [*command, "--log-level", "warning", *audit]
 
 
@@ -154,7 +154,7 @@ async def _over_http(ports: Mapping[str, int], calls: int, call: Mapping[str, An
 
 
 async def _tell(label: str, asking: Mapping[str, Callable[[], Awaitable[None]]], calls: int) -> None:
-    """Print the median time of a call, and the median of how the blocks of one turn compare."""
+    """Print the median time of a call, and the median ratio of the blocks of one turn."""
     times = await by_turns(asking, max(2, calls // BLOCK))
     cost = {name: statistics.median(found) / BLOCK * 1000 for name, found in times.items()}
     others = ", ".join(

@@ -1,10 +1,10 @@
-"""How often `diff` cannot decide about two schemas, and what its slowest verdict costs.
+"""Measures how often `diff` cannot decide between two schemas, and the CPU time of its slowest verdict.
 
     python bench/hedges.py [PAIRS]
 
-Edits are random, of random schemas without `not`, and of schemas of real tools where the corpus is; each pair is
-compared in both directions. A verdict is hedged if the worst that is found is that something may break because it is
-neither proved nor disproved. Targets: 1 % of verdicts, and 1 second.
+Applies random edits to random schemas without `not`, and to schemas of real tools if the corpus is available. Compares
+each pair in both directions. A verdict is hedged if its worst finding is a possible break that is neither proved nor
+disproved. Targets: at most 1 % of verdicts, and at most 1 second.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REASONS = 5
 
 
 def tools() -> list[Any]:
-    """Return the different schemas of real tools; none if the corpus is not there."""
+    """Return the distinct schemas of real tools, or an empty list without the corpus."""
     folder = Path(os.environ.get("STUBWRIGHT_CORPUS", ROOT.parent / "shared/corpus")) / "tools"
     found = {}
     for path in sorted(folder.glob("*.json")):
@@ -58,7 +58,7 @@ def has_not(schema: Any) -> bool:
 
 
 def pairs(schemas: list[Any] | None, count: int) -> Iterator[tuple[Any, Any]]:
-    """So many valid pairs of a schema and the same with one to three edits."""
+    """Yield valid pairs of a schema and the same schema with one to three edits."""
     number = 0
     while count:
         number += 1
@@ -85,7 +85,7 @@ def compare(old: Any, new: Any, direction: Direction) -> list[Change]:
 
 
 def measure(name: str, made: Iterator[tuple[Any, Any]]) -> None:
-    """Print a row, and the commonest reasons below it."""
+    """Print a row, followed by the most frequent reasons."""
     verdicts = hedged = 0
     slowest = 0.0
     reasons: Counter[str] = Counter()
@@ -114,7 +114,7 @@ def main() -> None:
     if real:
         measure("schemas of real tools", pairs(real, count))
     else:
-        print("schemas of real tools: the corpus is not there; set STUBWRIGHT_CORPUS to its folder")
+        print("schemas of real tools: no corpus found; set STUBWRIGHT_CORPUS to its folder")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""The help desk of `specs/helpdesk.yaml` beside the same server in FastMCP, `helpdesk_fastmcp.py`.
+"""Compares the help desk of `specs/helpdesk.yaml` with the same server in FastMCP, `helpdesk_fastmcp.py`.
 
     python bench/helpdesk.py
 
-Both are started over stdio and called by one client, the SDK's, with the same calls (`tests/support/desk_calls.py`);
-their structured results must be the same, but for the times of what is new. Then their lines are counted by the rule of
-`lines.py`: all but blank lines, comments and docstrings, in files that are at most 120 characters wide. Ours are the
-manifest and the handlers. That is the stricter way: in FastMCP the description of a tool is a docstring, which does not
-count, and in a manifest it is a line that does. The tables, `examples/helpdesk.sql`, are the same file for both.
+Starts both over stdio, and sends them the same calls (`tests/support/desk_calls.py`) with the SDK's client. Their
+structured results must be equal, except for the timestamps of new records. Then counts their lines by the rule of
+`lines.py`: all lines except blank lines, comments and docstrings, in files at most 120 characters wide. The
+manifest and the handlers count for the generated server. This is the stricter count: the description of a tool is a
+docstring in FastMCP, which does not count, and a line in a manifest, which does. Both use the same tables,
+`examples/helpdesk.sql`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ NO_BASE64 = {"id": 4, "name": "broken.png", "content": "!!"}
 
 
 async def run(command: list[str], era: str, log: TextIO) -> dict[str, Any]:
-    """The result of each call, and of one with content that is not base64: structured, or an error's text."""
+    """Return the result of each call, and of a call with invalid base64: structured content, or the error's text."""
 
     async def answer(_ctx: object, params: types.ElicitRequestParams) -> types.ElicitResult:
         if not isinstance(params, types.ElicitRequestFormParams):
@@ -57,7 +58,7 @@ async def run(command: list[str], era: str, log: TextIO) -> dict[str, Any]:
 
 
 def different(era: str, ours: dict[str, Any], theirs: dict[str, Any]) -> int:
-    """Print which results differ, and how; gives how many do."""
+    """Print the results that differ, and return their number."""
     pairs = [(one, other) for one, other in zip(ours["calls"], theirs["calls"], strict=True) if one != other]
     print(f"{era}: {len(ours['calls']) - len(pairs)} of {len(ours['calls'])} structured results are the same")
     for (name, one), (_, other) in pairs:
@@ -70,7 +71,7 @@ def _short(result: Any) -> str:
 
 
 def main() -> int:
-    """Print all; 1 where results differ although both can ask, or where ours is longer than it may be."""
+    """Print the comparison; return 1 if results differ although both can ask, or if our server has too many lines."""
     servers = {
         "ours": [sys.executable, "-m", "helpdesk_mcp"],
         "theirs": [str(fastmcp()), str(THEIRS[0])],

@@ -1,8 +1,8 @@
-"""The help desk of `specs/helpdesk.yaml` as one writes it with FastMCP, for `helpdesk.py` to compare.
+"""The help desk of `specs/helpdesk.yaml`, written with FastMCP for comparison by `helpdesk.py`.
 
     python bench/helpdesk_fastmcp.py
 
-It keeps its tickets in the same tables, those of `examples/helpdesk.sql`.
+Stores its tickets in the tables of `examples/helpdesk.sql`.
 """
 
 from __future__ import annotations

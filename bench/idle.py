@@ -1,8 +1,9 @@
-"""What the watchdog of the event loop costs a server that has nothing to do, in CPU time beside the same without it.
+"""Measures the CPU time that the event loop watchdog adds to an idle server.
 
     .venv/bin/python bench/idle.py [SECONDS]
 
-Both servers of a round are idle at the same time, so that a busy machine slows both alike. Linux only.
+Both servers of a round, with and without the watchdog, are idle at the same time, so that a busy machine slows both
+equally. Linux only.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 ROUNDS = 3
 WARM_UP = 3.0
-"""Seconds that a server has to start."""
+"""Seconds for a server to start."""
 
 
 def main() -> None:
-    """Print the CPU time a second of both, and what the watchdog adds."""
+    """Print the CPU time per second of both servers, and the cost of the watchdog."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
     rounds = [measure(seconds) for _ in range(ROUNDS)]
     watched, alone = (statistics.median(each) for each in zip(*rounds, strict=True))
     print(f"an idle server: {alone:.2f} ms of CPU time a second; with the watchdog {watched:.2f} ms")
-    print(f"the watchdog takes {(watched - alone) / 10:.3f} % of a core")
+    print(f"the watchdog uses {(watched - alone) / 10:.3f} % of a core")
 
 
 def measure(seconds: float) -> tuple[float, float]:
-    """Return the milliseconds of CPU time a second of an idle server with the watchdog, and of one without."""
+    """Return the CPU milliseconds per second of an idle server with the watchdog, and without it."""
     servers = [start(switch) for switch in ("1", "0")]
     try:
         time.sleep(WARM_UP)
@@ -53,7 +54,7 @@ def start(switch: str) -> subprocess.Popen[bytes]:
 
 
 def cpu_milliseconds(pid: int) -> float:
-    """Return the CPU time of all threads of a process so far, which Linux counts in nanoseconds."""
+    """Return the CPU time of all threads of a process so far; Linux counts nanoseconds."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e6
 

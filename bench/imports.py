@@ -1,10 +1,10 @@
-"""What starting costs: imports of `weather_mcp`, of its client and of its server, beside those of an earlier commit.
+"""Measures imports of `weather_mcp`, its client and its server, and a cold start, compared with an earlier commit.
 
     python bench/imports.py [COMMIT] [--rounds N]
 
-Both run with the same libraries, in turns. `-X importtime` gives the modules and the sum of their own times. A cold
-start ends with the answer to `tools/list` over stdio; where others work on the machine, the time of the processor says
-more than the clock.
+Both commits run with the same libraries, in turns. `-X importtime` reports the modules and the sum of their own times.
+A cold start ends with the response to `tools/list` over stdio. On a busy machine, compare CPU time instead of
+wall-clock time.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _LINE = re.compile(r"^import time:\s+(\d+) \|\s+\d+ \|\s+([\w.]+)$", re.MULTILIN
 
 
 def imported(words: list[str], env: Mapping[str, str]) -> dict[str, int]:
-    """The modules that a command imports, each with its own microseconds; a server gets an end of input."""
+    """Return the modules that a command imports, with their own microseconds; a server gets end of input."""
     command = [sys.executable, "-X", "importtime", *words]
     done = subprocess.run(command, env=env, input="", capture_output=True, text=True, check=True, cwd="/")
     return {name: int(own) for own, name in _LINE.findall(done.stderr)}
 
 
 def started(env: Mapping[str, str]) -> dict[str, float]:
-    """What it takes until a server has answered `tools/list`."""
+    """Measure a server until it has answered `tools/list`."""
     begin = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, "-m", "weather_mcp"],
@@ -85,21 +85,21 @@ def started(env: Mapping[str, str]) -> dict[str, float]:
 
 
 def environment(root: Path) -> dict[str, str]:
-    """Where packages and handlers are; they are compiled to bytecode before they are measured."""
+    """Return the paths of packages and handlers, after compiling their bytecode."""
     path = os.pathsep.join(str(root / name) for name in FOLDERS)
     return {"PATH": os.environ["PATH"], "PYTHONPATH": path}
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Run the rounds, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("commit", nargs="?", help="an earlier commit, whose packages are measured, too")
+    parser.add_argument("commit", nargs="?", help="an earlier commit to compare with")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         trees = {"here": ROOT}
         if options.commit:
-            tree = ["git", "ls-tree", "--name-only", options.commit, *FOLDERS]  # there was no runtime/ at first
+            tree = ["git", "ls-tree", "--name-only", options.commit, *FOLDERS]  # the earliest commits have no runtime/
             names = subprocess.run(tree, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
             archive = ["git", "archive", options.commit, *names]
             data = subprocess.run(archive, cwd=ROOT, check=True, capture_output=True).stdout
@@ -116,7 +116,7 @@ def main() -> None:
                     rows[f"{what}: modules"] = len(modules)
                     rows[f"{what}: ms"] = sum(modules.values()) / 1000
                 rows |= started(env)
-                for what, value in rows.items() if turn else ():  # the first turn compiles
+                for what, value in rows.items() if turn else ():  # the first turn compiles the bytecode
                     found[name][what].append(value)
     print("|", " | ".join(["", *trees]), "|")
     print("|---" * (len(trees) + 1) + "|")

@@ -1,7 +1,7 @@
-"""Counts lines of code by one rule for all: what is left without blank lines, comments and docstrings.
+"""Counts lines of code: all lines except blank lines, comments and docstrings.
 
-In Python a line counts that holds a token of the program; the docstring of a module, a class or a function is none, nor
-is a string below an attribute. In YAML a line counts that is neither blank nor a comment.
+In Python, a line counts if it has a token of code; docstrings of modules, classes and functions do not count, nor do
+strings below an attribute. In YAML, a line counts if it is neither blank nor a comment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NOTHING = frozenset(
 
 
 def count(path: Path) -> int:
-    """The lines of code in a file of Python or YAML."""
+    """Return the number of code lines in a file of Python or YAML."""
     text = path.read_text("utf-8")
     if path.suffix != ".py":
         return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in text.splitlines())
@@ -27,7 +27,7 @@ def count(path: Path) -> int:
 
 
 def _documentation(tree: ast.Module) -> set[int]:
-    """The lines of statements that are nothing but a string."""
+    """Return the lines of docstrings and other string statements."""
     return {
         line
         for node in ast.walk(tree)

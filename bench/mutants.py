@@ -1,10 +1,10 @@
-"""Change the code of a room at random places, one at a time, and list the changes that no test of that room notices.
+"""Measures mutation coverage: changes the code of a room at random places, and lists changes that no test detects.
 
     python bench/mutants.py [ROOM …]
 
-Cosmic-ray makes the changes, in a worktree of the last commit with environments of its own, so that this checkout and
-its lock stay as they are. Takes SAMPLE places of each room, chosen by a fixed seed, and one change for each.
-`SAMPLE=10` in the environment takes fewer of the same.
+Cosmic-ray makes one change at a time, in a worktree of the last commit with its own environments, so that this checkout
+and its lock do not change. A fixed seed selects SAMPLE places in each room, with one change for each.
+`SAMPLE=10` in the environment selects fewer of the same places.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-COSMIC_RAY: Final = "cosmic-ray==8.7.0"  # another release chooses other places
+COSMIC_RAY: Final = "cosmic-ray==8.7.0"  # another release selects other places
 SEED: Final = 2026
 SAMPLE: Final = int(os.environ.get("SAMPLE", "25"))
 _SERVER: Final = "tests/runtime/server/test_"
@@ -58,30 +58,30 @@ ROOMS: Final = {
     "generator/stubwright/diff/subsumption": "tests/diff/test_hedges.py tests/diff/test_subsumption.py "
     "tests/diff/test_witnesses.py tests/diff/test_unions.py --deselect tests/diff/test_unions.py::test_random_unions",
 }
-"""Each room, and the quick tests of it."""
+"""Each room with its quick tests."""
 
 _SKIPPED: Final = re.compile(
-    r"BitOr|_(Is_Eq|IsNot_NotEq|Eq_Is|NotEq_IsNot)$"  # `int | None` of annotations; the same for what is compared here
-    r"|BinaryOperator_(?!Add_Sub|Sub_Add|Mul_FloorDiv|FloorDiv_Mul|Div_Mul|Mod_Mul)"  # the rest fails by its types
+    r"BitOr|_(Is_Eq|IsNot_NotEq|Eq_Is|NotEq_IsNot)$"  # `int | None` in annotations, and the same for comparisons
+    r"|BinaryOperator_(?!Add_Sub|Sub_Add|Mul_FloorDiv|FloorDiv_Mul|Div_Mul|Mod_Mul)"  # the rest fails type checks
 )
 
 
 _DECLARES: Final = re.compile(r"\s*(@dataclass|if TYPE_CHECKING|\*,$)")
-"""Lines of which a change is none at run time."""
+"""Lines without effect at run time."""
 _STILLBORN: Final = re.compile(r"\*,|@overload")
-"""Places of which a change is no Python, or none at run time."""
+"""Places where a change is a syntax error, or without effect at run time."""
 
 
 def configured(folder: Path, room: str, tests: str) -> tuple[Path, Path]:
-    """Run the tests of a room, and write the configuration of a session. Return its path, and that of the session.
+    """Run the tests of a room, and write a session's configuration. Return the paths of both files.
 
     Raises:
-        CalledProcessError: The tests fail without a change, so that they can judge none.
+        CalledProcessError: The tests fail on unchanged code, so they cannot detect a change.
     """
     pytest = f"{folder}/.venv/bin/python -m pytest -x -q -p no:cacheprovider --hypothesis-seed=0 {tests}"
     started = time.monotonic()
     subprocess.run(["sh", "-c", pytest], cwd=folder, check=True)
-    seconds = round(30 + 4 * (time.monotonic() - started))  # a change that lets them hang ends by that
+    seconds = round(30 + 4 * (time.monotonic() - started))  # the timeout for a change that makes the tests hang
     path = folder / ".venv" / (room.replace("/", "-") + ".toml")
     script = path.with_suffix(".sh")
     command = f"timeout --kill-after=5 {seconds} {pytest}; code=$?; [ $code = 124 ] && echo OUT OF TIME; exit $code"
@@ -95,7 +95,7 @@ def configured(folder: Path, room: str, tests: str) -> tuple[Path, Path]:
 
 
 def keep_sample(folder: Path, session: Path) -> None:
-    """Remove from a session what is not in the sample: places first, so that a comparison does not count ten times."""
+    """Reduce a session to the sample. It selects places first, so that a comparison does not count ten times."""
     with closing(sqlite3.connect(session)) as database:
         rows = database.execute(
             "SELECT module_path, start_pos_row, start_pos_col, operator_name, occurrence, job_id FROM mutation_specs"
@@ -114,7 +114,7 @@ def keep_sample(folder: Path, session: Path) -> None:
 
 
 def report(room: str, session: Path) -> None:
-    """Print the rate of a room, then each change that survived, and each that was not judged in time."""
+    """Print the detection rate of a room, then each change that survived or timed out."""
     with closing(sqlite3.connect(session)) as database:
         rows = database.execute(
             "SELECT test_outcome, output, diff, operator_name FROM work_results JOIN mutation_specs USING (job_id)"
@@ -128,7 +128,7 @@ def report(room: str, session: Path) -> None:
 
 
 def main(rooms: list[str]) -> None:
-    """Judge the rooms, or all."""
+    """Run the named rooms, or all rooms."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary, "checkout")
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", folder], cwd=ROOT, check=True)

@@ -1,14 +1,14 @@
-"""Imported APIs beside FastMCP's, judged by Prism: the same documents, the same tools, the same arguments.
+"""Compares imported APIs with FastMCP's, checked by Prism: the same documents, tools and arguments.
 
     python bench/openapi.py [FOLDER [DOCUMENT …]]
 
-The folder has OpenAPI documents, by default those of the corpus that Prism starts with. Of each, up to 60 tools are
-called with up to three sets of arguments (`tests/peers/prism_calls.py`), by ours and by `FastMCP.from_openapi`, and
-Prism, a mock that others wrote, says which requests are not what the document says. A request counts as accepted
-where Prism has nothing to say of it, whatever it says of its own answer. `start` is the time until the tools are
-listed, without that of the interpreter; of ours, the package was generated before. `list` is the size of
-`tools/list`, of FastMCP for all tools of the document, whose number is in brackets. FastMCP makes fewer calls where
-it has no such tool or argument.
+FOLDER has OpenAPI documents; the default is the documents of the corpus that Prism supports. Calls up to 60 tools of
+each document with up to three sets of arguments (`tests/peers/prism_calls.py`), through stubwright and through
+`FastMCP.from_openapi`. Prism, a third-party mock, reports requests that violate the document. A request is accepted if
+Prism reports no violation in the request; violations in its own response do not count. `start` is the time until the
+tools are listed, without the interpreter's start; the stubwright package is generated beforehand. `list` is the size
+of `tools/list`; for FastMCP it covers all tools of the document, with their number in brackets. FastMCP makes fewer
+calls if it lacks the tool or the argument.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ASKING = ("accepted", "the document's")
 
 @dataclass(frozen=True, slots=True)
 class Theirs:
-    """What FastMCP's server did: how many calls it made, and how many of them Prism accepted."""
+    """FastMCP's results: how many calls it made, and how many requests Prism accepted."""
 
     seconds: float
     tools: int
@@ -48,7 +48,7 @@ class Theirs:
 
 
 def beside(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, Result]]) -> Theirs | str:
-    """FastMCP's server with the same calls; a word where it does not start."""
+    """Run the same calls through FastMCP's server; return a word if it does not start."""
     given = [{"method": method, "path": path, "arguments": each.call.arguments} for method, path, each in calls]
     command = [str(fastmcp()), str(ROOT / "bench" / "openapi_fastmcp.py"), str(document), judge.url]
     count = len(judge.judged)
@@ -65,7 +65,7 @@ def beside(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, R
 
 
 def compare(judge_of: prism.Prism, document: Path, folder: Path) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     manifest = prism_run.build(document, folder, prism_calls.MOST)
     where = {tool["name"]: tool["stubwright"]["http"] for tool in manifest["tools"]}
     with prism.judging(judge_of, document, folder / "prism.log") as judge:

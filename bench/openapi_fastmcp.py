@@ -1,10 +1,10 @@
-"""FastMCP's side of `openapi.py`: a server made of an OpenAPI document, called as told, where FastMCP is installed.
+"""Calls a server that FastMCP generates from an OpenAPI document, for `openapi.py`; needs FastMCP.
 
     python openapi_fastmcp.py DOCUMENT URL < CALLS
 
-The calls are a JSON list of `{"method", "path", "arguments"}`, with the names of arguments that stubwright gives them.
-Each request carries the number of its call in `X-Call`. What comes out is a JSON object: the seconds until tools are
-listed, the bytes of the list, and for each call whether there is such a tool, with such arguments.
+The calls are a JSON list of `{"method", "path", "arguments"}`, with stubwright's argument names. Each request carries
+the number of its call in `X-Call`. Prints a JSON object: the seconds until tools are listed, the size of the list in
+bytes, and for each call whether FastMCP has the tool and its arguments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fastmcp import Client, FastMCP
 
 
 def credentials(document: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Made-up credentials for all schemes, as headers and as parameters of the query."""
+    """Return made-up credentials for all security schemes, as headers and query parameters."""
     headers, query = {}, {}
     for scheme in document.get("components", {}).get("securitySchemes", {}).values():
         if scheme.get("type") != "apiKey":
@@ -42,7 +42,7 @@ def credentials(document: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
 
 
 def renamed(arguments: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Arguments by the names that FastMCP gives them; nothing where one has none."""
+    """Return the arguments by FastMCP's names, or `None` if FastMCP lacks one."""
     made: dict[str, Any] = {}
     for name, value in arguments.items():
         place = re.fullmatch("(path|query|header|cookie)_(.+)", name)
@@ -58,7 +58,7 @@ def renamed(arguments: Mapping[str, Any], properties: Mapping[str, Any]) -> dict
 
 
 def shape(path: str) -> str:
-    """A path whatever its parameters are called."""
+    """Return a path with its parameters anonymized."""
     return re.sub(r"\{[^}]*\}", "{}", path)
 
 
@@ -80,7 +80,7 @@ async def main(document: Mapping[str, Any], url: str, calls: list[dict[str, Any]
             tool = tools.get((call["method"], shape(call["path"])))
             arguments = renamed(call["arguments"], tool.parameters["properties"]) if tool else None
             if tool and arguments is not None:
-                with contextlib.suppress(RuntimeError):  # its client's, of an answer that has no structured content
+                with contextlib.suppress(RuntimeError):  # the client's error for a response without structured content
                     await client.call_tool(tool.name, arguments, raise_on_error=False)
             called.append(arguments is not None)
         size = len(json.dumps([each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in listed]))

@@ -1,6 +1,7 @@
-"""Calls over HTTP: how many a second a server answers, on one connection and on many, in both eras of the protocol.
+"""Measures calls per second over HTTP, on one connection and on many, in both eras of the protocol.
 
-Takes a URL; speaks HTTP/1.1 by hand over connections that stay open, so that the client costs little beside the server.
+Sends handwritten HTTP/1.1 to a URL over persistent connections, so that the client uses little CPU time compared with
+the server.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from dataclasses import dataclass
 from typing import Any
 
 HANDSHAKE, STATELESS = "2025-06-18", "2026-07-28"
-WAIT = 30.0  # seconds for anything at all
+WAIT = 30.0  # seconds for any operation
 
 _CLIENT = {"name": "bench", "version": "1"}
-_FIRST = 1_000_000  # the first id of repeated calls; all of them have as many digits
-_SLOWEST = 0.1  # seconds for each of them, at most, on average
+_FIRST = 1_000_000  # first id of repeated calls; all ids have the same number of digits
+_SLOWEST = 0.1  # maximum seconds per call, on average
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class Connection:
-    """One connection, which is one session where the revision has sessions."""
+    """One connection, which is one session if the revision has sessions."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -34,7 +35,7 @@ class Connection:
 
     @classmethod
     async def opened(cls, port: int, revision: str, more: Mapping[str, str] | None = None) -> Connection:
-        """Connect, and shake hands where the revision wants that; each request has `more` headers."""
+        """Connect, and initialize if the revision requires it. Each request has `more` headers."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
         common = {
             "Host": f"127.0.0.1:{port}",
@@ -52,7 +53,7 @@ class Connection:
         return made
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Call a tool; gives its result.
+        """Call a tool, and return its result.
 
         Raises:
             RuntimeError: The call failed.
@@ -62,12 +63,12 @@ class Connection:
     async def messages(
         self, name: str, arguments: dict[str, Any], meta: Mapping[str, Any] | None = None
     ) -> list[bytes]:
-        """Call a tool, with more in its `_meta`; gives all messages of the answer, the result last."""
+        """Call a tool with more `_meta`, and return all messages of the response, the result last."""
         _, body = await self._post(*self._tool_call(name, arguments, meta))
         return [line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith((b"data:", b"{"))]
 
     async def repeat(self, name: str, arguments: dict[str, Any], times: int) -> None:
-        """Call a tool so many times; from then on, the connection is for nothing else.
+        """Call a tool repeatedly. The connection cannot be used for other requests afterwards.
 
         Raises:
             RuntimeError: A call failed.
@@ -82,7 +83,7 @@ class Connection:
             await caller.done
 
     async def listen(self) -> None:
-        """Open the stream of the session, which the connection is for from then on.
+        """Open the stream of the session. The connection cannot be used for other requests afterwards.
 
         Raises:
             RuntimeError: There is no stream.
@@ -145,13 +146,13 @@ class Connection:
 
 
 class _Caller(asyncio.Protocol):
-    """Calls on one connection, each after the answer to the last one.
+    """Sequential calls on one connection.
 
-    The client shares this machine with the server, so it does no more than it must: requests differ in their id alone,
-    and answers are not parsed.
+    The client shares this machine with the server, so it does the minimum: requests differ only in their id, and
+    responses are not parsed.
 
     Attributes:
-        done: Is over after the last answer.
+        done: Completes after the last response.
     """
 
     def __init__(self, transport: asyncio.WriteTransport, before: bytes, after: bytes, ids: Iterable[int]) -> None:
@@ -165,7 +166,7 @@ class _Caller(asyncio.Protocol):
         self._send()
 
     def data_received(self, data: bytes) -> None:
-        """Send the next call after a whole answer."""
+        """Send the next call after a complete response."""
         self._read += data
         head, _, body = self._read.partition(b"\r\n\r\n")
         length = _LENGTH.search(head)
@@ -178,7 +179,7 @@ class _Caller(asyncio.Protocol):
             self._send()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail, if there are calls left."""
+        """Fail if calls remain."""
         if not self.done.done():
             self.done.set_exception(exc or RuntimeError("the server closed the connection"))
 
@@ -201,7 +202,7 @@ def _result(messages: Sequence[bytes]) -> dict[str, Any]:
 async def calls_a_second(
     port: int, revision: str, connections: int, calls: int, call: dict[str, Any], more: Mapping[str, str] | None = None
 ) -> float:
-    """How many of `calls`, on this many connections that each wait for their answer, are answered in a second.
+    """Return the calls per second for `calls` calls over a number of connections, each with one call at a time.
 
     Each request has `more` headers.
     """
@@ -221,10 +222,10 @@ async def calls_a_second(
 
 
 async def answers(port: int) -> None:
-    """Wait until something listens at the port.
+    """Wait until a process listens on the port.
 
     Raises:
-        TimeoutError: Nothing does.
+        TimeoutError: No process listens.
     """
     async with asyncio.timeout(WAIT):
         while True:

@@ -1,10 +1,9 @@
-"""How fast the page of a large server is made and opens in a browser.
+"""Measures how fast the page of a large server is generated and opens in a browser.
 
     python bench/page.py [TOOLS]
 
-The tools are those of `tools.py`, 200 of them, with descriptions in Markdown and a shared schema. The browser is that
-of the tests (`tests/peers/browser.py`); a page is open when its `load` event is over and a frame has been drawn after
-it.
+The 200 tools of `tools.py` have descriptions in Markdown and a shared schema. The tests' browser
+(`tests/peers/browser.py`) opens the page; a page is open when a frame has been drawn after its `load` event.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def main() -> None:
         }
         taken = medians(commands, rounds=3, folder=folder)
         page = folder / "site" / "large_mcp.html"
-        print(f"{count} tools: made in {taken['docs']:.2f} s ({page.stat().st_size / 1e6:.2f} MB)")
+        print(f"{count} tools: generated in {taken['docs']:.2f} s ({page.stat().st_size / 1e6:.2f} MB)")
         found = browser.find()
         said = found.run(Path(__file__).with_name("page.mjs"), page, folder)
         for what, times in said.items():

@@ -1,4 +1,4 @@
-"""What stubwright is compared with, in environments of its own."""
+"""Environments with the programs that the benchmarks compare."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ _FRAMEWORKS = {
     "mcp-1": ["mcp>=1.30,<2"],
     "fastmcp": [_FASTMCP],
 }
-_READY = "ready"  # a file that says that all is installed
+_READY = "ready"  # a marker file of a complete installation
 _UV = Path(__file__).parents[1] / ".venv" / "uv" / "bin" / "uv"
 
 
 class NotThereError(Exception):
-    """A peer cannot be had."""
+    """A peer cannot be installed."""
 
 
 def has_fastmcp() -> bool:
-    """Tell whether the environment with FastMCP was made."""
+    """Return whether the environment with FastMCP exists."""
     return (_FOLDER / _READY).exists()
 
 
 def fastmcp() -> Path:
-    """The Python of the environment that has FastMCP; it is made where it is not there yet.
+    """Return the Python of an environment with FastMCP, and create it if necessary.
 
     Raises:
-        NotThereError: It cannot be made.
+        NotThereError: It cannot be created.
     """
     return environment(_FOLDER, _FASTMCP)
 
 
 def framework(name: str) -> Path:
-    """The Python of an environment that has a framework for agents, and the runtime of this checkout.
+    """Return the Python of an environment with an agent framework and the runtime of this checkout.
 
     Raises:
-        NotThereError: It cannot be made.
+        NotThereError: It cannot be created.
     """
     root = Path(__file__).parents[1]
     return environment(root / "build" / "frameworks" / name, *_FRAMEWORKS[name], "--editable", str(root / "runtime"))
 
 
 def environment(folder: Path, *requirements: str) -> Path:
-    """The Python of an environment that has what is required, made by the first process that asks for it.
+    """Return the Python of an environment with these requirements; the first process that needs it creates it.
 
     Raises:
-        NotThereError: It cannot be made.
+        NotThereError: It cannot be created.
     """
     python, ready = folder / "bin" / "python", folder / _READY
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def environment(folder: Path, *requirements: str) -> Path:
         if ready.exists():
             return python
         if not _UV.is_file():
-            raise NotThereError("there is no uv in .venv/uv; `make .venv/uv/ready` installs it")
+            raise NotThereError("uv is not installed in .venv/uv; run `make .venv/uv/ready`")
         print(f"installing {requirements[0]} into {folder.name}", file=sys.stderr)
         for command in (
             ["venv", "--clear", "--python", sys.executable, str(folder)],

@@ -1,4 +1,4 @@
-"""Public servers of npm and PyPI: how one is installed, and where it is started so that it harms nothing."""
+"""Installs public servers from npm and PyPI, and isolates them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ NO_NETWORK = ("unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "s
 
 
 class NotInstalledError(Exception):
-    """A package that cannot be installed here."""
+    """A package cannot be installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server.
+    """A public server.
 
     Attributes:
-        registry: Where its package comes from, `npm` or `PyPI`.
+        registry: The registry of its package, `npm` or `PyPI`.
         package: The package.
         version: Its version.
-        arguments: What follows the program on the command line.
-        program: The program, if it is not called after the package.
-        writes: Whether tools are called that do not say that they only read: they stay in their folder.
-        beside: A requirement of PyPI without which it does not start any more.
-        deadline: The seconds for each answer.
+        arguments: The arguments on its command line.
+        program: The program, if its name differs from the package's.
+        writes: Whether to call tools without `readOnlyHint`; their effects stay in the server's folder.
+        extra: Another PyPI requirement that it needs to start.
+        deadline: Seconds for each response.
     """
 
     registry: str
@@ -41,21 +41,21 @@ class Server:
     arguments: Sequence[str] = ()
     program: str = ""
     writes: bool = False
-    beside: str = ""
+    extra: str = ""
     deadline: int = 10
 
     @property
     def command(self) -> str:
-        """The command with which anybody can start it."""
+        """The command line that starts the server on any machine."""
         package = f"{self.package}@{self.version}"
         if self.registry == "npm":
             return " ".join(["npx -y", package, *self.arguments])
-        options = f"--with '{self.beside}' " if self.beside else ""
+        options = f"--with '{self.extra}' " if self.extra else ""
         program = f"--from {package} {self.program}" if self.program else package
         return " ".join([f"uvx {options}{program}", *self.arguments])
 
     def install(self, folder: Path) -> Path:
-        """Install it below a folder, unless it is there, and return its program. Raises NotInstalledError."""
+        """Install it below a folder if necessary, and return its program. Raises NotInstalledError."""
         home = folder / f"{self.package.replace('/', '-')}-{self.version}"
         if self.registry == "npm":
             command = [
@@ -84,7 +84,7 @@ class Server:
                     "--python",
                     python,
                     requirement,
-                    *([self.beside] if self.beside else []),
+                    *([self.extra] if self.extra else []),
                 ],
             ]
             programs = home / "bin"
@@ -101,7 +101,7 @@ class Server:
 
 
 def furnish(home: Path) -> None:
-    """Make what servers are about: a folder of notes, and a git repository."""
+    """Create the data of the servers: a folder of notes, and a git repository."""
     notes = home / "notes"
     notes.mkdir()
     (notes / "first.txt").write_text("one\ntwo\n")
@@ -115,13 +115,13 @@ def furnish(home: Path) -> None:
 
 
 def find_isolation() -> Sequence[str]:
-    """Return what goes before a command to take its network away; nothing where that is not allowed."""
+    """Return the command prefix that removes the network, or an empty list where that is not allowed."""
     is_able = shutil.which("unshare") and subprocess.run([*NO_NETWORK, "true"], capture_output=True).returncode == 0
     return NO_NETWORK if is_able else ()
 
 
 def run(command: Sequence[str], seconds: float, home: Path | None = None, statuses: Sequence[int] = (0,)) -> str:
-    """Return what a command prints. Raises NotInstalledError if it fails or takes too long."""
+    """Return the output of a command. Raises NotInstalledError if it fails or exceeds its deadline."""
     variables = make_variables(home) if home else dict(os.environ)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=home, env=variables)
@@ -133,5 +133,5 @@ def run(command: Sequence[str], seconds: float, home: Path | None = None, status
 
 
 def make_variables(home: Path) -> dict[str, str]:
-    """Return the variables of what is started in a home of its own."""
+    """Return the environment variables of a process with a separate home."""
     return {"PATH": os.environ["PATH"], "HOME": str(home)}

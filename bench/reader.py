@@ -1,8 +1,8 @@
-"""What reading plain requests ahead of uvicorn saves: the server's CPU time for a call, and calls a second.
+"""Measures how much CPU time per call the server saves by parsing simple requests before uvicorn, and calls per second.
 
-Three ways to the same endpoint, each beside the SDK's bare server: the listener as it is, the listener whose requests
-are all read by uvicorn, and the application in a uvicorn of its own. All servers run at the same time and are called by
-turns.
+Compares three ways to the same endpoint with the SDK's bare server: the unmodified listener, the listener with all
+requests parsed by uvicorn, and the application in a plain uvicorn. All servers run at the same time and are called in
+alternating blocks.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from table import BARE, OURS, Figures, Row
 from timing import by_turns
 
 BLOCK = 128
-"""Calls of one server before it is the next one's turn."""
+"""Consecutive calls of one server before the next server's block."""
 
 TARGETS = {1: 2.5, 8: 4.0, 64: 4.0}
-"""How many connections there are, and how many times as many calls a second as the bare server we should answer."""
+"""Target ratio of calls per second to the bare server, by number of connections."""
 
 CPU_TARGET = 0.3
 AHEAD, BEHIND, ALONE = "read ahead of uvicorn", "read by uvicorn", "plain uvicorn"
@@ -37,7 +37,7 @@ import runpy, sys
 from stubwright_runtime.server.transports.http import asgi
 from stubwright_runtime.server.transports.http.listener import connections
 
-assert asgi.Endpoint and connections.DirectReader  # what is taken away is there
+assert asgi.Endpoint and connections.DirectReader  # both exist before their removal
 asgi.Endpoint = lambda *_: None
 connections.DirectReader = None  # a connection that wanted one would fail
 sys.argv = sys.argv[1:]
@@ -54,7 +54,7 @@ uvicorn.run(asgi_app(Handlers()), port=int(sys.argv[1]), log_level="warning")
 
 
 class Cost(NamedTuple):
-    """Milliseconds of the server's CPU for a call, and calls a second."""
+    """Milliseconds of the server's CPU time per call, and calls per second."""
 
     cpu: float
     rate: float

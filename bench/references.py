@@ -1,12 +1,12 @@
-"""How clients read schemas with `$ref`, with `allOf`, and merged into plain objects as `wire: {refs: inlined}` does.
+"""Compares how clients read schemas with `$ref`, with `allOf`, and merged by `wire: {refs: inlined}`.
 
     python bench/references.py [--environments FOLDER]
 
-The same tools are compiled three times: their schemas refer to shared ones, have these in an `allOf`, or are inlined. A
-server that validates nothing (`client_programs/canned.py`) has these tools, and right and wrong results. Each client is
-installed into an environment of its own, below a temporary folder unless one is named. What it makes of the results,
-and the schema of the arguments that it passes on to a model, are compared with what the schemas say. Prints the table
-in bench/README.md. Needs npx; a client that cannot be installed is omitted.
+Compiles the same tools three times: their schemas reference shared schemas, wrap these in `allOf`, or inline them. A
+server without validation (`client_programs/canned.py`) serves these tools with valid and invalid results. Installs
+each client into its own environment, in a temporary folder or in FOLDER. Compares with the schemas how each client
+reads the results, and which argument schemas it passes to a model. Prints the table in bench/README.md. Needs npx.
+Omits clients that cannot be installed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ RIGHT: dict[str, Any] = {
     "book": {"book": {"title": "Emma", "author": {"name": "Jane"}}},
     "find": {"found": 1},
 }
-"""A right result of each tool."""
+"""A valid result of each tool."""
 
 WRONG: dict[str, Any] = {
     "page_of_wrong_books": {**PAGE, "books": [{"title": 1}]},
@@ -63,7 +63,7 @@ WRONG: dict[str, Any] = {
     "closed_with_more": {**PAGE, "more": True},
     "book_of_wrong_author": {"book": {"title": "Emma", "author": "Jane"}},
 }
-"""A wrong result of each tool whose name begins with that of the tool that it is like."""
+"""An invalid result of each tool. Its name begins with the name of the corresponding valid tool."""
 
 GOOD_ARGUMENTS: tuple[dict[str, Any], ...] = (
     {"genre": "novel", "near": {"city": "Bath", "km": 5}, "by": {"name": "Jane"}},
@@ -80,12 +80,12 @@ BAD_ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a client makes of the tools in one form.
+    """How a client reads the tools in one form.
 
     Attributes:
-        reads: What is lost of right results.
-        refuses: How many wrong results it refuses.
-        passes: What is lost of the schema that goes on to a model.
+        reads: The losses in valid results.
+        refuses: How many invalid results it rejects.
+        passes: The losses in the schema that it passes to a model.
     """
 
     reads: str
@@ -96,7 +96,9 @@ class Reading:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="keep the environments here, and use them")
+    parser.add_argument(
+        "--environments", type=Path, metavar="FOLDER", help="folder for the environments; reuses existing ones"
+    )
     kept: Path | None = parser.parse_args().environments
     print(
         "| client | version | reads of right results | wrong results refused | arguments, as passed on |\n|"
@@ -111,14 +113,14 @@ def main() -> None:
 
 
 def _cell(texts: Sequence[str]) -> str:
-    """Say it once if it is the same in all forms."""
+    """Return one text if all forms have the same, or else one for each form."""
     if len({*texts}) == 1:
         return texts[0]
     return "; ".join(f"{form}: {text}" for form, text in zip(FORMS, texts, strict=True))
 
 
 def _clients(folder: Path) -> Iterator[tuple[str, str, Callable[[Path], Reading]]]:
-    """Yield the name and the version of each client, and what has it read the tools of a server."""
+    """Yield the name and version of each client, and a function that reads a server's tools with it."""
     for client in CLIENTS:
         try:
             runner, version = installed(client, folder)
@@ -138,7 +140,7 @@ def _clients(folder: Path) -> Iterator[tuple[str, str, Callable[[Path], Reading]
         yield "Inspector", inspector.INSPECTOR.rpartition("@")[2], partial(_by_inspector, found)
 
 
-# What a client makes of them
+# Returns a client's reading of the tools
 
 
 def _by_program(runner: Sequence[str], server: Path) -> Reading:
@@ -185,7 +187,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _judged(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Say what is lost of right results, and how many wrong ones are refused."""
+    """Return the losses in valid results, and the number of rejected invalid results."""
     faults = [fault for name, right in RIGHT.items() if (fault := _lost(name, right, values[name]))]
     refused = sum("error" in values[name] for name in WRONG)
     return ", ".join(dict.fromkeys(faults)) or "all", f"{refused} of {len(WRONG)}"
@@ -202,7 +204,7 @@ def _lost(name: str, right: Mapping[str, Any], outcome: Mapping[str, Any]) -> st
 
 
 def _passed(schema: Any) -> str:
-    """Say how many wrong arguments the schema that a model gets still refuses."""
+    """Return how many invalid arguments the schema for a model still rejects."""
     try:
         validator = jsonschema_rs.validator_for(schema, offline=True)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
@@ -214,10 +216,10 @@ def _passed(schema: Any) -> str:
 
 
 def _shown(text: str) -> str:
-    """Say of which arguments no type is shown, in a signature."""
+    """Return the arguments without a type in the printed signature."""
     names = {name: re.search(rf"\b{name}\??: *([^,)=]+)", text) for name in GOOD_ARGUMENTS[0]}
     if None in names.values():
-        raise RuntimeError(f"no signature in what was listed:\n{text}")
+        raise RuntimeError(f"no signature in the list:\n{text}")
     lost = [f"`{name}`" for name, one in names.items() if one is not None and one[1].strip() in ("any", "unknown")]
     return f"no type for {', '.join(lost)}" if lost else "a type for each"
 
@@ -226,7 +228,7 @@ def _shown(text: str) -> str:
 
 
 def _server(path: Path, form: str) -> Path:
-    """Write a program that serves the tools in a form, and beside it the file of what it says."""
+    """Write a program that serves the tools in one form, and its data file."""
     source = path.with_suffix(".manifest.json")
     source.write_text(json.dumps(_manifest(form)))
     command = [str(BIN / "stubwright"), "generate", source.name, "-o", path.with_suffix(".packages").name]

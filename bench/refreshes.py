@@ -1,9 +1,9 @@
-"""Twenty refreshes of two real APIs, each from one of their versions to a later one, each with an edit somewhere else.
+"""Tests twenty refreshes of two real APIs from one version to a later version, each with one edit in the manifest.
 
     python bench/refreshes.py [FOLDER]
 
-The documents come from npm (`npm pack`), into FOLDER or a temporary one. Of each edit it prints what the refresh says
-has changed, and whether the edit is still there; an edit of the imported file itself must be refused and left as it is.
+Fetches the documents from npm (`npm pack`) into FOLDER or a temporary folder. Prints the changes that each refresh
+reports, and whether the edit is preserved. An edit of the imported file itself must be rejected and preserved.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PARTS: Final = ("import", "openapi", "api{suffix}", "--name", "api", "--fragmen
 
 @dataclass(frozen=True)
 class Api:
-    """An API: an npm package that has its document, two versions of it, and how it is imported."""
+    """An API: an npm package with its document, two versions, and its import options."""
 
     name: str
     package: str
@@ -39,7 +39,7 @@ class Api:
 
     @property
     def suffix(self) -> str:
-        """The ending of its document."""
+        """The file extension of its document."""
         return Path(self.document).suffix
 
 
@@ -54,7 +54,7 @@ Kept = Callable[[ir.Manifest, ir.Tool], bool]
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit: what the overlay says of a tool and of the API, and whether the manifest has it."""
+    """An edit: the overlay for a tool and for the API, and whether the manifest has it."""
 
     place: str
     tool: Overlay
@@ -67,7 +67,7 @@ def _document(manifest: ir.Manifest) -> Any:
 
 
 def edits(argument: str) -> Iterator[Edit]:
-    """Yield the edits, of which some are about an argument of the tool."""
+    """Yield the edits; some of them concern an argument of the tool."""
     yield Edit("description", {"description": "Ours."}, {}, lambda _, tool: tool.description == "Ours.")
     yield Edit("title", {"title": "Ours"}, {}, lambda _, tool: tool.definition["title"] == "Ours")
     hint = {"annotations": {"openWorldHint": False}}
@@ -92,7 +92,7 @@ def edits(argument: str) -> Iterator[Edit]:
 
 
 def main() -> None:
-    """Print a line for each refresh. Raises SystemExit with how many edits were lost."""
+    """Print a line for each refresh. Raises SystemExit with the number of lost edits."""
     lost = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(sys.argv[1] if len(sys.argv) > 1 else temporary)
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def fetch(api: Api, version: str, folder: Path) -> Path:
-    """Return the document of a version, which npm fetches."""
+    """Fetch a version from npm, and return its document."""
     there = folder / f"{api.name}-{version}"
     if not there.exists():
         there.mkdir(parents=True)
@@ -118,7 +118,7 @@ def fetch(api: Api, version: str, folder: Path) -> Path:
 
 
 def refresh(api: Api, documents: list[Path], temporary: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield the place of each edit, what the refresh says has changed, and whether the edit is there afterwards."""
+    """Yield the place of each edit, the changes that the refresh reports, and whether the edit is preserved."""
     start = temporary / api.name
     start.mkdir()
     shutil.copy(documents[0], start / f"api{api.suffix}")
@@ -157,14 +157,14 @@ def refresh(api: Api, documents: list[Path], temporary: Path) -> Iterator[tuple[
 
 
 def write(project: Path, tool: Overlay, api: Overlay, name: str) -> None:
-    """Write a manifest that includes the imported file, and changes it."""
+    """Write a manifest that includes the imported file and overrides it."""
     overlay = {**({"tools": {name: tool}} if tool else {}), **({"apis": {"api": api}} if api else {})}
     own = {"stubwright": 1, "server": {"name": "own", "version": "1.0.0"}, "include": ["parts/api.yaml"]}
     (project / "own.yaml").write_text(json.dumps({**own, **({"overlay": overlay} if overlay else {})}))
 
 
 def run(project: Path, *words: str, expected: int = 0) -> str:
-    """Run stubwright in a project, and return what it prints."""
+    """Run stubwright in a project, and return its output."""
     command = [sys.executable, "-m", "stubwright", *words]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     if done.returncode != expected:
@@ -173,7 +173,7 @@ def run(project: Path, *words: str, expected: int = 0) -> str:
 
 
 def compiled(project: Path) -> ir.Manifest:
-    """Return the manifest of a project, which is right."""
+    """Return the valid manifest of a project."""
     before = Path.cwd()
     os.chdir(project)
     try:
@@ -195,7 +195,7 @@ def tools(project: Path) -> dict[str, set[str]]:
 
 
 def summarize(said: str) -> str:
-    """Return the line that sums up what a refresh printed."""
+    """Return the summary line of a refresh's output."""
     lines = [
         line for line in said.splitlines() if re.match(r"\d+ (breaking|may break|in words|compatible|cosmetic)", line)
     ]

@@ -1,16 +1,16 @@
-"""How compiling grows: from nothing, with one tool changed, and with nothing changed, beside datamodel-codegen.
+"""Measures how compile time grows: cold, with one tool changed, and unchanged, compared with datamodel-codegen.
 
     python bench/scale.py [TOOLS …]
     python bench/scale.py circle [SCHEMAS …]
 
-For each number of tools (by default 10, 100 and 1000) and each form of the manifest (one YAML file, one JSON file, one
-included file for each tool) it compiles from nothing, again after one tool's description and schema changed, and again
-after nothing changed. `datamodel-codegen --input-file-type mcp-tools` with Black makes the models alone for the same
-tools. Targets: cold no slower than the models alone; one changed at most 1/8 of cold, nothing changed at most 1/15.
+Compiles each number of tools (default: 10, 100 and 1000) in each form of the manifest (one YAML file, one JSON file,
+one included file per tool): cold, again after a change of one tool's description and schema, and again unchanged.
+`datamodel-codegen --input-file-type mcp-tools` with Black generates only the models of the same tools. Targets: cold at
+most the time of the models; one tool changed at most 1/8 of cold, unchanged at most 1/15.
 
-With `circle` it compiles shared schemas that all lead to each other (by default 60, 180, 540 and 1000), with six tools
-for each ten of them, and tells the first use of a model. Every tool carries all of them on the wire, and
-`manifest.json` has them once. Targets: linear; of 1000, at most 60 s and 600 MB, of all processes together.
+`circle` compiles shared schemas that all reference each other (default: 60, 180, 540 and 1000), with six tools per ten
+schemas, and prints the time of the first use of a model. Every tool carries all schemas on the wire; `manifest.json`
+has them once. Targets: linear growth; for 1000 at most 60 s, and 600 MB for all processes together.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Wall-clock seconds and the peak of resident memory in MiB, children included."""
+    """Wall-clock seconds and the peak resident memory in MiB, children included."""
 
     seconds: float
     memory: float
 
 
 def run(command: Sequence[str], folder: Path) -> Cost:
-    """Run a command to its end."""
+    """Run a command to completion."""
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
@@ -53,24 +53,24 @@ def run(command: Sequence[str], folder: Path) -> Cost:
 
 
 def least(costs: Sequence[Cost]) -> Cost:
-    """The least time, which other work on the machine has disturbed least, and the most memory."""
+    """Return the minimum time, which is the least disturbed by other processes, and the maximum memory."""
     return Cost(min(cost.seconds for cost in costs), max(cost.memory for cost in costs))
 
 
 def one_yaml(folder: Path, listed: Sequence[Any]) -> str:
-    """One YAML file."""
+    """Write one YAML file."""
     (folder / "one.yaml").write_text(yamlwriter.format_manifest(_manifest(listed)))
     return "one.yaml"
 
 
 def one_json(folder: Path, listed: Sequence[Any]) -> str:
-    """One JSON file."""
+    """Write one JSON file."""
     (folder / "one.json").write_text(json.dumps(_manifest(listed), indent=1))
     return "one.json"
 
 
 def many_files(folder: Path, listed: Sequence[Any]) -> str:
-    """A file for each tool."""
+    """Write one file per tool."""
     (folder / "tools").mkdir(exist_ok=True)
     for tool in listed:
         (folder / "tools" / f"{tool['name']}.yaml").write_text(yamlwriter.format_manifest({"tools": [tool]}))
@@ -90,7 +90,7 @@ FORMS: dict[str, Callable[[Path, Sequence[Any]], str]] = {
 
 
 def measure(form: Callable[[Path, Sequence[Any]], str], size: int, folder: Path) -> tuple[Cost, Cost, Cost]:
-    """Cold, one tool changed, nothing changed."""
+    """Measure a cold compile, a compile after one change, and an unchanged compile."""
     listed = tools(size)
     os.environ["STUBWRIGHT_CACHE_DIR"] = str(folder / "cache")
     command = [str(BIN / "stubwright"), "generate", form(folder, listed), "-o", "out"]
@@ -110,9 +110,9 @@ def measure(form: Callable[[Path, Sequence[Any]], str], size: int, folder: Path)
 
 
 def together(command: Sequence[str], folder: Path) -> Cost:
-    """Run a command to its end; the memory is the most that all its processes had at one time, looked at often.
+    """Run a command to completion. Its memory is the maximum sum over all its processes, sampled often.
 
-    Pages that they share are counted once.
+    Pages that they share count once.
     """
     most = 0.0
     start = time.perf_counter()
@@ -126,7 +126,7 @@ def together(command: Sequence[str], folder: Path) -> Cost:
 
 
 def family(pid: int) -> list[int]:
-    """A process and all below it."""
+    """Return a process and its descendants."""
     try:
         below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:  # it has ended
@@ -135,7 +135,7 @@ def family(pid: int) -> list[int]:
 
 
 def _memory(pid: int) -> float:
-    """The resident memory of a process in MiB, of pages that it shares its part."""
+    """Return the proportional resident memory of a process in MiB."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -153,7 +153,7 @@ print(time.perf_counter() - start)
 
 
 def circles(sizes: Sequence[int]) -> None:
-    """Print a table of shared schemas that all lead to each other."""
+    """Print a table of shared schemas that all reference each other."""
     print(f"{'schemas':>8}{'tools':>7}{'manifest.json':>15}{'cold':>9}{'MiB':>7}{'classes':>9}{'first use':>11}")
     for size in sizes:
         count = max(1, size * 6 // 10)

@@ -1,4 +1,4 @@
-"""Servers as processes of their own: over stdio, spoken to line by line, and over HTTP."""
+"""Server processes over stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from over_http import answers
 
 
 class Process:
-    """A server over stdio, spoken to line by line, after its handshake and its first list.
+    """A server over stdio after its handshake and its first list, with a line-by-line client.
 
     Attributes:
         first: Seconds from its start to that list.
-        notifications: How many it has sent before the answers to `ask`.
+        notifications: Notifications received before the responses to `ask`.
     """
 
     def __init__(self, command: Sequence[str], cwd: Path) -> None:
@@ -35,22 +35,22 @@ class Process:
         self.first = time.perf_counter() - began
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The result of a request."""
+        """Return the result of a request."""
         self._request(method, params)
         return self._answer()
 
     def seconds_to_message(self, method: str, params: dict[str, Any]) -> float:
-        """How long the first notification of a request takes; its answer is read, too.
+        """Return the seconds until the first notification of a request, and read its response.
 
         Raises:
-            RuntimeError: The first that comes is no notification.
+            RuntimeError: The first message is not a notification.
         """
         began = time.perf_counter()
         self._request(method, params)
         message = self._read()
         seconds = time.perf_counter() - began
         if "method" not in message:
-            raise RuntimeError(f"the answer came without a notification: {message}")
+            raise RuntimeError(f"the response came without a notification: {message}")
         self._answer()
         return seconds
 
@@ -79,18 +79,18 @@ class Process:
         return self._process.pid
 
     def memory(self) -> float:
-        """The memory that it has, in MB (Linux)."""
+        """Its resident memory in MB (Linux)."""
         return memory(self.pid)
 
     def stop(self) -> None:
-        """End it by closing its input."""
+        """Close its input, and wait for its end."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(10)
 
 
 def memory(pid: int) -> float:
-    """The memory that a process has, in MB (Linux)."""
+    """Return the resident memory of a process in MB (Linux)."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
@@ -104,14 +104,14 @@ class Served(NamedTuple):
 
 @contextmanager
 def served(command: Sequence[str], cwd: Path) -> Iterator[int]:
-    """The port of a server over HTTP for the length of a block; its last argument is the port, or ends with it."""
+    """Run a server over HTTP; yield its port, which ends the last argument."""
     with running(command, cwd) as server:
         yield server.port
 
 
 @contextmanager
 def running(command: Sequence[str], cwd: Path) -> Iterator[Served]:
-    """A server as `served` starts it, with its process."""
+    """Run a server over HTTP; yield its port and its process."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     *rest, last = command

@@ -1,12 +1,12 @@
-"""How fast a generated server lists and calls, beside the SDK's low-level server and, over HTTP, FastMCP.
+"""Measures lists and calls of a generated server, compared with the SDK's low-level server and, over HTTP, FastMCP.
 
     python bench/serving.py [CALLS]
     python bench/serving.py guards [CALLS]
     python bench/serving.py state [CALLS]
 
-Over stdio the SDK's server is on its own stdio. Over HTTP all are on uvicorn, on this machine's own network. FastMCP is
-installed into an environment of its own, `bench/.venv`, where there is none yet. With `guards`, only what a rate limit,
-scopes and an audit file cost is measured; with `state`, only what state in Redis costs.
+Over stdio, the SDK's server uses its own transport. Over HTTP, all servers run on uvicorn on the loopback interface.
+Installs FastMCP into `bench/.venv` if necessary. `guards` measures only a rate limit, scopes and an audit file;
+`state` measures only state in Redis.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ OUTPUT = {tool.method: tool.output_name is not None for tool in bench_mcp.TOOLS.
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Seconds: from the start to the first list, for a list, and for a call."""
+    """Seconds from the start to the first list, for a list, and for a call."""
 
     first: float
     listing: float
@@ -140,7 +140,7 @@ def _timed(action: Any) -> float:
 
 
 def over_http(servers: Mapping[str, Sequence[str]], cwd: Path, calls: int) -> None:
-    """Print how many calls a second each server answers over HTTP."""
+    """Print the calls per second of each server over HTTP."""
     rates: dict[tuple[str, int, str], list[float]] = {}
     for _ in range(HTTP_ROUNDS):
         for name, command in servers.items():
@@ -185,7 +185,7 @@ def main() -> None:
             "generated": [sys.executable, "-m", "bench_mcp", "--handlers", "handlers:Handlers"],
         }
         runs: dict[str, list[Figures]] = {name: [] for name in servers}
-        for _ in range(ROUNDS):  # by turns, so that a busy machine slows both alike
+        for _ in range(ROUNDS):  # alternating, so that a busy machine slows both equally
             for name, command in servers.items():
                 runs[name].append(measure(command, folder, calls))
         (folder / "fast.py").write_text(FASTMCP)

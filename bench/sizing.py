@@ -1,9 +1,9 @@
-"""How much memory one process takes, and what a rate limit in Redis costs it: for `docs/deploy.md`.
+"""Measures the memory of a server process, and the cost of a rate limit in Redis, for `docs/deploy.md`.
 
     python bench/sizing.py [CALLS]
 
-Takes nothing; makes servers with the same tools, of which one has a rate limit, and starts a Redis of its own. The
-figures of calls are ratios within one run, since they depend on the machine; those of memory do so little.
+Generates servers with the same tools, with and without a rate limit, and starts Redis. Figures of calls are ratios
+within one run, because they depend on the machine; figures of memory hardly do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TOOL = "search_items_0"
 
 @contextmanager
 def started(command: list[str], cwd: Path, port: int) -> Iterator[int]:
-    """A process for the length of a block, once it listens at the port; gives its id."""
+    """Start a process, wait until it listens on the port, and yield its id."""
     with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL) as process:
         try:
             end = time.monotonic() + 30
@@ -53,20 +53,20 @@ def started(command: list[str], cwd: Path, port: int) -> Iterator[int]:
 
 
 def free() -> int:
-    """A port that nobody has."""
+    """Return an unused port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
 
 
 def megabytes(process: int) -> float:
-    """What a process has in memory."""
+    """Return the resident memory of a process."""
     [line] = [line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS")]
     return int(line.split()[1]) / 1024
 
 
 async def _opened(port: int, process: int) -> float:
-    """Kilobytes that one session takes which has called once."""
+    """Return the memory in kB of a session after one call."""
     before = megabytes(process)
     sessions: list[Connection] = []
     for _ in range(SESSIONS):
@@ -79,7 +79,7 @@ async def _opened(port: int, process: int) -> float:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Run the measurements, and print them."""
     calls = int(sys.argv[1]) if sys.argv[1:] else 2000
     with tempfile.TemporaryDirectory() as made, ExitStack() as running:
         folder = Path(made)

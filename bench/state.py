@@ -1,7 +1,7 @@
-"""What state in Redis costs beside state in memory, and how calls grow with processes that share it.
+"""Measures state in Redis compared with state in memory, and how calls per second grow with processes that share it.
 
-Takes a folder to make a package in; prints ratios. Both servers run at the same time and are called by turns. Redis is
-started for the length of the run, and keeps nothing on disk.
+`compare` generates a package in a folder, and prints ratios. Both servers run at the same time and are called in
+alternating blocks. Redis runs without persistence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from servers import served
 from timing import by_turns
 
 BLOCK = 20
-"""Calls of one server before it is the next one's turn."""
+"""Consecutive calls of one server before the next server's block."""
 
 PROCESSES = (1, 2, 4)
 CONNECTIONS = 16
@@ -83,7 +83,7 @@ class Stall:
 def compare(folder: Path, calls: int) -> None:
     """Print the ratios of `calls` calls to each server."""
     if shutil.which("redis-server") is None:
-        print("state: not measured, since redis-server is not installed")
+        print("state: not measured, because redis-server is not installed")
         return
     (folder / "stall.json").write_text(json.dumps(MANIFEST))
     (folder / "stall.py").write_text(HANDLERS)
@@ -128,7 +128,7 @@ async def _block(connection: Connection, tool: str, arguments: dict[str, Any]) -
 
 
 def _grow(command: Sequence[str], folder: Path, calls: int, tool: str) -> None:
-    """Print how many calls a second some processes answer together, each with a process of its own that calls it."""
+    """Print the calls per second of several processes, each with its own client process."""
     first = 0.0
     for number in PROCESSES:
         with ExitStack() as running:
@@ -157,6 +157,6 @@ def _redis(folder: Path) -> Iterator[str]:
         process.wait(15)
 
 
-if __name__ == "__main__":  # a process that calls
+if __name__ == "__main__":  # a client process
     call = {"name": sys.argv[2], "arguments": {}}
     print(asyncio.run(calls_a_second(int(sys.argv[1]), STATELESS, CONNECTIONS, int(sys.argv[3]), call)))

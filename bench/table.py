@@ -1,4 +1,4 @@
-"""The table that a benchmark prints: ratios of two servers' figures, which were measured in the same round."""
+"""The table of a benchmark: ratios of two servers' figures from the same round."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Row:
     """One line of the table.
 
     Attributes:
-        name: What is measured.
-        target: The ratio that it should have, at most or at least; `None` if there is no target.
-        at_least: Whether more is better.
+        name: The measured quantity.
+        target: The target ratio, a maximum or a minimum; `None` without a target.
+        at_least: Whether the target is a minimum.
         unit: The unit of the figures.
     """
 
@@ -43,7 +43,7 @@ def table(rounds: Sequence[Figures]) -> Iterator[str]:
 
 
 def _round(figure: float) -> str:
-    """Return a figure with three digits, or with all of its whole part."""
+    """Return a figure with three significant digits, or with all digits of its integer part."""
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
 
 

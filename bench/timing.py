@@ -1,4 +1,4 @@
-"""Times commands and running servers side by side, by turns, so that a busy machine slows all of them alike."""
+"""Times commands and running servers in alternating turns, so that a busy machine slows all of them equally."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 def medians(
     commands: Mapping[str, Sequence[str]], *, rounds: int, folder: Path, env: Mapping[str, str] | None = None
 ) -> dict[str, float]:
-    """The median wall-clock time of each command in seconds, over `rounds` rounds after one to warm up."""
+    """Return the median wall-clock seconds of each command over `rounds` rounds, after a warm-up round."""
     taken: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():
@@ -25,9 +25,9 @@ def medians(
 
 
 async def by_turns(asking: Mapping[str, Callable[[], Awaitable[None]]], turns: int) -> dict[str, list[float]]:
-    """Return the seconds that each took in each of so many turns, after one to warm up.
+    """Return the seconds of each function in each turn, after a warm-up turn.
 
-    The order is reversed from turn to turn: who comes second finds other caches than who comes first.
+    The order alternates, because the second function runs with the caches that the first leaves.
     """
     for ask in asking.values():
         await ask()

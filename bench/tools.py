@@ -1,4 +1,4 @@
-"""Tools to measure with: as many as asked for, of the shapes that public servers have."""
+"""Generates any number of tools with the shapes of public servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SORTS = ["created", "updated", "comments"]
 
 
 def tools(count: int) -> list[dict[str, Any]]:
-    """`count` tools with distinct names, one in three with an output schema, about 1.5 KB of JSON each."""
+    """Return `count` tools with distinct names, one in three with an output schema, about 1.5 KB of JSON each."""
     return [_tool(number) for number in range(count)]
 
 
@@ -69,7 +69,7 @@ def _tool(number: int) -> dict[str, Any]:
 
 
 def circle(schemas: int, count: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Shared schemas that all lead to each other, and `count` tools whose results are such."""
+    """Return shared schemas that all reference each other, and `count` tools that return them."""
 
     def leading(number: int) -> dict[str, Any]:
         return {"$ref": f"#/schemas/thing_{number % schemas:04}"}

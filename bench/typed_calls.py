@@ -1,7 +1,9 @@
-"""The CPU time of typed and untyped calls, as a ratio of `mcp.Client`: over stdio, and over HTTP in both eras.
+"""Measures the CPU time of typed and untyped calls as a ratio of `mcp.Client`, over stdio and over HTTP in both eras.
 
-All clients call the same weather server in turns, in one process. `connecting` connects, calls once, and closes; the
-processes that it starts are not counted. Usage: python bench/typed_calls.py [CALLS] [ROUNDS]
+    python bench/typed_calls.py [CALLS] [ROUNDS]
+
+All clients call the same weather server in turns, in one process. `connecting` connects, calls once, and closes; child
+processes do not count.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ async def race(label: str, make_sdk: Callable[[], Any], make_typed: Callable[[],
 
 
 async def compare(label: str, contestants: Mapping[str, Callable[[], Awaitable[Any]]], calls: int, rounds: int) -> None:
-    """Run all contestants in turns, and print their CPU times as ratios of the first."""
+    """Run all clients in turns, and print their CPU times as ratios of the first."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name, call in contestants.items():

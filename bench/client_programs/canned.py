@@ -1,8 +1,8 @@
-"""A server over stdio that says what a file has: a list of tools, and the structured result of each.
+"""A server over stdio that answers from a file: a list of tools, and the structured result of each tool.
 
     python canned.py FILE
 
-It validates nothing, so that a wrong result gets to the client. Needs nothing but Python.
+Does not validate, so that an invalid result reaches the client. Requires only Python.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Answer each line of standard input that is a request."""
+    """Answer each request on standard input."""
     document = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     for line in sys.stdin:
         message = json.loads(line)

@@ -1,6 +1,6 @@
-"""What each client in Python is asked to do; it runs in the environments of the clients, and needs nothing but Python.
+"""The steps of each Python client of `clients.py`; runs in the client's environment and requires only Python.
 
-Takes a client; prints a JSON object that has for each step a value, or what went wrong.
+Prints a JSON object with the value or the error of each step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 ANSWER = {"username": "ada", "email": "ada@example.com"}
-"""What the clients answer to a question."""
+"""The clients' answer to a question."""
 
 PATIENCE = 30
 """Seconds for a step."""
@@ -23,12 +23,12 @@ Target = str | list[str]
 """The server: a URL, or a command."""
 
 Note = Callable[..., Awaitable[None]]
-"""What hears of progress: how far it is, of how much, and a message."""
+"""A progress callback: progress, total, and message."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """What came of a call."""
+    """The outcome of a call."""
 
     is_error: bool
     text: str
@@ -58,7 +58,7 @@ Connect = Callable[[Target], AbstractAsyncContextManager[Client]]
 
 
 def main(connect: Connect) -> None:
-    """Connect to the server that the command line has as JSON, do the steps after it, and print their outcomes."""
+    """Connect to the server that the command line has in JSON, run the steps after it, and print their outcomes."""
     print(json.dumps(asyncio.run(_run(connect, json.loads(sys.argv[1]), sys.argv[2:]))))
 
 
@@ -68,7 +68,7 @@ async def _run(connect: Connect, target: Target, names: list[str]) -> dict[str, 
         async with connect(target) as client:
             for name in names:
                 outcomes[name] = await _outcome(_STEPS[name], client)
-    except Exception as error:  # noqa: BLE001 - a client that cannot connect, or cannot leave, is an outcome, too
+    except Exception as error:  # noqa: BLE001 - a client that fails to connect or to disconnect is an outcome, too
         outcomes["connection"] = _failure(error)
     return outcomes
 
@@ -76,7 +76,7 @@ async def _run(connect: Connect, target: Target, names: list[str]) -> dict[str, 
 async def _outcome(step: Callable[[Client], Awaitable[Any]], client: Client) -> Any:
     try:
         return await asyncio.wait_for(step(client), PATIENCE)
-    except Exception as error:  # noqa: BLE001 - whatever a client raises is the outcome of the step
+    except Exception as error:  # noqa: BLE001 - any exception of a client is the outcome of the step
         return _failure(error)
 
 

@@ -1,4 +1,4 @@
-"""FastMCP's `Client`, as releases 2 to 4 have it."""
+"""FastMCP's `Client` of releases 2 to 4."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Client:
         if result is not None:
             known = result.model_dump(mode="json", by_alias=True)
             return [known["protocolVersion"], known["serverInfo"]["name"]]
-        return [self._client.protocol_version, self._client.server_info.name]  # without a handshake, from release 4 on
+        return [self._client.protocol_version, self._client.server_info.name]  # release 4 does not initialize
 
     async def tools(self) -> list[str]:
         return [tool.name for tool in await self._client.list_tools()]

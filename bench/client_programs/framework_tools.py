@@ -1,9 +1,9 @@
-"""The tools of an MCP server as an agent framework hands them to a model, by the framework's own MCP client.
+"""Prints the tools of an MCP server as an agent framework's own MCP client passes them to a model.
 
     python framework_tools.py FRAMEWORK COMMAND
 
-FRAMEWORK is the name of a target, and COMMAND the command of a server on stdio, as a list in JSON. Prints the name, the
-description and the schema of each tool. Runs with the packages of the framework, and calls no model.
+FRAMEWORK is the name of a target, and COMMAND the command of a server over stdio, as a JSON list. Prints the name, the
+description and the schema of each tool. Runs in the framework's environment, and does not call a model.
 """
 
 from __future__ import annotations

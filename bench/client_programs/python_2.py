@@ -1,4 +1,4 @@
-"""The Python SDK 2: `Client`, which finds out what revision the server speaks."""
+"""The Python SDK 2: `Client`, which negotiates the revision."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What a client in Python makes of each tool; it runs in the environments of the clients, and needs nothing but Python.
+"""Reads each tool of a server with a Python client; runs in the client's environment and requires only Python.
 
-Takes a client; prints a JSON object that has for each tool what a call gives its user, or how it failed, and the schema
-of its arguments that goes on to a model.
+Prints a JSON object that has for each tool the value or the error of a call, and the argument schema for a model.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 Read = Callable[[str], Awaitable[Any]]
-"""Calls a tool without arguments; gives what the client's user gets."""
+"""Calls a tool without arguments, and returns the value that the client's user gets."""
 
 Report = Callable[[dict[str, Any], Read], Awaitable[None]]
-"""Notes what is made of all tools, given the schemas of their arguments by name."""
+"""Reads all tools, given their argument schemas by name."""
 
 
 def main(look: Callable[[list[str], Report], Awaitable[None]]) -> None:
-    """Connect to the server whose command the command line has as JSON, and print what the client makes of it."""
+    """Connect to the server whose command the command line has in JSON, and print the client's reading of its tools."""
     outcome: dict[str, Any] = {}
 
     async def report(schemas: dict[str, Any], read: Read) -> None:
@@ -34,5 +33,5 @@ def main(look: Callable[[list[str], Report], Awaitable[None]]) -> None:
 async def _value(read: Read, name: str) -> dict[str, Any]:
     try:
         return {"value": await read(name)}
-    except Exception as error:  # noqa: BLE001 - whatever a client raises is what it makes of a result
+    except Exception as error:  # noqa: BLE001 - any exception of a client is its reading of a result
         return {"error": f"{type(error).__name__}: {error}"}

@@ -1,4 +1,4 @@
-"""FastMCP's `Client`, as releases 2 to 4 have it: what is read is `data`, made by the `outputSchema`."""
+"""FastMCP's `Client` of releases 2 to 4; reads `data`, which it parses by the `outputSchema`."""
 
 from __future__ import annotations
 

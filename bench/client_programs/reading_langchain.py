@@ -1,4 +1,4 @@
-"""The adapters of LangChain, with the schemas that it makes for a model of OpenAI."""
+"""LangChain's adapters, with the schemas for an OpenAI model."""
 
 from __future__ import annotations
 

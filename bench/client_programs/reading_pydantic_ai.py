@@ -1,4 +1,4 @@
-"""pydantic-ai's `MCPToolset`, with the schemas that it makes for a model of OpenAI."""
+"""pydantic-ai's `MCPToolset`, with the schemas for an OpenAI model."""
 
 from __future__ import annotations
 

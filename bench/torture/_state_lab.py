@@ -1,6 +1,6 @@
-"""A real server with tasks, handles, rates and questions, over HTTP, and clients with any name: what is attacked here.
+"""Runs a server with tasks, handles, rates and questions over HTTP, and clients with any name, for the attacks.
 
-Takes an empty folder; gives processes on this machine's own address, which are gone after their block.
+Writes its files into an empty folder. Processes listen on the loopback interface and end with their block.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ from lab_mcp import asgi_app
 
 
 class Names:
-    """Whoever says a name has it."""
+    """Accepts any name as a token."""
 
     async def verify_token(self, token):
         return AccessToken(token=token, client_id=token, scopes=[], subject=token)
@@ -120,21 +120,21 @@ class Names:
 state, verifier, port = sys.argv[1], Names() if sys.argv[2] == "tokens" else None, int(sys.argv[3])
 app = asgi_app(Handlers(), state=state, token_verifier=verifier)
 app.state.server.tasks.works = sys.argv[4] == "works"
-# What was started may stand in for this process, which is the one to look at.
+# The command may start this process as a child, so record the id of the server itself.
 Path(f"process-{port}").write_text(str(os.getpid()))
 uvicorn.run(app, port=port, log_level="critical", timeout_keep_alive=600, timeout_graceful_shutdown=1)
 '''
 
 
 def free_port() -> int:
-    """A port that nobody has."""
+    """Return an unused port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     return port
 
 
 def lay(folder: Path) -> None:
-    """Generate the package, and put its handlers beside it."""
+    """Generate the package and its handlers."""
     (folder / "lab.json").write_text(json.dumps(MANIFEST))
     (folder / "handlers.py").write_text(HANDLERS)
     (folder / "app.py").write_text(APP)
@@ -168,7 +168,7 @@ def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
 
 @contextmanager
 def redis(folder: Path) -> Iterator[int]:
-    """Redis as `examples/deploy/compose.yaml` has it, but for its disk; gives the port."""
+    """Run Redis as in `examples/deploy/compose.yaml`, except for persistence; yield its port."""
     port = free_port()
     options = ["--maxmemory", "256mb", "--maxmemory-policy", "noeviction", "--save", "", "--appendonly", "no"]
     command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), *options]
@@ -178,7 +178,7 @@ def redis(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def server(folder: Path, state: str, *, tokens: bool = True, works: bool = True) -> Iterator[Server]:
-    """A server; `works` is whether it works at tasks itself."""
+    """Run a server; `works` is whether it also executes tasks."""
     port = free_port()
     command = [
         sys.executable,
@@ -193,24 +193,24 @@ def server(folder: Path, state: str, *, tokens: bool = True, works: bool = True)
 
 
 class Server:
-    """A server that runs."""
+    """A running server."""
 
     def __init__(self, port: int, pid: int) -> None:
         self.port = port
         self._pid = pid
 
     def client(self, name: str | None, revision: str = NEW) -> Client:
-        """A client; its name is its token."""
+        """Connect a client whose token is its name."""
         return Client(self.port, name, revision)
 
     def resident(self) -> float:
-        """Megabytes that the process has in memory."""
+        """The resident memory of the process in MB."""
         status = Path(f"/proc/{self._pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) / 1000
 
 
 class Client:
-    """A client on one connection."""
+    """A client with one connection."""
 
     def __init__(self, port: int, name: str | None, revision: str) -> None:
         self._link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
@@ -226,7 +226,7 @@ class Client:
             self._post({"jsonrpc": "2.0", "method": "notifications/initialized"}, {})
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """The result of a request, or `{"error": …}`."""
+        """Return the result of a request, or `{"error": …}`."""
         routing: dict[str, str] = {}
         if self._revision == NEW:
             extensions = {"io.modelcontextprotocol/tasks": {}}
@@ -246,18 +246,18 @@ class Client:
         return result
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The result of a call."""
+        """Return the result of a call."""
         return self.ask("tools/call", name=tool, arguments=arguments)
 
     def task(self, tool: str, **arguments: Any) -> str | None:
-        """The id of the task that a call became; `None` where it was refused."""
+        """Return the id of a call's task; `None` if the call was rejected."""
         more = {"task": {}} if self._revision == OLD else {}
         said = self.ask("tools/call", name=tool, arguments=arguments, **more)
         found: str | None = said.get("taskId") or said.get("task", {}).get("taskId")
         return found
 
     def ended(self, task: str, seconds: float = PATIENCE) -> dict[str, Any]:
-        """The task, when it is over."""
+        """Return the task after it has ended."""
         found: dict[str, Any] = {}
 
         def is_terminal() -> bool:
@@ -276,22 +276,22 @@ class Client:
 
 
 def until(is_so: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    """Wait for something."""
+    """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > end:
-            raise TimeoutError("it did not come to that")
+            raise TimeoutError("the condition did not hold in time")
         time.sleep(0.05)
 
 
 class Verdict:
-    """What a program found, a line for each figure."""
+    """The findings of a program, one line each."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.failed = False
 
     def say(self, what: str, value: object, limit: str, *, holds: bool) -> None:
-        """Print a figure, and remember whether what must hold does."""
+        """Print a figure, and record whether its requirement holds."""
         self.failed = self.failed or not holds
         print(f"{self._name}: {what}: {value} ({limit}){'' if holds else ' FAILED'}", flush=True)

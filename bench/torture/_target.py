@@ -1,6 +1,6 @@
-"""A generated server over HTTP to be attacked, and the report of an attack.
+"""Runs a generated server over HTTP as the target of an attack, and reports the attack.
 
-Takes an empty folder; gives a process that listens on this machine alone and is gone after its block.
+Writes its files into an empty folder. The process listens on the loopback interface and ends with its block.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import os
 import time
 from pathlib import Path
 
-# What was started may stand in for this process, which is the one to look at.
+# The command may start this process as a child, so record the id of the server itself.
 Path("process").write_text(str(os.getpid()))
 
 class Target:
@@ -50,24 +50,24 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server that runs."""
+    """A running server."""
 
     port: int
     process: int
     log: Path
 
     def threads(self) -> int:
-        """How many threads it has."""
+        """The number of its threads."""
         return len(list(Path(f"/proc/{self.process}/task").iterdir()))
 
     def descriptors(self) -> int:
-        """How many descriptors it has open."""
+        """The number of its open descriptors."""
         return len(list(Path(f"/proc/{self.process}/fd").iterdir()))
 
 
 @contextmanager
 def target(folder: Path, *options: str, descriptors: int | None = None) -> Iterator[Target]:
-    """A server for the length of a block; with `descriptors`, it may open no more than so many."""
+    """Run a server during a block; `descriptors` limits its open descriptors."""
     (folder / "target.json").write_text(json.dumps(_MANIFEST))
     (folder / "target.py").write_text(_HANDLERS)
     generate = [sys.executable, "-m", "stubwright", "generate", "-q", "target.json", "-o", "."]
@@ -81,14 +81,14 @@ def target(folder: Path, *options: str, descriptors: int | None = None) -> Itera
 
 
 def allow_descriptors(number: int) -> None:
-    """Let this process open so many descriptors, as far as it may."""
+    """Raise the limit of open descriptors of this process to this number, or to the highest permitted number."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, most), most))
 
 
 @dataclass(slots=True)
 class Report:
-    """What an attack found, a line each."""
+    """The findings of an attack, one line each."""
 
     name: str
     failed: list[str] = field(default_factory=list)
@@ -101,5 +101,5 @@ class Report:
             self.failed.append(what)
 
     def status(self) -> int:
-        """The exit status: 1 where something did not hold."""
+        """The exit status: 1 if a limit was exceeded."""
         return 1 if self.failed else 0

@@ -1,11 +1,11 @@
-"""What comes with a checkout, or lies in a cache folder, and was written by an attacker.
+"""Attacks `generate` with a checkout or a cache folder that an attacker has written.
 
     python bench/torture/cache.py [--quick]
 
-An attacker generates a package where the victim is going to, with the same stubwright, and so has all names and digests
-right. What was kept is poisoned and put into the checkout that the victim gets, or into the victim's cache folder by
-somebody who cannot read the key; locks and journals are forged to fit files that were edited. The victim then generates
-and checks, and what comes out must be what a run from nothing gives.
+The attacker generates the package at the victim's path with the same stubwright, so all names and digests are right.
+The cached files are poisoned and put into the victim's checkout, or into the victim's cache folder by an attacker who
+cannot read the key. Locks and journals are forged to match edited files. The victim then generates and checks; the
+output must equal a clean run's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Poison = Callable[[Units, str], None]
 
 @dataclass
 class Counts:
-    """What became of the attacks."""
+    """The outcomes of the attacks."""
 
     attacks: int = 0
     ran: int = 0
@@ -47,7 +47,7 @@ class Counts:
 
 @dataclass
 class Scene:
-    """The folders: what the attacker sends, where the victim works, and the cache folders of both."""
+    """The folders: the checkout that the attacker sends and the victim uses, and the cache folders of both."""
 
     base: Path
 
@@ -63,12 +63,12 @@ class Scene:
 
     @property
     def own(self) -> Path:
-        """The victim's."""
+        """The victim's cache folder."""
         return self.base / "victim"
 
     @property
     def marker(self) -> Path:
-        """What code of the attacker's makes."""
+        """The file that the attacker's code creates."""
         return self.base / "ran"
 
     def generate(self, cache: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -78,7 +78,7 @@ class Scene:
         return subprocess.run(command, cwd=self.work, env=env, capture_output=True, text=True, check=False)
 
     def manifest(self, *more: str) -> None:
-        """Write the manifest, with more tools than three."""
+        """Write the manifest, with extra tools."""
         tools = [
             {
                 "name": name,
@@ -92,26 +92,26 @@ class Scene:
         (self.work / "m.json").write_text(json.dumps({"stubwright": 1, "server": server, "tools": tools}))
 
     def package(self) -> dict[str, bytes]:
-        """The files of the package by their paths, without what Python keeps."""
+        """Return the files of the package by path, without bytecode."""
         root = self.work / "generated" / "sample_mcp"
         found = (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
         return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
 def statement_in_models(units: Units, statement: str) -> None:
-    """A statement at the end of each module."""
+    """Append a statement to each module."""
     for unit in units["units"].values():
         unit[0] += statement
 
 
 def statement_in_methods(units: Units, statement: str) -> None:
-    """A statement after each method of the client, as a part of its class."""
+    """Append a statement to the client's class after each method."""
     for unit in units["units"].values():
         unit[2] += f"\n    {statement}"
 
 
 def other_type(units: Units, _: str) -> None:
-    """Another type for a field, without malice."""
+    """Change the type of a field, without malicious code."""
     for unit in units["units"].values():
         unit[0] = unit[0].replace("a: str", "a: int")
 
@@ -120,7 +120,7 @@ POISONS: tuple[Poison, ...] = (statement_in_models, statement_in_methods, other_
 
 
 def poisoned(data: bytes, key: bytes | None, name: str, poison: Poison, statement: str) -> bytes:
-    """A file of a cache with other units, with a MAC where it had one."""
+    """Return a cache file with other units, with a MAC if the original has one."""
     value = json.loads(data if key is None else data[hashlib.sha256().digest_size :])
     if "units" in value:
         poison(value, statement)
@@ -130,7 +130,7 @@ def poisoned(data: bytes, key: bytes | None, name: str, poison: Poison, statemen
 
 
 def attacked(scene: Scene, place: str, poison: Poison) -> None:
-    """Generate as the attacker, and leave what was kept, poisoned, in one place, in a fresh checkout."""
+    """Generate as the attacker, and put the poisoned cache into a fresh checkout or cache folder."""
     for folder in (scene.work, scene.theirs, scene.own):
         shutil.rmtree(folder, ignore_errors=True)
     scene.manifest()
@@ -146,7 +146,7 @@ def attacked(scene: Scene, place: str, poison: Poison) -> None:
     if key is not None:
         bad["key"] = key
     if place == "victim's folder":
-        assert scene.generate(scene.own, "--force").returncode == 0  # so that the victim has a key
+        assert scene.generate(scene.own, "--force").returncode == 0  # this creates the victim's key
         bad.pop("key", None)
     to = {"checkout": scene.work / OLD, "output": scene.work / "generated" / OLD, "victim's folder": scene.own}[place]
     to.mkdir(exist_ok=True)
@@ -156,7 +156,7 @@ def attacked(scene: Scene, place: str, poison: Poison) -> None:
 
 
 def edited(scene: Scene, *, journal: bool) -> None:
-    """A checkout with a file that was edited, and a lock, or a journal of a killed run, that fits it."""
+    """Return a checkout with an edited file, and with a lock or the journal of a killed run that matches it."""
     for folder in (scene.work, scene.theirs, scene.own):
         shutil.rmtree(folder, ignore_errors=True)
     scene.manifest()
@@ -171,7 +171,7 @@ def edited(scene: Scene, *, journal: bool) -> None:
 
 
 def judge(scene: Scene, counts: Counts, right: dict[str, bytes], said: subprocess.CompletedProcess[str]) -> None:
-    """Count what an attack did to the victim."""
+    """Count the effects of an attack on the victim."""
     counts.attacks += 1
     counts.failed += said.returncode != 0
     counts.wrong += scene.package() != right
@@ -183,7 +183,7 @@ def judge(scene: Scene, counts: Counts, right: dict[str, bytes], said: subproces
 
 
 def attacks(scene: Scene, *, quick: bool) -> Iterator[Callable[[], None]]:
-    """Each attack prepares a checkout that the victim then works in."""
+    """Return the attacks; each prepares a checkout for the victim."""
     places = ["checkout", "victim's folder"] if quick else ["checkout", "output", "victim's folder"]
     for place in places:
         for poison in POISONS[:1] if quick else POISONS:
@@ -193,9 +193,9 @@ def attacks(scene: Scene, *, quick: bool) -> Iterator[Callable[[], None]]:
 
 
 def main() -> int:
-    """Run all attacks; the exit status."""
+    """Run all attacks, and return the exit status."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="a sample, some ten seconds")
+    parser.add_argument("--quick", action="store_true", help="run a sample of some ten seconds")
     quick = parser.parse_args().quick
     counts = Counts()
     with tempfile.TemporaryDirectory(prefix="stubwright-torture-") as folder:
@@ -212,8 +212,8 @@ def main() -> int:
     print(f"cache: attacks with checkouts, caches, locks and journals: {counts.attacks}")
     figures = [
         ("attacks whose code ran", counts.ran),
-        ("packages that are not what a run from nothing gives", counts.wrong),
-        ("of these, called up to date", counts.hidden),
+        ("packages that differ from a clean run's", counts.wrong),
+        ("of these, reported as up to date", counts.hidden),
         ("runs of the victim that failed", counts.failed),
     ]
     for what, figure in figures:

@@ -1,7 +1,7 @@
-"""Rates over replicas whose clocks differ by minutes: as many calls are let in as the rate says, by Redis' own clock.
+"""Attacks rate limits through replicas whose clocks differ by minutes; Redis' clock must enforce the rate.
 
-Starts four servers under libfaketime and a Redis; calls them all at once, at 100 a minute and at 20 a second. What was
-let in is read from Redis itself (`MONITOR`), and what callers were told is when to try again.
+Starts Redis and four servers under libfaketime, and calls all of them concurrently, at 100 per minute and at 20 per
+second. Counts the admitted calls in Redis itself (`MONITOR`), and checks the retry times in the rejections.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from over_http import STATELESS, Connection, answers
 
 SKEWS: Final = (-61, 0, 17, 61)
-"""Seconds by which the replicas' clocks are off."""
+"""The offsets of the replicas' clocks in seconds."""
 
 CONNECTIONS: Final = 4
 """Connections to each replica."""
@@ -51,10 +51,10 @@ class Clocks:
 
 
 class Hits:
-    """The hits that Redis keeps: when each was, in microseconds of its clock."""
+    """The hits that Redis records, as microseconds of its clock."""
 
     def __init__(self, port: int) -> None:
-        """Listen from now on."""
+        """Start monitoring."""
         self.times: list[int] = []
         self._link = socket.create_connection(("127.0.0.1", port))
         self._link.sendall(b"MONITOR\r\n")
@@ -70,14 +70,14 @@ class Hits:
                     self.times.append(int(found[3] if is_exact else found[1] + found[2]))
 
     def come_to(self, number: int) -> bool:
-        """Whether there are as many as were let in, as soon as Redis has told of all."""
+        """Wait until Redis has reported all hits, and return whether their number matches."""
         end = time.monotonic() + 10
         while len(self.times) < number and time.monotonic() < end:
             time.sleep(0.05)
         return len(self.times) == number
 
     def fullest(self, seconds: float) -> int:
-        """The most hits in any window of this length."""
+        """Return the maximum number of hits in any window of this length."""
         times, first, most = sorted(self.times), 0, 0
         for last, hit in enumerate(times):
             while times[first] < hit - seconds * 1_000_000:
@@ -87,7 +87,7 @@ class Hits:
 
 
 async def attack(ports: Sequence[int], tool: str, calls: int) -> tuple[int, list[int]]:
-    """Call a tool this often through all replicas at once; how many were let in, and the waits of the others."""
+    """Call a tool through all replicas concurrently; return how many calls were admitted, and the others' waits."""
     opened = [await Connection.opened(port, STATELESS) for port in ports for _ in range(CONNECTIONS)]
     left = iter(range(calls))
     waits: list[int] = []
@@ -111,7 +111,7 @@ async def attack(ports: Sequence[int], tool: str, calls: int) -> tuple[int, list
 
 @contextmanager
 def replica(folder: Path, redis: int, skew: int) -> Iterator[int]:
-    """A server with a clock of its own, which gives its port."""
+    """Run a server with a shifted clock; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     command = ["faketime", "-f", f"{skew:+d}s", sys.executable, "-m", "clocks_mcp", "--handlers", "clocks:Clocks"]
@@ -124,13 +124,15 @@ def replica(folder: Path, redis: int, skew: int) -> Iterator[int]:
             yield port
         finally:
             os.killpg(process.pid, signal.SIGTERM)
-            for path in Path("/dev/shm").glob(f"*faketime_s*_{process.pid}"):  # what it leaves, and numbers recur
+            for path in Path("/dev/shm").glob(
+                f"*faketime_s*_{process.pid}"
+            ):  # a file of an earlier process with the same id
                 path.unlink(missing_ok=True)
 
 
 @contextmanager
 def running_redis(folder: Path) -> Iterator[int]:
-    """A Redis that keeps nothing, which gives its port."""
+    """Run Redis without persistence; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
@@ -143,7 +145,7 @@ def running_redis(folder: Path) -> Iterator[int]:
 
 
 def main() -> int:
-    """Attack; 1 where a rate did not hold."""
+    """Run the attacks; return 1 if a rate limit was exceeded."""
     if missing := [name for name in ("redis-server", "faketime") if shutil.which(name) is None]:
         print(f"clocks: not run: {', '.join(missing)} is not installed")
         return 1 if os.environ.get("CI") == "true" else 0
@@ -169,13 +171,13 @@ def main() -> int:
         told(f"admitted of 200 at 100 a minute, clocks {skews}", admitted, "100", holds=admitted == 100)
         holds = len(waits) == 200 - admitted and all(1 <= wait <= 60 for wait in waits)
         span = f"{min(waits, default=0)} to {max(waits, default=0)}"
-        told("seconds to wait that the others were told", span, "1 to 60", holds=holds)
+        told("seconds to wait, in the rejections", span, "1 to 60", holds=holds)
         hits = Hits(redis)
         admitted, waits = asyncio.run(attack(ports, "secondly", 500 if is_quick else 3000))
         holds = hits.come_to(admitted)
         fullest = hits.fullest(1)
         told("most in a second at 20 a second", fullest, "20", holds=0 < fullest <= 20)
-        told("admitted in all, beside the hits in Redis", (admitted, len(hits.times)), "equal", holds=holds)
+        told("admitted in total, compared with hits in Redis", (admitted, len(hits.times)), "equal", holds=holds)
         told("seconds to wait", f"{min(waits, default=0)} to {max(waits, default=0)}", "1", holds={*waits} <= {1})
     return 1 if failed else 0
 

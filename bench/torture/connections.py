@@ -1,11 +1,11 @@
-"""Half requests that stay open, on a server that may open 256 descriptors: do good calls go on?
+"""Attacks a server limited to 256 descriptors with incomplete requests that stay open; other calls must succeed.
 
     python bench/torture/connections.py [--quick]
 
-Opens 800 connections at once, half of which send a part of a request's head and half a part of its body, a byte now and
-then, and opens anew those that are closed: from one address, from many, and from that of the good callers. Prints how
-many calls of good callers are answered and how long they take, how the log has grown, and how many descriptors the
-server has. Gives 1 where something does not hold.
+Opens 800 connections. Half of them send an incomplete header and half an incomplete body, a byte from time to time, and
+closed connections are reopened: from one address, from many, and from the address of the good clients. Prints how many
+calls of good clients succeed and how long they take, the growth of the log, and the server's descriptors. Returns 1 if
+a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from over_http import HANDSHAKE, STATELESS, Connection
 HALVES: Final = 800
 DESCRIPTORS: Final = 256
 REST: Final = 2.0
-"""Seconds before a half request that was closed is opened anew."""
+"""Seconds before a closed connection is reopened."""
 
 CALLERS: Final = 4
 DEADLINE: Final = 5.0
-"""Seconds after which a call counts as not answered."""
+"""Seconds after which a call counts as unanswered."""
 
 LOG: Final = 200_000
-"""Bytes by which the log may grow in one attack."""
+"""Maximum growth of the log in bytes during one attack."""
 
 SLOWEST: Final = 1.0
-"""Seconds that a call may take at the median of a whole run; a sample runs beside other tests, which slow it down."""
+"""Maximum median seconds of a call in a full run. Other tests slow down a sample."""
 
 HEAD: Final = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
 BODY: Final = HEAD + b"Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: 1000\r\n\r\n{"
 
 
 async def _half(port: int, number: int, address: str) -> None:
-    """One half request after the other, as each is closed."""
+    """Send an incomplete request, and another when the server closes the connection."""
     said = (BODY if number % 2 else HEAD) % port
     while True:
         with suppress(OSError, TimeoutError):
@@ -64,14 +64,14 @@ async def _half(port: int, number: int, address: str) -> None:
 
 
 async def _halves(port: int, addresses: int) -> None:
-    """All of them, a line each time that one is opened."""
+    """Send many incomplete requests; record each connection that is opened."""
     names = [f"127.0.{1 + number // 200}.{1 + number % 200}" for number in range(addresses)]
     names = ["127.0.0.1"] if addresses == 1 else names
     await asyncio.gather(*(_half(port, each, names[each % len(names)]) for each in range(HALVES)))
 
 
 async def _good(port: int, revision: str, until: float, taken: list[float | None]) -> None:
-    """Calls on connections of their own, one after the other."""
+    """Make calls one after the other, each on a new connection."""
     while time.monotonic() < until:
         began = time.perf_counter()
         try:
@@ -106,7 +106,7 @@ async def _attack(report: Report, it: Target, what: str, addresses: int, seconds
     middle = statistics.median(fine) if fine else float("inf")
     report.say(f"{what}: connections opened", str(len(opened)))
     share = f"{len(fine)} of {len(taken)}"
-    report.say(f"{what}: good calls answered", share, "98 %", holds=len(fine) >= 0.98 * len(taken))
+    report.say(f"{what}: answered calls of good clients", share, "98 %", holds=len(fine) >= 0.98 * len(taken))
     report.say(
         f"{what}: their p50", f"{middle * 1000:.0f} ms", f"at most {slowest * 1000:.0f} ms", holds=middle <= slowest
     )
@@ -117,7 +117,7 @@ async def _attack(report: Report, it: Target, what: str, addresses: int, seconds
 
 
 async def _gone(report: Report, it: Target) -> None:
-    """What is left of half requests that nobody closes, after the deadlines."""
+    """Wait for the deadlines, and return how many incomplete requests remain."""
     before = it.descriptors()
     links = [await asyncio.open_connection("127.0.0.1", it.port) for _ in range(40)]
     for number, (_, writer) in enumerate(links):
@@ -128,15 +128,15 @@ async def _gone(report: Report, it: Target) -> None:
     said = (
         f"{len(left)} of {len(links)} after {time.monotonic() - began:.0f} s, descriptors {before} → {it.descriptors()}"
     )
-    report.say("half requests that stay", said, "none", holds=not left)
+    report.say("incomplete requests that remain", said, "none", holds=not left)
     for _, writer in links:
         writer.close()
 
 
 def main() -> int:
-    """Attack, and report."""
-    parser = argparse.ArgumentParser(description="Open half requests, and keep them open.")
-    parser.add_argument("--quick", action="store_true", help="take a sample of some seconds")
+    """Run the attacks, and report them."""
+    parser = argparse.ArgumentParser(description="Open incomplete requests, and keep them open.")
+    parser.add_argument("--quick", action="store_true", help="run a sample of some seconds")
     parser.add_argument("--attack", nargs=2, type=int, metavar=("PORT", "ADDRESSES"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     allow_descriptors(4096)

@@ -1,12 +1,11 @@
-"""Clients that come back for what they missed, forty at once, beside one that calls `echo`.
+"""Attacks resumption with forty clients that request missed messages; another client's calls of `echo` must stay fast.
 
     python bench/torture/resumption.py [--quick]
 
-A call has said 4 MiB and goes on. Forty GETs of 150 bytes with `Last-Event-ID` ask for what came after one of its
-messages: in memory, at its own process, by clients that read nothing of what they are sent; and in Redis, at another
-process, for what has not been said yet, and with ids that were changed. Meanwhile one client calls `echo`. Prints how
-long its calls take at the median, and how much memory the server takes, before and during the attack; gives 1 where
-they grow too much.
+A call has sent 4 MiB of messages and continues. Forty GETs of 150 bytes with `Last-Event-ID` request the messages after
+an earlier event: in memory, from the same process, by clients that do not read the response; and in Redis, from another
+process, for future messages, and with modified ids. Meanwhile one client calls `echo`. Prints the median time of its
+calls and the server's memory, before and during the attack. Returns 1 if they grow too much.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ from sizing import free, megabytes
 ATTACKERS: Final = 40
 MESSAGES: Final = 480
 SIZE: Final = 8000
-"""Messages of a session, and characters of each: together as much as is kept of one."""
+"""The number of messages in a session, and the characters of each: together the maximum that is retained."""
 
 SLOWER: Final = (30.0, 100.0)
-"""Milliseconds by which a call of `echo` may take longer: at the median, and for nineteen of twenty."""
+"""Maximum increase of the milliseconds of an `echo` call: the median, and the 95th percentile."""
 
 JUDGED: Final = 5.0
-"""Seconds from which on times are judged: in a sample, beside tests, they are shown alone."""
+"""Seconds from which times are checked. A sample, next to other tests, only prints them."""
 
 MORE: Final = 64.0
-"""MiB by which the server may grow."""
+"""Maximum growth of the server in MiB."""
 
 COUNTS: Final = {"count": {"type": "integer"}, "size": {"type": "integer"}}
 MANIFEST: Final[dict[str, Any]] = {
@@ -58,7 +57,7 @@ import asyncio
 import os
 from pathlib import Path
 
-# What was started may stand in for this process, which is the one to look at.
+# The command may start this process as a child, so record the id of the server itself.
 Path("process").write_text(str(os.getpid()))
 
 class Target:
@@ -76,13 +75,13 @@ ACCEPT: Final = {"accept": "application/json, text/event-stream", "mcp-protocol-
 
 @dataclass(slots=True)
 class Server:
-    """A process that serves."""
+    """A running server process."""
 
     port: int
     process: int
 
     async def request(self, method: str, headers: dict[str, str], body: bytes = b"") -> asyncio.StreamReader:
-        """Send a request on a connection of its own; what comes back is read by whoever wants it."""
+        """Send a request on a new connection, and return its reader and writer."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
         OPEN.append(writer)
         host, kept = f"127.0.0.1:{self.port}", "keep-alive" if body else "close"
@@ -94,7 +93,7 @@ class Server:
     async def post(
         self, method: str, params: dict[str, Any], session: str | None, number: int = 0, events: int = 0
     ) -> tuple[dict[str, str], list[str]]:
-        """Send a message; gives the headers of the response, and the ids of so many of its events."""
+        """Send a message; return the response headers, and the ids of its first events."""
         said = {"jsonrpc": "2.0", "method": method, "params": params, **({"id": number} if number else {})}
         headers = {"content-type": "application/json", **({} if session is None else {"mcp-session-id": session})}
         reader = await self.request("POST", headers, json.dumps(said).encode())
@@ -115,7 +114,7 @@ OPEN: Final[list[asyncio.StreamWriter]] = []
 
 @asynccontextmanager
 async def served(folder: Path, state: str) -> AsyncIterator[Server]:
-    """A server for the length of a block."""
+    """Run a server during a block."""
     port = free()
     command = [sys.executable, "-m", "target_mcp", "--handlers", "target:Target", "--http", f"127.0.0.1:{port}"]
     process = await asyncio.create_subprocess_exec(*command, "--state", state, "--log-level", "error", cwd=folder)
@@ -128,7 +127,7 @@ async def served(folder: Path, state: str) -> AsyncIterator[Server]:
 
 
 async def filled(server: Server) -> tuple[str, str, str]:
-    """A session with a call that has said much and goes on: its id, and those of the first and the last event."""
+    """Open a session whose call has sent many messages; return its id, and the ids of the first and last event."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "torture", "version": "1"}}
     headers, _ = await server.post("initialize", hello, None, 1)
     session = headers["mcp-session-id"]
@@ -141,7 +140,7 @@ async def filled(server: Server) -> tuple[str, str, str]:
 
 
 async def timed(connection: Connection, seconds: float) -> tuple[float, float]:
-    """Milliseconds that a call of `echo` takes: the median, and what nineteen of twenty take at most."""
+    """Return the milliseconds of `echo` calls: the median and the 95th percentile."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     while (began := time.perf_counter()) < end or not times:
@@ -154,7 +153,7 @@ async def timed(connection: Connection, seconds: float) -> tuple[float, float]:
 async def measured(
     name: str, server: Server, attack: Callable[[], Awaitable[None]], seconds: float, start: float = 0.5
 ) -> bool:
-    """Whether a server holds while each attacker does this, from some seconds after the start on."""
+    """Return whether a server withstands these attackers, measured from some seconds after their start."""
     connection = await Connection.opened(server.port, STATELESS)
     await timed(connection, min(seconds, 0.5))
     calm, small = await timed(connection, seconds / 4), megabytes(server.process)
@@ -179,7 +178,7 @@ async def measured(
 
 
 async def in_memory(folder: Path, seconds: float) -> bool:
-    """Whether the process of a session holds."""
+    """Return whether the process that has the session withstands the attack."""
     async with served(folder, "memory://") as server:
         session, first, _ = await filled(server)
 
@@ -188,12 +187,12 @@ async def in_memory(folder: Path, seconds: float) -> bool:
                 await server.request("GET", {"mcp-session-id": session, "last-event-id": first})
                 await asyncio.sleep(600)
 
-        # Until what the system takes for clients that read nothing is sent, the server is as busy as with forty others.
-        return await measured("what came after, in memory", server, read_nothing, seconds, start=4)
+        # Filling the socket buffers of clients that do not read loads the server like forty other clients.
+        return await measured("missed messages, in memory", server, read_nothing, seconds, start=4)
 
 
 async def in_redis(folder: Path, redis: str, *, changed: bool, seconds: float) -> bool:
-    """Whether a process holds whose state is that of the session's."""
+    """Return whether a process that shares the session's state withstands the attack."""
     async with served(folder, redis) as first, served(folder, redis) as other:
         session, _, last = await filled(first)
         name = last.replace("/", "0/") if changed else last
@@ -206,15 +205,15 @@ async def in_redis(folder: Path, redis: str, *, changed: bool, seconds: float) -
                         pass
                     await asyncio.sleep(0.25)
 
-        what = "ids that were changed, in Redis" if changed else "what is to come, in Redis"
+        what = "modified ids, in Redis" if changed else "future messages, in Redis"
         return await measured(what, other, come_back, seconds)
 
 
 async def attacked(folder: Path, redis: str | None, seconds: float) -> bool:
-    """Whether servers hold against all of it."""
+    """Return whether servers withstand all attacks."""
     held = await in_memory(folder, seconds)
     if redis is None:
-        print("resumption: not measured with Redis, since redis-server is not installed")
+        print("resumption: not measured with Redis, because redis-server is not installed")
         return held
     for changed in (False, True):
         held &= await in_redis(folder, redis, changed=changed, seconds=seconds)
@@ -222,8 +221,8 @@ async def attacked(folder: Path, redis: str | None, seconds: float) -> bool:
 
 
 def main() -> int:
-    """Attack, and say whether it held."""
-    parser = argparse.ArgumentParser(description="Have many clients come back for what they missed.")
+    """Run the attacks, and return the exit status."""
+    parser = argparse.ArgumentParser(description="Attack resumption with many clients.")
     parser.add_argument("--quick", action="store_true", help="for a moment")
     seconds = 0.3 if parser.parse_args().quick else 8.0
     with tempfile.TemporaryDirectory() as name:

@@ -1,8 +1,8 @@
-"""Somebody who can write to Redis, and has not the key, puts back what was there: does anything happen twice?
+"""Attacks Redis state by replaying old records without the key; no effect may happen twice.
 
-At steps of the life of a task, a handle and an answer all that lies in Redis is copied (`DUMP`). Later it is put back
-(`RESTORE`): the record alone, or with all that vouches for it. Prints a line for each figure; ends with 1 where
-something does not hold that must. `--quick` is all of it but what is left (`docs/security.md`), which is printed, too.
+Copies all data in Redis (`DUMP`) at steps in the life of a task, a handle and an answer. Later it restores (`RESTORE`)
+the record alone, or the record with all data that authenticates it. Prints a line for each figure; returns 1 if a
+requirement fails. `--quick` skips only the known limitations (`docs/security.md`), which a full run prints, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Copy = dict[bytes, tuple[bytes, int]]
 
 
 class Attacker:
-    """Whoever has a connection to Redis."""
+    """A client with a connection to Redis."""
 
     def __init__(self, port: int) -> None:
         import redis as library
@@ -32,7 +32,7 @@ class Attacker:
         self._redis: Any = library.Redis(port=port)
 
     def copy(self) -> _Copy:
-        """All that lies there, with how long it is going to, but for tasks that wait to be begun."""
+        """Copy all keys with their expiry, except for tasks that wait for a worker."""
         found: _Copy = {}
         for name in self._redis.keys(f"{_PREFIX}:*"):
             data = self._redis.dump(name)
@@ -41,7 +41,7 @@ class Attacker:
         return found
 
     def put_back(self, copy: _Copy, *, whole: bool) -> None:
-        """Put back the records of a copy; with `whole`, all of it, and take away whatever came later."""
+        """Restore the records of a copy; `whole` restores the complete copy and deletes later keys."""
         for name in self._redis.keys(f"{_PREFIX}:*"):
             if name != _STREAM.encode() and (whole or (_is_record(name) and name not in copy)):
                 self._redis.delete(name)
@@ -50,7 +50,7 @@ class Attacker:
                 self._redis.restore(name, left, data, replace=True)
 
     def begin(self, task: str) -> None:
-        """Have workers begin a task, whoever has a lease on it, and wait until one has looked at it."""
+        """Make workers pick up a task despite a lease, and wait until a worker has checked it."""
         for name in self._redis.keys(f"{_PREFIX}:lease:*"):
             self._redis.delete(name)
         self._redis.xadd(_STREAM, {"data": task})
@@ -62,9 +62,9 @@ def _is_record(name: bytes) -> bool:
 
 
 def main() -> int:
-    """Run the attacks; gives the status to exit with."""
+    """Run the attacks, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a sample, of some seconds")
+    parser.add_argument("--quick", action="store_true", help="run a sample of some seconds")
     quick = parser.parse_args().quick
     verdict = Verdict("rollback")
     with tempfile.TemporaryDirectory() as made, ExitStack() as running:
@@ -76,7 +76,7 @@ def main() -> int:
         client = front.client("ada")
         task = client.task("pay", text="")
         if task is None:
-            raise RuntimeError("no task was made")
+            raise RuntimeError("no task was created")
         created = attacker.copy()
         with ExitStack() as first:
             servers = [front, *(first.enter_context(server(folder, url)) for _ in range(2))]
@@ -90,33 +90,36 @@ def main() -> int:
                 until(lambda: _lines(folder, "paid") > 1, 5)
             paid = _lines(folder, "paid")
             verdict.say(
-                "left: all put back before a process that is new", f"{paid} payments", "2: nobody knew", holds=True
+                "known limitation: everything restored before a new process",
+                f"{paid} payments",
+                "2: not detectable",
+                holds=True,
             )
     return int(verdict.failed)
 
 
 def _task(verdict: Verdict, attacker: Attacker, client: Client, folder: Path, task: str, created: _Copy) -> None:
-    """A task that must not run twice, put back while it runs and when it is over."""
+    """Replay a task that must not run twice, during and after its run."""
     until(lambda: _lines(folder, "paid") == 1)
     running = attacker.copy()
     attacker.put_back(created, whole=False)
     attacker.begin(task)
-    _paid(verdict, "a task, as it was before it began, put back while it runs", folder, 1)
+    _paid(verdict, "a task, replayed in its initial state while it runs", folder, 1)
     attacker.put_back(running, whole=True)
     again = client.task("pay", text="")
     if again is None:
-        raise RuntimeError("no task was made")
+        raise RuntimeError("no task was created")
     early = attacker.copy()
     count = _lines(folder, "paid")
     client.ended(again)
     count = max(count, _lines(folder, "paid"))
-    for what, copy in (("before it began", created), ("when it had just been made", early), ("as it ran", running)):
+    for what, copy in (("before its start", created), ("after its creation", early), ("during its run", running)):
         for whole in (False, True):
             attacker.put_back(copy, whole=whole)
             for name in (task, again):
                 attacker.begin(name)
-            how = "with what vouches for it" if whole else "alone"
-            _paid(verdict, f"a task that is over, as it was {what}, put back {how}", folder, count)
+            how = "with its authentication" if whole else "alone"
+            _paid(verdict, f"a completed task, replayed in its state {what}, {how}", folder, count)
 
 
 def _paid(verdict: Verdict, what: str, folder: Path, most: int) -> None:
@@ -125,7 +128,7 @@ def _paid(verdict: Verdict, what: str, folder: Path, most: int) -> None:
 
 
 def _handle(verdict: Verdict, attacker: Attacker, servers: list[Server]) -> None:
-    """A handle that was used up, or deleted."""
+    """Replay a handle that was used up or deleted."""
     clients = [one.client("ada") for one in servers]
     box = clients[0].call("put", text="full")["structuredContent"]["box_id"]
     full = attacker.copy()
@@ -136,17 +139,17 @@ def _handle(verdict: Verdict, attacker: Attacker, servers: list[Server]) -> None
         for whole in (False, True):
             attacker.put_back(copy, whole=whole)
             found = {_text(one.call("look", box_id=box)) for one in clients}
-            how = "with what vouches for it" if whole else "alone"
+            how = "with its authentication" if whole else "alone"
             good = all("is unknown or has expired" in text for text in found)
             said = "unknown" if good else ", ".join(sorted(found))
-            verdict.say(f"a handle that was deleted, as it was {what}, put back {how}", said, "unknown", holds=good)
+            verdict.say(f"a deleted handle, replayed in its state {what}, {how}", said, "unknown", holds=good)
     new = clients[2].call("put", text="new").get("structuredContent", {}).get("box_id", "")
     good = _text(clients[1].call("look", box_id=new)) == "new"
-    verdict.say("a handle that is made after that", "is there" if good else "is not", "is there", holds=good)
+    verdict.say("a handle created afterwards", "exists" if good else "missing", "exists", holds=good)
 
 
 def _answer(verdict: Verdict, attacker: Attacker, servers: list[Server], folder: Path) -> None:
-    """An answer that was used."""
+    """Replay an answer that was used."""
     clients = [one.client("ada") for one in servers]
     state = clients[0].call("greet")["requestState"]
     more = {"inputResponses": {"who": {"action": "accept", "content": {"name": "Ada"}}}, "requestState": state}
@@ -156,10 +159,10 @@ def _answer(verdict: Verdict, attacker: Attacker, servers: list[Server], folder:
         attacker.put_back(before, whole=whole)
         for one in clients:
             one.ask("tools/call", name="greet", arguments={}, **more)
-        how = "everything was put back" if whole else "its mark was taken away"
+        how = "everything was restored" if whole else "its mark was deleted"
         count = _lines(folder, "greeted")
         verdict.say(
-            f"an answer that was used, sent again when {how}: handlers that got it", count, "1", holds=count == 1
+            f"an answer that was used, sent again when {how}: handlers that received it", count, "1", holds=count == 1
         )
 
 

@@ -1,8 +1,8 @@
-"""Runs the attacks of this folder, one after the other: each program attacks real servers, and prints what it measured.
+"""Runs the attacks in this folder; each program attacks real servers and prints its measurements.
 
     python bench/torture/run.py [--quick] [NAME…]
 
-Gives 1 where something did not hold. With `--quick`, each takes a sample of some seconds.
+Returns 1 if a requirement fails. `--quick` runs a sample of some seconds of each attack.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "run" and path.stem[0] != "_"))
-"""The attacks; a module whose name begins with an underscore is shared by several."""
+"""The attacks. Modules whose name begins with an underscore are shared code."""
 
 
 def main() -> int:
-    """Run them all, or those that are named."""
-    parser = argparse.ArgumentParser(description="Attack real servers, and measure what becomes of them.")
-    parser.add_argument("--quick", action="store_true", help="take a sample of each, of some seconds")
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)}; all unless said otherwise"
-    )
+    """Run the named attacks, or all attacks."""
+    parser = argparse.ArgumentParser(description="Attack real servers, and measure the effects.")
+    parser.add_argument("--quick", action="store_true", help="run a sample of some seconds of each attack")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"attacks to run: {', '.join(NAMES)} (default: all)")
     options = parser.parse_args()
     if unknown := sorted(set(options.names) - set(NAMES)):
-        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(NAMES)}")
+        parser.error(f"unknown: {', '.join(unknown)}; choose from {', '.join(NAMES)}")
     failed: list[str] = []
     for name in options.names or NAMES:
         start = time.monotonic()

@@ -1,9 +1,9 @@
-"""Handshakes that are as large as may be, in sessions that end at once or stay open, and cancellations at any moment.
+"""Attacks sessions with the largest handshakes, in ended and in open sessions, and with cancellations at any time.
 
     python bench/torture/sessions.py [--quick]
 
-Prints the memory of the server before and after, and how many of the cancelled calls ran on. Gives 1 if something does
-not hold. Older revisions alone: from 2026-07-28 on there are no sessions, and a call is cancelled by leaving.
+Prints the memory of the server before and after, and how many cancelled calls continued. Returns 1 if a limit is
+exceeded. Covers only older revisions: 2026-07-28 has no sessions, and its clients cancel a call by disconnecting.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from _target import Report, Target, target
 from over_http import HANDSHAKE
 
 SMALL: Final = 1_450
-"""Empty objects that make a handshake of just under 16 KiB, which the server answers by itself."""
+"""Number of empty objects in a handshake of just under 16 KiB, which the fast path answers."""
 
 LARGE: Final = {"text": "x" * 60_000}
-"""What makes a handshake that only the SDK answers."""
+"""The content of a handshake that only the SDK answers."""
 
 GROWTH_ENDED: Final = 20
-"""Megabytes that sessions may cost when they have ended."""
+"""Maximum growth in MB after sessions have ended."""
 
 GROWTH_OPEN: Final = 180
-"""Megabytes that 2,000 open sessions may cost."""
+"""Maximum growth in MB with 2,000 open sessions."""
 
 EARLIEST: Final = 0.02
-"""Seconds after which a call is cancelled, at least: a notification that overtakes its request is for nothing."""
+"""Minimum seconds before a call is cancelled; a notification that overtakes its request has no effect."""
 
 LATEST: Final = 0.25
-"""Seconds after which a call is cancelled, at most. It changes hands after 0.1 s."""
+"""Maximum seconds before a call is cancelled. After 0.1 s, the response switches to SSE."""
 
 
 class Client:
@@ -60,7 +60,7 @@ class Client:
         return response.status, response.headers, response.read()
 
     def shake(self, experimental: Any) -> str | None:
-        """Shake hands; return the session, or `None` if the server refuses one more."""
+        """Initialize; return the session, or `None` if the server rejects another session."""
         said = {"protocolVersion": HANDSHAKE, "capabilities": {"experimental": experimental}, "clientInfo": CLIENT}
         status, headers, _ = self.send("POST", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": said})
         return headers["mcp-session-id"] if status == http.HTTPStatus.OK else None
@@ -80,11 +80,11 @@ def megabytes(process: int) -> float:
 
 
 def end_sessions(report: Report, it: Target, count: int) -> None:
-    """Shake hands and end the session, again and again on one connection."""
+    """Initialize and end the session, repeatedly on one connection."""
     client = Client(it.port)
     before = 0.0
     for number in range(count + 100):
-        if number == 100:  # what the first ones load is no leak
+        if number == 100:  # memory of the first sessions is not a leak
             before = megabytes(it.process)
         session = client.shake({str(key): {} for key in range(SMALL)})
         if session is not None:
@@ -96,18 +96,18 @@ def end_sessions(report: Report, it: Target, count: int) -> None:
 
 
 def open_sessions(report: Report, it: Target, count: int, name: str, experimental: Any) -> None:
-    """Leave sessions open."""
+    """Open sessions without ending them."""
     client = Client(it.port)
     before = megabytes(it.process)
     opened = sum(client.shake(experimental) is not None for _ in range(count))
     grown = megabytes(it.process) - before
-    what = f"{count} handshakes of {name}, of which {opened} open a session"
+    what = f"{count} handshakes of {name}, {opened} open a session"
     report.say(what, f"{before:.0f} MB and {grown:+.1f}", f"at most {GROWTH_OPEN}", holds=grown <= GROWTH_OPEN)
     client.close()
 
 
 async def cancel(it: Target, after: float) -> bool:
-    """Cancel a call after so many seconds; return whether it ran on."""
+    """Cancel a call after a delay; return whether it continued."""
     caller, canceller = Client(it.port), Client(it.port)
     session = await asyncio.to_thread(caller.shake, {})
     call = {"name": "wait", "arguments": {"seconds": 3}}
@@ -120,11 +120,11 @@ async def cancel(it: Target, after: float) -> bool:
     await called
     caller.close()
     canceller.close()
-    return time.monotonic() - begun > 2.5  # seconds; a call that is not cancelled takes three
+    return time.monotonic() - begun > 2.5  # seconds; a call without cancellation takes three
 
 
 async def cancel_calls(report: Report, it: Target, count: int) -> None:
-    """Cancel calls at moments over the whole range, some at once."""
+    """Cancel calls after delays over the whole range, including none."""
     lost: list[float] = []
     for start in range(0, count, 4):
         moments = [EARLIEST + (LATEST - EARLIEST) * number / count for number in range(start, min(start + 4, count))]
@@ -135,9 +135,9 @@ async def cancel_calls(report: Report, it: Target, count: int) -> None:
 
 
 def main() -> int:
-    """Attack, and report."""
+    """Run the attacks, and report them."""
     parser = argparse.ArgumentParser(description="Open and end sessions, and cancel calls.")
-    parser.add_argument("--quick", action="store_true", help="take a sample of some seconds")
+    parser.add_argument("--quick", action="store_true", help="run a sample of some seconds")
     quick: bool = parser.parse_args().quick
     report = Report("sessions")
     with tempfile.TemporaryDirectory() as made, target(Path(made), "--log-level", "error") as it:

@@ -1,15 +1,15 @@
-"""Servers in use for a while: what they take in memory, descriptors and threads stays what it was.
+"""Soaks servers under load; their memory, descriptors and threads must not grow.
 
     python bench/torture/soak.py [--seconds N] [--quick]
 
-Three processes serve the generated `everything_mcp`: one over HTTP, and two over stdio, whose clients speak one
-revision each. In rounds, clients of 2025-11-25 and 2026-07-28 call tools, have calls fail, give calls up, run tasks,
-listen to changes, and leave without a word: sessions, streams and calls. After each round the servers get a moment
-without clients, and are measured. The medians of the second quarter of the rounds and of the last are compared; what
-came before is the warm-up. Gives 1 where a process took more than 5 % more memory, or a descriptor or a thread more.
+Three processes serve the generated `everything_mcp`: one over HTTP, and two over stdio, each for one revision. In
+rounds, clients of 2025-11-25 and 2026-07-28 call tools, make calls fail, cancel calls, run tasks, subscribe to changes,
+and abandon sessions, streams and calls. After each round the servers are idle for a moment and
+are measured. Compares the medians of the second and the last quarter of the rounds; earlier rounds are the warm-up.
+Returns 1 if a process uses more than 5 % more memory, or a descriptor or a thread more.
 
-5 % or 4 MiB, whichever is more, is by how much Python's allocator and garbage collector move from round to round. In
-ten minutes there are some thousands of requests, so that a leak of 1 KiB in each is found.
+Python's allocator and garbage collector vary by 5 % or 4 MiB (the larger applies) from round to round. Ten minutes have
+some thousands of requests, so a leak of 1 KiB per request is detected.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ CLIENTS: Final = 6
 """Clients of each revision over HTTP, in each round."""
 
 IDLE: Final = 5.0
-"""Seconds after which a session ends that its client has left."""
+"""Seconds after which an abandoned session ends."""
 
 REST: Final = 5.5
-"""Seconds without clients, before a measurement. In the sample it is less, and some sessions are still there."""
+"""Seconds without clients before a measurement. A sample waits less, so some sessions still exist."""
 
 ROUNDS: Final = 4
-"""Rounds, at least."""
+"""Minimum number of rounds."""
 
 PATIENCE: Final = 15.0
 NOTING: Final = """
@@ -60,7 +60,7 @@ import os
 import sys
 from pathlib import Path
 
-# What was started may stand in for this process, which is the one to look at.
+# The command may start this process as a child, so record the id of the server itself.
 Path(sys.argv.pop(1)).write_text(str(os.getpid()))
 """
 STDIO: Final = f"""{NOTING}
@@ -99,13 +99,13 @@ FAILING: Final[tuple[Call, ...]] = (
     ("resources/read", {"uri": "test://nowhere"}),
 )
 POOLED: Final = 2 * CLIENTS
-"""Threads that a pool may start after the warm-up, and keeps: one for each client that calls while the others do."""
+"""Threads that a pool may start after the warm-up: one for each concurrent client."""
 LONG: Final = {"name": "slow_compute", "arguments": {"seconds": 20}}
 SHORT: Final = {"name": "slow_compute", "arguments": {"seconds": 0.02}}
 
 
 class Taken(NamedTuple):
-    """What a process takes."""
+    """The resources of a process."""
 
     memory: float
     descriptors: int
@@ -114,22 +114,22 @@ class Taken(NamedTuple):
 
 @dataclass(slots=True)
 class Server:
-    """A process, and what it took after each round."""
+    """A process, and its resources after each round."""
 
     name: str
     process: Path
-    """Where its process notes its id."""
+    """The file in which the process records its id."""
     taken: list[Taken]
 
     def measure(self) -> None:
-        """Take note of what it takes now."""
+        """Record the current resources."""
         process = int(self.process.read_text())
         folder = Path(f"/proc/{process}")
         descriptors, threads = len([*(folder / "fd").iterdir()]), len([*(folder / "task").iterdir()])
         self.taken.append(Taken(megabytes(process), descriptors, threads))
 
     def is_flat(self) -> bool:
-        """Print what it took; whether that stays what it was."""
+        """Print the resources; return whether they did not grow."""
         quarter = max(1, len(self.taken) // 4)
         early = Taken(*(statistics.median_low(each) for each in zip(*self.taken[quarter : 2 * quarter], strict=True)))
         late = Taken(*(statistics.median_low(each) for each in zip(*self.taken[-quarter:], strict=True)))
@@ -142,7 +142,7 @@ class Server:
 
 
 class Pipe:
-    """The way to a server over stdio."""
+    """The connection to a server over stdio."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -156,7 +156,7 @@ class Pipe:
 
 @asynccontextmanager
 async def stdio(folder: Path, revision: str) -> AsyncIterator[tuple[Server, Wire]]:
-    """A server over stdio, and its client."""
+    """Run a server over stdio; yield its client."""
     noted = folder / revision
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", STDIO, noted, "--handlers", "everything:Everything", "--log-level", "error"),
@@ -173,7 +173,7 @@ async def stdio(folder: Path, revision: str) -> AsyncIterator[tuple[Server, Wire
 
     async def hear() -> None:
         while line := await output.readline():
-            with suppress(AssertionError, asyncio.InvalidStateError):  # the answer to a call that was given up
+            with suppress(AssertionError, asyncio.InvalidStateError):  # the response of a cancelled call
                 await wire.heard(json.loads(line))
 
     hearing = asyncio.ensure_future(hear())
@@ -189,7 +189,7 @@ async def stdio(folder: Path, revision: str) -> AsyncIterator[tuple[Server, Wire
 
 @asynccontextmanager
 async def http(folder: Path) -> AsyncIterator[tuple[Server, str]]:
-    """A server over HTTP, and its URL."""
+    """Run a server over HTTP; yield its URL."""
     port, noted = free(), folder / "http"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVING, noted, str(port), env=ENVIRONMENT)
     try:
@@ -201,7 +201,7 @@ async def http(folder: Path) -> AsyncIterator[tuple[Server, str]]:
 
 
 async def used(wire: Wire) -> int:
-    """What each client does in a round; gives how many requests that were."""
+    """Do the steps of each client in a round; return the number of requests."""
     for method, params in CALLS:
         said = await wire(method, **params, seconds=PATIENCE)
         if "error" in said:
@@ -217,7 +217,7 @@ async def used(wire: Wire) -> int:
 
 
 async def run_task(wire: Wire) -> None:
-    """Two tasks: one until it has a result, and one that is cancelled."""
+    """Run two tasks: the first until its result, the second until it is cancelled."""
     for params, method in ((SHORT, "tasks/result"), (LONG, "tasks/cancel")):
         made = await wire("tools/call", **params, task={"ttl": 5000}, seconds=PATIENCE)
         said = await wire(method, taskId=made["task"]["taskId"], seconds=PATIENCE)
@@ -226,7 +226,7 @@ async def run_task(wire: Wire) -> None:
 
 
 async def given_up(wire: Wire, method: str, params: dict[str, Any]) -> None:
-    """Send a request, and cancel it while it is under way."""
+    """Send a request, and cancel it while it runs."""
     before = {*wire._waiting}
     request = wire.start(method, **params, seconds=0.3)
     await asyncio.sleep(0.1)
@@ -237,7 +237,7 @@ async def given_up(wire: Wire, method: str, params: dict[str, Any]) -> None:
 
 
 async def over_stdio(wire: Wire) -> int:
-    """A round of the client of a server over stdio."""
+    """Run a round of the client of a server over stdio."""
     count = await used(wire)
     await given_up(wire, "tools/call", LONG)
     if wire.revision >= STATELESS:
@@ -247,7 +247,7 @@ async def over_stdio(wire: Wire) -> int:
 
 
 async def visit(url: str, revision: str, *, stateless_task: bool) -> int:
-    """A round of a client over HTTP, which leaves while its requests are under way."""
+    """Run a round of a client over HTTP that disconnects while its requests run."""
     tasks = {"extensions": {EXTENSION: {}}} if stateless_task else {}
     async with over_http(url, revision, tasks) as wire:
         count = 0 if stateless_task else await used(wire)
@@ -275,7 +275,7 @@ async def listened(wire: Wire) -> Message:
 
 
 async def soaked(seconds: float, rest: float) -> bool:
-    """Whether the servers take no more in the end than after the warm-up."""
+    """Return whether the servers' resources at the end are those after the warm-up."""
     rounds, requests = 0, 0
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
@@ -286,7 +286,7 @@ async def soaked(seconds: float, rest: float) -> bool:
         while time.monotonic() < end or rounds < ROUNDS:
             doing: list[Awaitable[int]] = [over_stdio(wire) for _, wire in local]
             doing += [visit(url, one, stateless_task=False) for one in (HANDSHAKE, STATELESS) for _ in range(CLIENTS)]
-            if rounds % 10 == 0:  # its task is kept for as long as the manifest says
+            if rounds % 10 == 0:  # the server stores its task for the manifest's duration
                 doing.append(visit(url, STATELESS, stateless_task=True))
             requests += sum(await asyncio.gather(*doing))
             rounds += 1
@@ -299,10 +299,10 @@ async def soaked(seconds: float, rest: float) -> bool:
 
 
 def main() -> int:
-    """Use the servers, and say whether they stay what they were."""
-    parser = argparse.ArgumentParser(description="Use servers for a while, and look at what they take.")
-    parser.add_argument("--seconds", type=float, default=600.0, help="how long (default: 600)")
-    parser.add_argument("--quick", action="store_true", help=f"{ROUNDS} rounds, with little rest")
+    """Put load on the servers, and return the exit status."""
+    parser = argparse.ArgumentParser(description="Put servers under load, and measure their resources.")
+    parser.add_argument("--seconds", type=float, default=600.0, help="duration (default: 600)")
+    parser.add_argument("--quick", action="store_true", help=f"{ROUNDS} rounds, with short idle times")
     options = parser.parse_args()
     return 0 if asyncio.run(soaked(0.0, 0.6) if options.quick else soaked(options.seconds, REST)) else 1
 

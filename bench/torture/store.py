@@ -1,6 +1,7 @@
-"""One caller stores as much as it can, in Redis as our compose file has it and in memory; do others notice?
+"""Attacks the store: one caller stores the maximum, in memory and in Redis; other callers must not be affected.
 
-Prints a line for each figure; ends with 1 where something does not hold that must. `--quick` is a sample of it.
+Configures Redis as our compose file does. Prints a line for each figure; returns 1 if a requirement fails. `--quick`
+runs a sample.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from _state_lab import OLD, Client, Server, Verdict, lay, redis, server
 LARGE = 4_100_000
 MEDIUM = 250_000
 MOST_MB = 100
-"""What an attack by one caller may add: 16 MiB of records, with what Redis or Python needs for them and for calls."""
+"""Maximum growth in MB by one caller: 16 MiB of records, with the overhead of Redis or Python and of the calls."""
 
 
 def main() -> int:
-    """Run the attacks; gives the status to exit with."""
+    """Run the attacks, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a sample, of some seconds")
+    parser.add_argument("--quick", action="store_true", help="run a sample of some seconds")
     quick = parser.parse_args().quick
     verdict = Verdict("store")
     with tempfile.TemporaryDirectory() as made:
@@ -35,7 +36,7 @@ def main() -> int:
             _attack(verdict, "memory", one, quick, None)
         with server(folder, "memory://", tokens=False) as one:
             held = sum(one.client(None, OLD).task("hold", text="") is not None for _ in range(10 if quick else 40))
-            verdict.say("sessions thrown away: tasks under way", held, "at most 5", holds=held <= 5)
+            verdict.say("abandoned sessions: running tasks", held, "at most 5", holds=held <= 5)
     return int(verdict.failed)
 
 
@@ -47,13 +48,13 @@ def _attack(verdict: Verdict, where: str, one: Server, quick: bool, port: int | 
     for what, tool, size, most, sample in (
         ("tasks with arguments of 4.1 MB", "store", LARGE, 61, 2),
         ("tasks with arguments of 250 KB", "store", MEDIUM, 1200, 15),
-        ("handles of 200 KB", "put", 200_000, 1200, 90),  # 82 of them are as much as one caller may store
+        ("handles of 200 KB", "put", 200_000, 1200, 90),  # 82 of them are the maximum for one caller
         ("results of 1 MB", "report", 1_000_000, 60, 6),
     ):
         count = sample if quick else most
         taken, told, began = _flood(mallory, tool, size, count)
         verdict.say(
-            f"{where}, {what}", f"{taken} of {count} taken in {time.perf_counter() - began:.1f} s", told, holds=True
+            f"{where}, {what}", f"{taken} of {count} accepted in {time.perf_counter() - began:.1f} s", told, holds=True
         )
     grown = used() - before
     what = "the process has grown by" if port is None else "Redis has grown by"
@@ -61,14 +62,14 @@ def _attack(verdict: Verdict, where: str, one: Server, quick: bool, port: int | 
     ada = one.client("ada")
     allowed = [_text(ada.call("limited")) for _ in range(4)]
     good = allowed[:3] == ["ok"] * 3 and "may be called 3 times" in allowed[3]
-    verdict.say(f"{where}: another caller's rate", "as it is" if good else allowed, "3 of 4 calls", holds=good)
+    verdict.say(f"{where}: another caller's rate", "unaffected" if good else allowed, "3 of 4 calls", holds=good)
     task = ada.task("store", text="x" * 10_000)
     ended = ada.ended(task) if task is not None else {}
     good = ended.get("result", {}).get("content", [{}])[0].get("text") == "stored"
     verdict.say(f"{where}: another caller's task", ended.get("status"), "completed", holds=good)
     box = ada.call("put", text="mine").get("structuredContent", {}).get("box_id", "")
     good = _text(ada.call("look", box_id=box)) == "mine"
-    verdict.say(f"{where}: another caller's handle", "is there" if good else "is not", "is there", holds=good)
+    verdict.say(f"{where}: another caller's handle", "exists" if good else "missing", "exists", holds=good)
     asked = ada.ask("tools/call", name="greet", arguments={})
     answer = {"who": {"action": "accept", "content": {"name": "Ada"}}}
     state = asked.get("requestState")
@@ -77,8 +78,8 @@ def _attack(verdict: Verdict, where: str, one: Server, quick: bool, port: int | 
 
 
 def _flood(client: Client, tool: str, size: int, count: int) -> tuple[int, str, float]:
-    """How many calls were taken, what the last one that was not was told, and when it began."""
-    taken, told, began = 0, "all taken", time.perf_counter()
+    """Return the number of accepted calls, the last rejection, and the start time."""
+    taken, told, began = 0, "all accepted", time.perf_counter()
     arguments: dict[str, Any] = {"size": size} if tool == "report" else {"text": "x" * size}
     for _ in range(count):
         said = client.call(tool, **arguments)

@@ -1,9 +1,9 @@
-"""Calls of a plain `def` tool that takes long, whose callers leave at once: do other calls go on?
+"""Attacks a slow `def` tool with clients that disconnect immediately; other calls must succeed.
 
     python bench/torture/threads.py [--quick]
 
-Prints how many threads the server has before and after, how the calls of other tools and of the same tool end, and
-whether the threads are given back. Gives 1 where something does not hold.
+Prints the server's threads before and after, the outcomes of calls of other tools and of the same tool, and whether the
+threads end. Returns 1 if a requirement fails.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from _target import Report, Target, target
 from over_http import HANDSHAKE, STATELESS, Connection
 
 TOGETHER: Final = 60
-"""Calls that are under way at once before they are dropped."""
+"""Number of concurrent calls before their clients disconnect."""
 
 OTHERS: Final = 30
-"""Calls of each other tool."""
+"""Number of calls of each other tool."""
 
 THREADS: Final = 64
-"""What the server allows itself."""
+"""The server's limit of handler threads."""
 
 OWN: Final = 16
-"""Threads that the server has beside those of handlers, at most."""
+"""Maximum number of the server's other threads."""
 
 
 async def _drop(port: int, revision: str, seconds: float) -> None:
-    """Call, and leave a moment later."""
+    """Call, and disconnect a moment later."""
     try:
         connection = await Connection.opened(port, revision)
     except (OSError, RuntimeError, TimeoutError):
@@ -48,7 +48,7 @@ async def _drop(port: int, revision: str, seconds: float) -> None:
 
 
 async def _call(port: int, revision: str, name: str) -> float | None:
-    """How many seconds a call takes; None where it fails or takes more than 8."""
+    """Return the seconds of a call; `None` if it fails or takes more than 8."""
     began = time.perf_counter()
     with suppress(OSError, RuntimeError, TimeoutError, EOFError):
         async with asyncio.timeout(8):
@@ -81,11 +81,11 @@ async def _attack(report: Report, it: Target, calls: int, seconds: float) -> Non
             middle = f", p50 {statistics.median(fine) * 1000:.0f} ms" if fine else ""
             report.say(what, f"{len(fine)} of {OTHERS} answered{middle}", "all", holds=len(fine) == OTHERS)
     said, is_told = await _same(it.port)
-    report.say("the same tool", said, "refused in words", holds=is_told)
+    report.say("the same tool", said, "rejected with a reason", holds=is_told)
 
 
 async def _same(port: int) -> tuple[str, bool]:
-    """What a call of it says, and whether that is a refusal that says why."""
+    """Call the same tool; return the response, and whether it is a rejection with a reason."""
     began = time.perf_counter()
     connection = await Connection.opened(port, STATELESS)
     try:
@@ -94,7 +94,7 @@ async def _same(port: int) -> tuple[str, bool]:
             return f"answered after {time.perf_counter() - began:.1f} s", False
     except RuntimeError as error:
         is_told = "threads of block are busy" in str(error)
-        return f"{'refused' if is_told else error} after {time.perf_counter() - began:.1f} s", is_told
+        return f"{'rejected' if is_told else error} after {time.perf_counter() - began:.1f} s", is_told
     except TimeoutError:
         return "no answer in 8 s", False
     finally:
@@ -102,19 +102,19 @@ async def _same(port: int) -> tuple[str, bool]:
 
 
 async def _freed(report: Report, port: int, seconds: float) -> None:
-    """Call the tool again until what was given up has ended."""
+    """Call the tool repeatedly until the abandoned calls have ended."""
     for _ in range(int(seconds)):
         if await _call(port, STATELESS, "block") is not None:
-            report.say("the same tool when those have ended", "answered", "answered")
+            report.say("the same tool after their end", "answered", "answered")
             return
         await asyncio.sleep(1)
-    report.say("the same tool when those have ended", "not answered", "answered", holds=False)
+    report.say("the same tool after their end", "not answered", "answered", holds=False)
 
 
 def main() -> int:
-    """Attack, and report."""
-    parser = argparse.ArgumentParser(description="Drop calls of a tool that takes long.")
-    parser.add_argument("--quick", action="store_true", help="take a sample of some seconds")
+    """Run the attack, and report it."""
+    parser = argparse.ArgumentParser(description="Abandon calls of a slow tool.")
+    parser.add_argument("--quick", action="store_true", help="run a sample of some seconds")
     quick: bool = parser.parse_args().quick
     calls, seconds = (120, 20.0) if quick else (600, 30.0)
     report = Report("threads")
