@@ -80,7 +80,7 @@ class Callers:
 
 
 @dataclass(frozen=True)
-class Said:
+class Result:
     """The outcome of a call.
 
     Attributes:
@@ -207,14 +207,14 @@ class Server:
         )
         Path(self.command).chmod(0o755)
 
-    def call(self, caller: Caller, tool: str, *words: str, as_json: bool = False, server: str | None = None) -> Said:
+    def call(self, caller: Caller, tool: str, *words: str, as_json: bool = False, server: str | None = None) -> Result:
         """Call a tool without a terminal."""
         before = self._reached()
         command = caller.command(server or self.command, tool, words, as_json)
         done = subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
         )
-        return Said(done.returncode, done.stdout, done.stderr, self._reached() - before)
+        return Result(done.returncode, done.stdout, done.stderr, self._reached() - before)
 
     def type(self, caller: Caller, tool: str, wanted: str, answer: bytes = b"") -> bool:
         """Call a tool at a terminal, type an answer after some seconds, and return whether a text appears."""
@@ -244,7 +244,7 @@ class Server:
         return len(self.log.read_text().splitlines()) if self.log.exists() else 0
 
 
-def has(said: Said, **expected: object) -> bool:
+def has(said: Result, **expected: object) -> bool:
     """Return whether the output contains the arguments of the call."""
     text = said.out.replace('\\"', '"').replace(" ", "").replace("\n", "")
     wanted = json.dumps(expected, separators=(",", ":"))[1:-1]
@@ -276,15 +276,15 @@ CHECKS: Mapping[str, Callable[[Server, Caller], bool]] = {
 }
 
 
-def _all(said: Said) -> str:
+def _all(said: Result) -> str:
     return said.out + said.err
 
 
-def _is_named(said: Said) -> bool:
+def _is_named(said: Result) -> bool:
     return said.status != 0 and said.reached == 0 and "days" in _all(said).replace("days=soon", "")
 
 
-def _is_guessed(said: Said) -> bool:
+def _is_guessed(said: Result) -> bool:
     return said.status != 0 and re.search(r"did you mean[^\n]*\becho\b", _all(said), re.IGNORECASE) is not None
 
 

@@ -43,7 +43,7 @@ from typing import Any, Final
 
 import httpx2
 
-from over_http import answers
+from over_http import wait_for_port
 
 ROOT: Final = Path(__file__).parent.parent
 REPLICAS: Final = 4
@@ -157,7 +157,7 @@ class Replicas:
         for port in self.ports:
             self._start_one(port)
         for port in self.ports:
-            await answers(port)
+            await wait_for_port(port)
 
     def _start_one(self, port: int) -> None:
         with (self.folder / "log").open("ab") as log:
@@ -247,7 +247,7 @@ async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
 
 
 @asynccontextmanager
-async def _serving(name: str, calls: int, folder: Path) -> AsyncGenerator[tuple[httpx2.AsyncClient, str, Replicas]]:
+async def _serve(name: str, calls: int, folder: Path) -> AsyncGenerator[tuple[httpx2.AsyncClient, str, Replicas]]:
     """Serve during a block, and kill replicas and Redis meanwhile."""
     redis = Redis(folder)
     os.environ["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{redis.port}/1"
@@ -257,7 +257,7 @@ async def _serving(name: str, calls: int, folder: Path) -> AsyncGenerator[tuple[
     limits = httpx2.Limits(max_connections=TASK_CALLERS, max_keepalive_connections=0)
     try:
         redis.start()
-        await answers(redis.port)
+        await wait_for_port(redis.port)
         await replicas.start()
         killing = asyncio.create_task(replicas.kill_some())
         losing = asyncio.create_task(redis.kill_twice(calls / 200))
@@ -275,7 +275,7 @@ async def run(name: str, calls: int, folder: Path) -> None:
     """Run one server, and print the outcomes of its calls."""
     places = asyncio.Semaphore(CALLERS)
     began = time.monotonic()
-    async with _serving(name, calls, folder) as (http, url, replicas):
+    async with _serve(name, calls, folder) as (http, url, replicas):
 
         async def pay(number: int) -> str:
             async with places:
@@ -330,7 +330,7 @@ async def run_tasks(name: str, calls: int, folder: Path) -> None:
     """Run tasks on one engine, and print their outcomes."""
     places = asyncio.Semaphore(TASK_CALLERS)
     began = time.monotonic()
-    async with _serving(name, calls, folder) as (http, url, replicas):
+    async with _serve(name, calls, folder) as (http, url, replicas):
 
         async def pay(number: int) -> tuple[str, dict[str, Any]]:
             async with places:

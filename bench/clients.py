@@ -22,7 +22,7 @@ from shutil import copy
 from typing import Any
 
 from peers import NotThereError, environment
-from servers import served
+from servers import serve
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = Path(__file__).parent / "client_programs"
@@ -119,7 +119,7 @@ def _cell(works: Sequence[str]) -> str:
 def _outcomes(folder: Path) -> Iterator[tuple[Client, Outcome]]:
     for client in CLIENTS:
         try:
-            runner, version = installed(client, folder)
+            runner, version = install(client, folder)
         except NotThereError as error:
             print(f"{client.name} is omitted: {error}", file=sys.stderr)
         else:
@@ -135,7 +135,7 @@ def _try(runner: Sequence[str], version: str) -> Outcome:
             *("env", f"PYTHONPATH={ROOT / 'generated'}:{ROOT / 'examples'}"),
             *(sys.executable, "-m", f"{server}_mcp", "--log-level", "warning"),
         ]
-        with served([*command, "--http", "127.0.0.1:"], ROOT) as port:
+        with serve([*command, "--http", "127.0.0.1:"], ROOT) as port:
             for transport, target in ((STDIO, command), (HTTP, f"http://127.0.0.1:{port}/mcp")):
                 values = _run(runner, target, names)
                 if "connection" in values:
@@ -178,7 +178,7 @@ def _described(value: Any) -> str:
     return str(error) if error else f"gave {json.dumps(value)[:300]}"
 
 
-def installed(client: Client, folder: Path) -> tuple[list[str], str]:
+def install(client: Client, folder: Path) -> tuple[list[str], str]:
     """Install a client if necessary, and return its interpreter and its version.
 
     Args:
@@ -189,8 +189,8 @@ def installed(client: Client, folder: Path) -> tuple[list[str], str]:
         NotThereError: It cannot be installed.
     """
     program, *arguments = client.program
-    install: Callable[[Client, Path, str], tuple[str, str, Path]] = _npm if program.endswith(".mjs") else _python
-    runtime, version, path = install(client, folder / _slug(client.requirement), program)
+    run_installer: Callable[[Client, Path, str], tuple[str, str, Path]] = _npm if program.endswith(".mjs") else _python
+    runtime, version, path = run_installer(client, folder / _slug(client.requirement), program)
     return [runtime, str(path), *arguments], version
 
 

@@ -72,7 +72,7 @@ def mock(manifest: str, folder: Path) -> Use:
     first = _ask(process, "tools/list", {})["tools"][0]
     arguments = instances.make(first["inputSchema"], "bench")
     _ask(process, "tools/call", {"name": first["name"], "arguments": arguments})
-    used = [_used(pid) for pid in family(process.pid)]
+    used = [_read_usage(pid) for pid in family(process.pid)]
     process.communicate()
     return Use(sum(each.seconds for each in used), max(each.memory for each in used))
 
@@ -88,7 +88,7 @@ def _ask(process: subprocess.Popen[str], method: str, params: Mapping[str, Any])
     return message["result"]
 
 
-def _used(pid: int) -> Use:
+def _read_usage(pid: int) -> Use:
     """Return the usage of a process so far (proc(5)), including its children that have ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     peak = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:"))

@@ -22,7 +22,7 @@ FORMATS = ("text", "json", "github")
 LIMIT = 2
 
 
-def listed(size: int, warnings: int) -> list[dict[str, Any]]:
+def make_tools(size: int, warnings: int) -> list[dict[str, Any]]:
     """Return tools with `size` bytes of JSON; `warnings` of them have no description."""
     sample = len(json.dumps(tools(30))) / 30
     made = tools(max(warnings, int(size / sample)))
@@ -31,7 +31,7 @@ def listed(size: int, warnings: int) -> list[dict[str, Any]]:
     return made
 
 
-def seconds(folder: Path, name: str, style: str, warnings: int) -> float:
+def time_check(folder: Path, name: str, style: str, warnings: int) -> float:
     """Return the seconds of one `check` process."""
     command = [sys.executable, "-m", "stubwright", "check", name, "--format", style]
     start = time.perf_counter()
@@ -46,7 +46,7 @@ def seconds(folder: Path, name: str, style: str, warnings: int) -> float:
 def main() -> None:
     """Print a table."""
     size, warnings = [*map(int, sys.argv[1:]), *(10, 1000)[len(sys.argv) - 1 :]]
-    made = {"tools": listed(size * 1_000_000, warnings)}
+    made = {"tools": make_tools(size * 1_000_000, warnings)}
     print(f"{'format':8}{'indented':>10}{'one line':>10}{'ratio':>7}{'target':>8}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -55,7 +55,7 @@ def main() -> None:
             manifest = {"stubwright": 1, "server": {"name": "bench", "version": "1"}, "include": [f"{form}.tools.json"]}
             (folder / f"{form}.json").write_text(json.dumps(manifest))
         for style in FORMATS:
-            indented, line = (seconds(folder, f"{form}.json", style, warnings) for form in ("indented", "line"))
+            indented, line = (time_check(folder, f"{form}.json", style, warnings) for form in ("indented", "line"))
             print(f"{style:8}{indented:>9.1f}s{line:>9.1f}s{line / indented:>7.2f}{f'≤ {LIMIT}':>8}", flush=True)
 
 

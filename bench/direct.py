@@ -23,10 +23,10 @@ from pathlib import Path
 
 import features
 import reader
-from guards import AUDIENCE, SCOPE, generate, issuer
+from guards import AUDIENCE, SCOPE, generate, run_issuer
 from idle import cpu_milliseconds
 from over_http import HANDSHAKE, STATELESS, calls_a_second
-from servers import Process, served
+from servers import Process, serve
 from serving import BARE, CALL, HANDLERS
 from table import Figures, Row, table
 from tools import tools
@@ -36,7 +36,7 @@ PACKAGE = "bench_mcp"
 PARTS = ("stdio", "http", "features", "reader")
 
 
-def prepared(folder: Path, count: int) -> dict[str, list[str]]:
+def make_servers(folder: Path, count: int) -> dict[str, list[str]]:
     """Return the commands of both servers for a number of tools."""
     document = {"stubwright": 1, "server": {"name": "bench", "version": "1"}, "tools": tools(count)}
     (folder / "bench.json").write_text(json.dumps(document))
@@ -58,12 +58,12 @@ def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) 
     for name, command in commands.items():
         process = Process(command, folder)
         try:
-            first = called(process, 1)
-            called(process, 100)
+            first = time_calls(process, 1)
+            time_calls(process, 100)
             before = cpu_milliseconds(process.pid)
-            call = called(process, CALLS) / CALLS
+            call = time_calls(process, CALLS) / CALLS
             cpu = (cpu_milliseconds(process.pid) - before) / CALLS
-            called(process, 899 - CALLS)
+            time_calls(process, 899 - CALLS)
             figures[name] = {
                 Row(f"start to first `tools/list`, {of}", 0.25, False, "s"): process.first,
                 Row(f"first call of a cold server, {of}", 0.5, False, "s"): process.first + first,
@@ -76,7 +76,7 @@ def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) 
     return figures
 
 
-def called(process: Process, count: int) -> float:
+def time_calls(process: Process, count: int) -> float:
     """Return the seconds for a number of calls."""
     began = time.perf_counter()
     for _ in range(count):
@@ -91,7 +91,7 @@ def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -
     h11 = ["env", f"PYTHONPATH={folder / 'without'}"]
     bare, ours = [*commands["bare"], ""], [*commands["ours"], "--http", "127.0.0.1:"]
     figures: Figures = {"bare": {}, "ours": {}}
-    with issuer() as (url, token):
+    with run_issuer() as (url, token):
         auth = {"issuer": url, "audience": AUDIENCE, "jwksUri": f"{url}/keys"}
         generate(folder, "guarded", {"auth": auth, "policy": {"rateLimit": "1000000/minute", "scopes": [SCOPE]}})
         guarded = [word.replace(PACKAGE, "guarded_mcp") for word in ours]
@@ -101,7 +101,7 @@ def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -
             (", guarded", (bare, guarded), {"Authorization": f"Bearer {token}"}, (2.0, 3.0, 3.0)),
         ):
             for name, command in zip(figures, commands_of_kind, strict=True):
-                with served(command, folder) as port:
+                with serve(command, folder) as port:
                     for revision in (HANDSHAKE, STATELESS):
                         for connections, target in zip(reader.TARGETS, targets, strict=True):
                             counted = f"{connections} connection{'s' if connections > 1 else ''}"
@@ -124,7 +124,7 @@ def main() -> None:
     for count in options.tools:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            commands = prepared(folder, count)
+            commands = make_servers(folder, count)
             measures: dict[str, Callable[[], Figures]] = {"stdio": partial(over_stdio, commands, folder, count)}
             if count == options.tools[0]:
                 measures |= {

@@ -19,7 +19,7 @@ from typing import Any
 
 from guards import generate
 from over_http import HANDSHAKE, STATELESS, Connection
-from servers import Process, memory, running, served
+from servers import Process, memory, serve, start_server
 from serving import CALL
 from table import BARE, OURS, Figures, Row
 from timing import by_turns
@@ -152,7 +152,7 @@ def _over_http(
                 raise RuntimeError(f"the call failed: {messages[-1]!r}")
 
     async def take_turns(ports: Mapping[str, int]) -> dict[str, list[float]]:
-        opened = {side: await Connection.opened(port, revision) for side, port in ports.items()}
+        opened = {side: await Connection.open(port, revision) for side, port in ports.items()}
         asks: dict[str, Callable[[], Awaitable[None]]] = {side: partial(ask, each) for side, each in opened.items()}
         try:
             return await by_turns(asks, max(2, calls // BLOCK))
@@ -162,8 +162,7 @@ def _over_http(
 
     with ExitStack() as stack:
         ports = {
-            side: stack.enter_context(served([*command, *_listening(side)], folder))
-            for side, command in servers.items()
+            side: stack.enter_context(serve([*command, *_listening(side)], folder)) for side, command in servers.items()
         }
         return _each(asyncio.run(take_turns(ports)))
 
@@ -202,11 +201,11 @@ def _each_stream(command: Sequence[str], folder: Path) -> float:
             connection.close()
         return (after - before) * 1024 / STREAMS
 
-    with running(command, folder) as server:
+    with start_server(command, folder) as server:
         return asyncio.run(grow(server.port, server.pid))
 
 
 async def _listen(port: int) -> Connection:
-    connection = await Connection.opened(port, HANDSHAKE)
+    connection = await Connection.open(port, HANDSHAKE)
     await connection.listen()
     return connection

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
 from over_http import HANDSHAKE, STATELESS, Connection
-from servers import Process, served
+from servers import Process, serve
 from timing import by_turns
 from tools import tools
 
@@ -54,7 +54,7 @@ class Handlers:
 def compare(folder: Path, calls: int, call: Mapping[str, Any]) -> None:
     """Print the ratios of `calls` calls to each server."""
     (folder / "guarded_handlers.py").write_text(HANDLERS)
-    with issuer() as (url, token):
+    with run_issuer() as (url, token):
         auth = {"issuer": url, "audience": AUDIENCE, "jwksUri": f"{url}/keys"}
         for name, more in (
             (OPEN, {}),
@@ -66,14 +66,14 @@ def compare(folder: Path, calls: int, call: Mapping[str, Any]) -> None:
         _over_stdio({name: commands[name] for name in (OPEN, GUARDED)}, folder, calls, call)
         with ExitStack() as running:
             ports = {
-                name: running.enter_context(served([*command, "--http", "127.0.0.1:"], folder))
+                name: running.enter_context(serve([*command, "--http", "127.0.0.1:"], folder))
                 for name, command in commands.items()
             }
             asyncio.run(_over_http(ports, calls, call, token))
 
 
 @contextmanager
-def issuer() -> Iterator[tuple[str, str]]:
+def run_issuer() -> Iterator[tuple[str, str]]:
     """Run an authorization server with its JWKS; yield its URL and an access token."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = {**json.loads(ECAlgorithm.to_jwk(key.public_key())), "kid": "1", "alg": "ES256", "use": "sig"}
@@ -144,7 +144,7 @@ async def _over_http(ports: Mapping[str, int], calls: int, call: Mapping[str, An
     for revision in (HANDSHAKE, STATELESS):
         for number in CONNECTIONS:
             opened = {
-                name: [await Connection.opened(port, revision, headers) for _ in range(number)]
+                name: [await Connection.open(port, revision, headers) for _ in range(number)]
                 for name, port in ports.items()
             }
             label = f"HTTP, {revision}, connections: {number}"

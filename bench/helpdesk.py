@@ -57,7 +57,7 @@ async def run(command: list[str], era: str, log: TextIO) -> dict[str, Any]:
         return {"calls": called, "no base64": await ask("attach_file", NO_BASE64)}
 
 
-def different(era: str, ours: dict[str, Any], theirs: dict[str, Any]) -> int:
+def print_differences(era: str, ours: dict[str, Any], theirs: dict[str, Any]) -> int:
     """Print the results that differ, and return their number."""
     pairs = [(one, other) for one, other in zip(ours["calls"], theirs["calls"], strict=True) if one != other]
     print(f"{era}: {len(ours['calls']) - len(pairs)} of {len(ours['calls'])} structured results are the same")
@@ -80,7 +80,7 @@ def main() -> int:
     for era in ERAS:
         with Path(os.devnull).open("w") as log:
             found = {name: asyncio.run(run(command, era, log)) for name, command in servers.items()}
-        differ[era] = different(era, found["ours"], found["theirs"])
+        differ[era] = print_differences(era, found["ours"], found["theirs"])
     print("content that is not base64:")
     print(
         f"    stubwright: {_short(found['ours']['no base64'])}\n    FastMCP:    {_short(found['theirs']['no base64'])}"

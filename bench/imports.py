@@ -46,14 +46,14 @@ MESSAGES = "".join(
 _LINE = re.compile(r"^import time:\s+(\d+) \|\s+\d+ \|\s+([\w.]+)$", re.MULTILINE)
 
 
-def imported(words: list[str], env: Mapping[str, str]) -> dict[str, int]:
+def list_imports(words: list[str], env: Mapping[str, str]) -> dict[str, int]:
     """Return the modules that a command imports, with their own microseconds; a server gets end of input."""
     command = [sys.executable, "-X", "importtime", *words]
     done = subprocess.run(command, env=env, input="", capture_output=True, text=True, check=True, cwd="/")
     return {name: int(own) for own, name in _LINE.findall(done.stderr)}
 
 
-def started(env: Mapping[str, str]) -> dict[str, float]:
+def time_start(env: Mapping[str, str]) -> dict[str, float]:
     """Measure a server until it has answered `tools/list`."""
     begin = time.perf_counter()
     with subprocess.Popen(
@@ -112,10 +112,10 @@ def main() -> None:
                 env = environment(root)
                 rows: dict[str, float] = {}
                 for what, words in IMPORTS.items():
-                    modules = imported(words, env)
+                    modules = list_imports(words, env)
                     rows[f"{what}: modules"] = len(modules)
                     rows[f"{what}: ms"] = sum(modules.values()) / 1000
-                rows |= started(env)
+                rows |= time_start(env)
                 for what, value in rows.items() if turn else ():  # the first turn compiles the bytecode
                     found[name][what].append(value)
     print("|", " | ".join(["", *trees]), "|")

@@ -72,7 +72,7 @@ _STILLBORN: Final = re.compile(r"\*,|@overload")
 """Places where a change is a syntax error, or without effect at run time."""
 
 
-def configured(folder: Path, room: str, tests: str) -> tuple[Path, Path]:
+def configure(folder: Path, room: str, tests: str) -> tuple[Path, Path]:
     """Run the tests of a room, and write a session's configuration. Return the paths of both files.
 
     Raises:
@@ -139,7 +139,7 @@ def main(rooms: list[str]) -> None:
             subprocess.run([tools / "bin/pip", "install", "--quiet", COSMIC_RAY], check=True)
             cosmic_ray = tools / "bin/cosmic-ray"
             for room in rooms or ROOMS:
-                configuration, session = configured(folder, room, ROOMS[room])
+                configuration, session = configure(folder, room, ROOMS[room])
                 subprocess.run([cosmic_ray, "init", configuration, session], cwd=folder, check=True)
                 keep_sample(folder, session)
                 subprocess.run([cosmic_ray, "exec", configuration, session], cwd=folder, check=True)

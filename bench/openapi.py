@@ -37,7 +37,7 @@ _ASKING = ("accepted", "the document's")
 
 
 @dataclass(frozen=True, slots=True)
-class Theirs:
+class FastMCPResult:
     """FastMCP's results: how many calls it made, and how many requests Prism accepted."""
 
     seconds: float
@@ -47,7 +47,7 @@ class Theirs:
     accepted: int
 
 
-def beside(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, Result]]) -> Theirs | str:
+def run_fastmcp(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, Result]]) -> FastMCPResult | str:
     """Run the same calls through FastMCP's server; return a word if it does not start."""
     given = [{"method": method, "path": path, "arguments": each.call.arguments} for method, path, each in calls]
     command = [str(fastmcp()), str(ROOT / "bench" / "openapi_fastmcp.py"), str(document), judge.url]
@@ -61,7 +61,7 @@ def beside(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, R
         said_of = each.refusal.violations if each.refusal else ()
         if each.refusal is None or (said_of and all(one.is_of_answer for one in said_of)):
             accepted.add(each.asked.headers.get("x-call"))
-    return Theirs(said["seconds"], said["tools"], said["bytes"], sum(said["called"]), len(accepted))
+    return FastMCPResult(said["seconds"], said["tools"], said["bytes"], sum(said["called"]), len(accepted))
 
 
 def compare(judge_of: prism.Prism, document: Path, folder: Path) -> str:
@@ -75,7 +75,7 @@ def compare(judge_of: prism.Prism, document: Path, folder: Path) -> str:
             for each in ours.results
             if each.judged is not None
         ]
-        theirs = beside(judge, document, calls)
+        theirs = run_fastmcp(judge, document, calls)
     accepted = sum(each.verdict in _ASKING for _, _, each in calls)
     row = f"| {document.stem} | {ours.tools} | {len(calls)} | {accepted} | {ours.start:.1f} s, {ours.listed:,} B |"
     if isinstance(theirs, str):

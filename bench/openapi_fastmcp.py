@@ -41,7 +41,7 @@ def credentials(document: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
     return headers, query
 
 
-def renamed(arguments: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any] | None:
+def rename_arguments(arguments: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the arguments by FastMCP's names, or `None` if FastMCP lacks one."""
     made: dict[str, Any] = {}
     for name, value in arguments.items():
@@ -78,7 +78,7 @@ async def main(document: Mapping[str, Any], url: str, calls: list[dict[str, Any]
         tools = {(tool._route.method, shape(tool._route.path)): tool for tool in await server.list_tools()}
         for call in calls:
             tool = tools.get((call["method"], shape(call["path"])))
-            arguments = renamed(call["arguments"], tool.parameters["properties"]) if tool else None
+            arguments = rename_arguments(call["arguments"], tool.parameters["properties"]) if tool else None
             if tool and arguments is not None:
                 with contextlib.suppress(RuntimeError):  # the client's error for a response without structured content
                     await client.call_tool(tool.name, arguments, raise_on_error=False)

@@ -34,7 +34,7 @@ class Connection:
     number: int = 0
 
     @classmethod
-    async def opened(cls, port: int, revision: str, more: Mapping[str, str] | None = None) -> Connection:
+    async def open(cls, port: int, revision: str, more: Mapping[str, str] | None = None) -> Connection:
         """Connect, and initialize if the revision requires it. Each request has `more` headers."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
         common = {
@@ -206,7 +206,7 @@ async def calls_a_second(
 
     Each request has `more` headers.
     """
-    opened = [await Connection.opened(port, revision, more) for _ in range(connections)]
+    opened = [await Connection.open(port, revision, more) for _ in range(connections)]
 
     name, arguments = call["name"], call["arguments"]
     try:
@@ -221,7 +221,7 @@ async def calls_a_second(
             connection.close()
 
 
-async def answers(port: int) -> None:
+async def wait_for_port(port: int) -> None:
     """Wait until a process listens on the port.
 
     Raises:

@@ -54,7 +54,7 @@ def main() -> None:
         page = folder / "site" / "large_mcp.html"
         print(f"{count} tools: generated in {taken['docs']:.2f} s ({page.stat().st_size / 1e6:.2f} MB)")
         found = browser.find()
-        said = found.run(Path(__file__).with_name("page.mjs"), page, folder)
+        said = found.run(Path(__file__).with_name("page.mjs"), page.as_uri())
         for what, times in said.items():
             target = "   target: under 1000 ms" if what == "open" else ""
             print(f"{what:>30}: {statistics.median(times):6.0f} ms  ({min(times):.0f} to {max(times):.0f}){target}")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from idle import cpu_milliseconds
 from over_http import HANDSHAKE, STATELESS, Connection
-from servers import Served, running
+from servers import HttpServer, start_server
 from serving import CALL
 from table import BARE, OURS, Figures, Row
 from timing import by_turns
@@ -74,7 +74,7 @@ def measure(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> 
     }
     rows: Figures = {BARE: {}, OURS: {}}
     with ExitStack() as stack:
-        served = {name: stack.enter_context(running(command, folder)) for name, command in servers.items()}
+        served = {name: stack.enter_context(start_server(command, folder)) for name, command in servers.items()}
         for revision in (HANDSHAKE, STATELESS):
             for connections, target in TARGETS.items():
                 costs = asyncio.run(_interleave(served, revision, connections, calls))
@@ -87,7 +87,9 @@ def measure(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> 
     return rows
 
 
-async def _interleave(servers: Mapping[str, Served], revision: str, connections: int, calls: int) -> dict[str, Cost]:
+async def _interleave(
+    servers: Mapping[str, HttpServer], revision: str, connections: int, calls: int
+) -> dict[str, Cost]:
     cpu: dict[str, list[float]] = {name: [] for name in servers}
 
     async def repeat(connection: Connection) -> None:
@@ -99,7 +101,7 @@ async def _interleave(servers: Mapping[str, Served], revision: str, connections:
         cpu[name].append(cpu_milliseconds(servers[name].pid) - before)
 
     opened = {
-        name: [await Connection.opened(server.port, revision) for _ in range(connections)]
+        name: [await Connection.open(server.port, revision) for _ in range(connections)]
         for name, server in servers.items()
     }
     asks: dict[str, Callable[[], Awaitable[None]]] = {name: partial(ask, name, each) for name, each in opened.items()}

@@ -28,7 +28,7 @@ import jsonschema_rs
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "peers"))
 
 import inspector
-from clients import PATIENCE, PROGRAMS, Client, installed
+from clients import PATIENCE, PROGRAMS, Client, install
 from peers import NotThereError
 
 BIN = Path(sys.executable).parent
@@ -123,7 +123,7 @@ def _clients(folder: Path) -> Iterator[tuple[str, str, Callable[[Path], Reading]
     """Yield the name and version of each client, and a function that reads a server's tools with it."""
     for client in CLIENTS:
         try:
-            runner, version = installed(client, folder)
+            runner, version = install(client, folder)
         except NotThereError as error:
             print(f"{client.name} is omitted: {error}", file=sys.stderr)
         else:
@@ -149,13 +149,13 @@ def _by_program(runner: Sequence[str], server: Path) -> Reading:
     if done.returncode:
         raise RuntimeError(f"{' '.join(runner)} failed:\n{done.stderr}")
     outcome = json.loads(done.stdout.splitlines()[-1])
-    return Reading(*_judged(outcome["values"]), _passed(outcome["schemas"]["find"]))
+    return Reading(*_judge_results(outcome["values"]), _judge_schema(outcome["schemas"]["find"]))
 
 
 def _by_listing(program: Path, server: Path) -> Reading:
     configuration = server.with_name(f"{server.name}-client.json")
     configuration.write_text(json.dumps({"mcpServers": {"references": {"command": str(server)}}}))
-    return Reading("", "", _shown(_run([str(program), "list", str(configuration)]).stdout))
+    return Reading("", "", _list_untyped(_run([str(program), "list", str(configuration)]).stdout))
 
 
 def _by_mcporter(server: Path) -> Reading:
@@ -165,7 +165,8 @@ def _by_mcporter(server: Path) -> Reading:
 
     values = {name: read(name) for name in (*RIGHT, *WRONG)}
     return Reading(
-        *_judged(values), _shown(_run([*MCPORTER, "list", "--stdio", str(server), "--all-parameters"]).stdout)
+        *_judge_results(values),
+        _list_untyped(_run([*MCPORTER, "list", "--stdio", str(server), "--all-parameters"]).stdout),
     )
 
 
@@ -179,14 +180,14 @@ def _by_inspector(found: inspector.Inspector, server: Path) -> Reading:
 
     listed = found.ask([str(server)], [], "--method", "tools/list")["tools"]
     (schema,) = (tool["inputSchema"] for tool in listed if tool["name"] == "find")
-    return Reading(*_judged({name: read(name) for name in (*RIGHT, *WRONG)}), _passed(schema))
+    return Reading(*_judge_results({name: read(name) for name in (*RIGHT, *WRONG)}), _judge_schema(schema))
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
 
 
-def _judged(values: Mapping[str, Any]) -> tuple[str, str]:
+def _judge_results(values: Mapping[str, Any]) -> tuple[str, str]:
     """Return the losses in valid results, and the number of rejected invalid results."""
     faults = [fault for name, right in RIGHT.items() if (fault := _lost(name, right, values[name]))]
     refused = sum("error" in values[name] for name in WRONG)
@@ -203,7 +204,7 @@ def _lost(name: str, right: Mapping[str, Any], outcome: Mapping[str, Any]) -> st
     return f"without {missing}" if missing else f"`{name}` is changed"
 
 
-def _passed(schema: Any) -> str:
+def _judge_schema(schema: Any) -> str:
     """Return how many invalid arguments the schema for a model still rejects."""
     try:
         validator = jsonschema_rs.validator_for(schema, offline=True)
@@ -215,7 +216,7 @@ def _passed(schema: Any) -> str:
     return "whole" if refused == len(BAD_ARGUMENTS) else f"refuses {refused} of {len(BAD_ARGUMENTS)} wrong ones"
 
 
-def _shown(text: str) -> str:
+def _list_untyped(text: str) -> str:
     """Return the arguments without a type in the printed signature."""
     names = {name: re.search(rf"\b{name}\??: *([^,)=]+)", text) for name in GOOD_ARGUMENTS[0]}
     if None in names.values():

@@ -144,7 +144,7 @@ def refresh(api: Api, documents: list[Path], temporary: Path) -> Iterator[tuple[
         (project / "own.py").write_text(handlers)
         shutil.copy(documents[1], project / f"api{api.suffix}")
         said = run(project, "refresh")
-        manifest = compiled(project)
+        manifest = compile_manifest(project)
         tool = next(tool for tool in manifest.tools if tool.name == name)
         is_same = (project / "own.py").read_text() == handlers
         yield edit.place, summarize(said), edit.is_kept(manifest, tool) and is_same
@@ -172,7 +172,7 @@ def run(project: Path, *words: str, expected: int = 0) -> str:
     return done.stdout if expected == 0 else done.stderr
 
 
-def compiled(project: Path) -> ir.Manifest:
+def compile_manifest(project: Path) -> ir.Manifest:
     """Return the valid manifest of a project."""
     before = Path.cwd()
     os.chdir(project)
@@ -189,7 +189,7 @@ def tools(project: Path) -> dict[str, set[str]]:
     """Return the optional arguments of each tool of a project."""
     return {
         tool.name: {*schema.get("properties", {})} - {*schema.get("required", ())}
-        for tool in compiled(project).tools
+        for tool in compile_manifest(project).tools
         if isinstance(schema := tool.definition["inputSchema"], dict)
     }
 

@@ -109,7 +109,7 @@ def measure(form: Callable[[Path, Sequence[Any]], str], size: int, folder: Path)
     return least(cold), least(one), least(nothing)
 
 
-def together(command: Sequence[str], folder: Path) -> Cost:
+def run_all(command: Sequence[str], folder: Path) -> Cost:
     """Run a command to completion. Its memory is the maximum sum over all its processes, sampled often.
 
     Pages that they share count once.
@@ -152,7 +152,7 @@ print(time.perf_counter() - start)
 """
 
 
-def circles(sizes: Sequence[int]) -> None:
+def measure_circles(sizes: Sequence[int]) -> None:
     """Print a table of shared schemas that all reference each other."""
     print(f"{'schemas':>8}{'tools':>7}{'manifest.json':>15}{'cold':>9}{'MiB':>7}{'classes':>9}{'first use':>11}")
     for size in sizes:
@@ -161,7 +161,7 @@ def circles(sizes: Sequence[int]) -> None:
             folder = Path(name)
             shared, listed = circle(size, count)
             (folder / "one.json").write_text(json.dumps({**_manifest(listed), "schemas": shared}))
-            cost = together([str(BIN / "stubwright"), "generate", "one.json", "-o", "out"], folder)
+            cost = run_all([str(BIN / "stubwright"), "generate", "one.json", "-o", "out"], folder)
             package = folder / "out" / "bench_mcp"
             written = (package / "manifest.json").stat().st_size / 2**20
             classes = sum(text.read_text().count("\nclass ") for text in package.glob("models/**/*.py"))
@@ -175,7 +175,7 @@ def circles(sizes: Sequence[int]) -> None:
 def main() -> None:
     """Print a table."""
     if sys.argv[1:2] == ["circle"]:
-        circles([int(text) for text in sys.argv[2:]] or [60, 180, 540, 1000])
+        measure_circles([int(text) for text in sys.argv[2:]] or [60, 180, 540, 1000])
         return
     sizes = [int(text) for text in sys.argv[1:]] or [10, 100, 1000]
     print(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from over_http import answers
+from over_http import wait_for_port
 
 
 class Process:
@@ -95,7 +95,7 @@ def memory(pid: int) -> float:
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-class Served(NamedTuple):
+class HttpServer(NamedTuple):
     """A server over HTTP: its port, and its process."""
 
     port: int
@@ -103,22 +103,22 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def served(command: Sequence[str], cwd: Path) -> Iterator[int]:
+def serve(command: Sequence[str], cwd: Path) -> Iterator[int]:
     """Run a server over HTTP; yield its port, which ends the last argument."""
-    with running(command, cwd) as server:
+    with start_server(command, cwd) as server:
         yield server.port
 
 
 @contextmanager
-def running(command: Sequence[str], cwd: Path) -> Iterator[Served]:
+def start_server(command: Sequence[str], cwd: Path) -> Iterator[HttpServer]:
     """Run a server over HTTP; yield its port and its process."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     *rest, last = command
     process = subprocess.Popen([*rest, f"{last}{port}"], cwd=cwd)
     try:
-        asyncio.run(answers(port))
-        yield Served(port, process.pid)
+        asyncio.run(wait_for_port(port))
+        yield HttpServer(port, process.pid)
     finally:
         process.terminate()
         process.wait(15)

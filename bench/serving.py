@@ -27,7 +27,7 @@ import guards
 import state
 from over_http import HANDSHAKE, STATELESS, calls_a_second
 from peers import fastmcp
-from servers import Process, served
+from servers import Process, serve
 from tools import tools
 
 ROUNDS = 5
@@ -144,7 +144,7 @@ def over_http(servers: Mapping[str, Sequence[str]], cwd: Path, calls: int) -> No
     rates: dict[tuple[str, int, str], list[float]] = {}
     for _ in range(HTTP_ROUNDS):
         for name, command in servers.items():
-            with served(command, cwd) as port:
+            with serve(command, cwd) as port:
                 for revision in (HANDSHAKE, STATELESS):
                     for connections in CONNECTIONS:
                         rate = asyncio.run(calls_a_second(port, revision, connections, calls, CALL))

@@ -34,7 +34,7 @@ TOOL = "search_items_0"
 
 
 @contextmanager
-def started(command: list[str], cwd: Path, port: int) -> Iterator[int]:
+def start(command: list[str], cwd: Path, port: int) -> Iterator[int]:
     """Start a process, wait until it listens on the port, and yield its id."""
     with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL) as process:
         try:
@@ -52,7 +52,7 @@ def started(command: list[str], cwd: Path, port: int) -> Iterator[int]:
             process.terminate()
 
 
-def free() -> int:
+def find_port() -> int:
     """Return an unused port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
@@ -70,7 +70,7 @@ async def _opened(port: int, process: int) -> float:
     before = megabytes(process)
     sessions: list[Connection] = []
     for _ in range(SESSIONS):
-        sessions.append(await Connection.opened(port, HANDSHAKE))
+        sessions.append(await Connection.open(port, HANDSHAKE))
         await sessions[-1].call(TOOL, ARGUMENTS)
     found = (megabytes(process) - before) * 1024 / SESSIONS
     for session in sessions:
@@ -84,10 +84,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made, ExitStack() as running:
         folder = Path(made)
         (folder / "guarded_handlers.py").write_text(HANDLERS)
-        redis = free()
-        running.enter_context(
-            started(["redis-server", "--port", str(redis), "--save", "", "--dir", made], folder, redis)
-        )
+        redis = find_port()
+        running.enter_context(start(["redis-server", "--port", str(redis), "--save", "", "--dir", made], folder, redis))
         ports: dict[str, int] = {}
         processes: dict[str, int] = {}
         for name, policy, state in (
@@ -100,10 +98,10 @@ def main() -> None:
             (folder / f"{name}.json").write_text(json.dumps(manifest))
             made_by = [sys.executable, "-m", "stubwright", "generate", "-q", f"{name}.json", "-o", "."]
             subprocess.run(made_by, cwd=folder, check=True)
-            port = ports[name] = free()
+            port = ports[name] = find_port()
             command = [sys.executable, "-m", f"{name}_mcp", "--handlers", "guarded_handlers:Handlers", "--http"]
             options = [f"127.0.0.1:{port}", "--state", state, "--log-level", "error"]
-            processes[name] = running.enter_context(started([*command, *options], folder, port))
+            processes[name] = running.enter_context(start([*command, *options], folder, port))
         first = {name: megabytes(process) for name, process in processes.items()}
         rates: dict[str, list[float]] = {name: [] for name in ports}
         for _ in range(ROUNDS):

@@ -20,8 +20,8 @@ from operator import truediv
 from pathlib import Path
 from typing import Any
 
-from over_http import HANDSHAKE, STATELESS, Connection, answers, calls_a_second
-from servers import served
+from over_http import HANDSHAKE, STATELESS, Connection, calls_a_second, wait_for_port
+from servers import serve
 from timing import by_turns
 
 BLOCK = 20
@@ -94,7 +94,7 @@ def compare(folder: Path, calls: int) -> None:
         states = {"memory": "memory://", "Redis": url}
         with ExitStack() as running:
             ports = {
-                name: running.enter_context(served([*server, "--state", state, "--http", "127.0.0.1:"], folder))
+                name: running.enter_context(serve([*server, "--state", state, "--http", "127.0.0.1:"], folder))
                 for name, state in states.items()
             }
             for revision in (HANDSHAKE, STATELESS):
@@ -104,7 +104,7 @@ def compare(folder: Path, calls: int) -> None:
 
 
 async def _compare(ports: dict[str, int], revision: str, calls: int) -> None:
-    opened = {name: await Connection.opened(port, revision) for name, port in ports.items()}
+    opened = {name: await Connection.open(port, revision) for name, port in ports.items()}
     baskets = {
         name: (await connection.call("create_basket", {}))["structuredContent"] for name, connection in opened.items()
     }
@@ -132,7 +132,7 @@ def _grow(command: Sequence[str], folder: Path, calls: int, tool: str) -> None:
     first = 0.0
     for number in PROCESSES:
         with ExitStack() as running:
-            ports = [running.enter_context(served(command, folder)) for _ in range(number)]
+            ports = [running.enter_context(serve(command, folder)) for _ in range(number)]
             callers = [
                 subprocess.Popen([sys.executable, __file__, str(port), tool, str(calls)], stdout=subprocess.PIPE)
                 for port in ports
@@ -150,7 +150,7 @@ def _redis(folder: Path) -> Iterator[str]:
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     process = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
     try:
-        asyncio.run(answers(port))
+        asyncio.run(wait_for_port(port))
         yield f"redis://127.0.0.1:{port}/0"
     finally:
         process.terminate()

@@ -33,7 +33,7 @@ ARGUMENTS: Final = {"location": "Paris", "units": "metric"}
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[str]:
+async def serve() -> AsyncIterator[str]:
     """Run the server over HTTP; yield its URL."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -111,7 +111,7 @@ async def main(calls: int, rounds: int) -> None:
         calls,
         rounds,
     )
-    async with serving() as url:
+    async with serve() as url:
         for mode, label in (("auto", "HTTP 2026-07-28"), ("legacy", "HTTP 2025-11-25")):
             await race(
                 label, partial(mcp.Client, url, mode=mode), partial(connect, WeatherClient, url, mode), calls, rounds

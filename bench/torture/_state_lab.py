@@ -126,14 +126,14 @@ uvicorn.run(app, port=port, log_level="critical", timeout_keep_alive=600, timeou
 '''
 
 
-def free_port() -> int:
+def find_port() -> int:
     """Return an unused port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     return port
 
 
-def lay(folder: Path) -> None:
+def write_package(folder: Path) -> None:
     """Generate the package and its handlers."""
     (folder / "lab.json").write_text(json.dumps(MANIFEST))
     (folder / "handlers.py").write_text(HANDLERS)
@@ -169,7 +169,7 @@ def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
 @contextmanager
 def redis(folder: Path) -> Iterator[int]:
     """Run Redis as in `examples/deploy/compose.yaml`, except for persistence; yield its port."""
-    port = free_port()
+    port = find_port()
     options = ["--maxmemory", "256mb", "--maxmemory-policy", "noeviction", "--save", "", "--appendonly", "no"]
     command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), *options]
     with _running(command, folder, port):
@@ -179,7 +179,7 @@ def redis(folder: Path) -> Iterator[int]:
 @contextmanager
 def server(folder: Path, state: str, *, tokens: bool = True, works: bool = True) -> Iterator[Server]:
     """Run a server; `works` is whether it also executes tasks."""
-    port = free_port()
+    port = find_port()
     command = [
         sys.executable,
         "app.py",
@@ -256,7 +256,7 @@ class Client:
         found: str | None = said.get("taskId") or said.get("task", {}).get("taskId")
         return found
 
-    def ended(self, task: str, seconds: float = PATIENCE) -> dict[str, Any]:
+    def wait_for_task(self, task: str, seconds: float = PATIENCE) -> dict[str, Any]:
         """Return the task after it has ended."""
         found: dict[str, Any] = {}
 

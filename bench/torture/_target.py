@@ -17,7 +17,7 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sizing import free, started
+from sizing import find_port, start
 
 _SECONDS: Final = {"type": "object", "properties": {"seconds": {"type": "number"}}}
 _MANIFEST: Final[dict[str, Any]] = {
@@ -72,11 +72,11 @@ def target(folder: Path, *options: str, descriptors: int | None = None) -> Itera
     (folder / "target.py").write_text(_HANDLERS)
     generate = [sys.executable, "-m", "stubwright", "generate", "-q", "target.json", "-o", "."]
     subprocess.run(generate, cwd=folder, check=True)
-    port, log = free(), folder / "log"
+    port, log = find_port(), folder / "log"
     limits = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else []
     command = [sys.executable, "-m", "target_mcp", "--handlers", "target:Target", "--http", f"127.0.0.1:{port}"]
     redirected = ["sh", "-c", 'exec "$@" 2>log', "sh", *limits, *command, *options]
-    with started(redirected, folder, port):
+    with start(redirected, folder, port):
         yield Target(port, int((folder / "process").read_text()), log)
 
 

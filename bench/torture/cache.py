@@ -119,7 +119,7 @@ def other_type(units: Units, _: str) -> None:
 POISONS: tuple[Poison, ...] = (statement_in_models, statement_in_methods, other_type)
 
 
-def poisoned(data: bytes, key: bytes | None, name: str, poison: Poison, statement: str) -> bytes:
+def poison_cache(data: bytes, key: bytes | None, name: str, poison: Poison, statement: str) -> bytes:
     """Return a cache file with other units, with a MAC if the original has one."""
     value = json.loads(data if key is None else data[hashlib.sha256().digest_size :])
     if "units" in value:
@@ -129,7 +129,7 @@ def poisoned(data: bytes, key: bytes | None, name: str, poison: Poison, statemen
     return made if key is None else hmac.digest(key, name.encode() + made, "sha256") + made
 
 
-def attacked(scene: Scene, place: str, poison: Poison) -> None:
+def put_cache(scene: Scene, place: str, poison: Poison) -> None:
     """Generate as the attacker, and put the poisoned cache into a fresh checkout or cache folder."""
     for folder in (scene.work, scene.theirs, scene.own):
         shutil.rmtree(folder, ignore_errors=True)
@@ -142,7 +142,7 @@ def attacked(scene: Scene, place: str, poison: Poison) -> None:
         key = (scene.theirs / "key").read_bytes()
     sources = [path for at in (scene.work / OLD, scene.theirs) if at.is_dir() for path in at.iterdir()]
     files = {path.name: path.read_bytes() for path in sources if path.name not in ("key", ".gitignore")}
-    bad = {name: poisoned(data, key, name, poison, statement) for name, data in files.items()}
+    bad = {name: poison_cache(data, key, name, poison, statement) for name, data in files.items()}
     if key is not None:
         bad["key"] = key
     if place == "victim's folder":
@@ -155,7 +155,7 @@ def attacked(scene: Scene, place: str, poison: Poison) -> None:
         (to / name).chmod(0o600)
 
 
-def edited(scene: Scene, *, journal: bool) -> None:
+def edit_file(scene: Scene, *, journal: bool) -> None:
     """Return a checkout with an edited file, and with a lock or the journal of a killed run that matches it."""
     for folder in (scene.work, scene.theirs, scene.own):
         shutil.rmtree(folder, ignore_errors=True)
@@ -187,9 +187,9 @@ def attacks(scene: Scene, *, quick: bool) -> Iterator[Callable[[], None]]:
     places = ["checkout", "victim's folder"] if quick else ["checkout", "output", "victim's folder"]
     for place in places:
         for poison in POISONS[:1] if quick else POISONS:
-            yield lambda place=place, poison=poison: attacked(scene, place, poison)  # type: ignore[misc]
+            yield lambda place=place, poison=poison: put_cache(scene, place, poison)  # type: ignore[misc]
     for journal in (False, True):
-        yield lambda journal=journal: edited(scene, journal=journal)  # type: ignore[misc]
+        yield lambda journal=journal: edit_file(scene, journal=journal)  # type: ignore[misc]
 
 
 def main() -> int:

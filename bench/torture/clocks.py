@@ -25,7 +25,7 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from over_http import STATELESS, Connection, answers
+from over_http import STATELESS, Connection, wait_for_port
 
 SKEWS: Final = (-61, 0, 17, 61)
 """The offsets of the replicas' clocks in seconds."""
@@ -69,7 +69,7 @@ class Hits:
                     is_exact = len(found[3]) == 16 and found[3].isdigit()
                     self.times.append(int(found[3] if is_exact else found[1] + found[2]))
 
-    def come_to(self, number: int) -> bool:
+    def wait_for(self, number: int) -> bool:
         """Wait until Redis has reported all hits, and return whether their number matches."""
         end = time.monotonic() + 10
         while len(self.times) < number and time.monotonic() < end:
@@ -88,7 +88,7 @@ class Hits:
 
 async def attack(ports: Sequence[int], tool: str, calls: int) -> tuple[int, list[int]]:
     """Call a tool through all replicas concurrently; return how many calls were admitted, and the others' waits."""
-    opened = [await Connection.opened(port, STATELESS) for port in ports for _ in range(CONNECTIONS)]
+    opened = [await Connection.open(port, STATELESS) for port in ports for _ in range(CONNECTIONS)]
     left = iter(range(calls))
     waits: list[int] = []
 
@@ -120,7 +120,7 @@ def replica(folder: Path, redis: int, skew: int) -> Iterator[int]:
     # faketime forks the server, and passes no signal on: the whole group ends.
     with subprocess.Popen([*command, *options], cwd=folder, env=environment, start_new_session=True) as process:
         try:
-            asyncio.run(answers(port))
+            asyncio.run(wait_for_port(port))
             yield port
         finally:
             os.killpg(process.pid, signal.SIGTERM)
@@ -138,7 +138,7 @@ def running_redis(folder: Path) -> Iterator[int]:
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     with subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL) as process:
         try:
-            asyncio.run(answers(port))
+            asyncio.run(wait_for_port(port))
             yield port
         finally:
             process.terminate()
@@ -152,7 +152,7 @@ def main() -> int:
     is_quick = "--quick" in sys.argv
     failed = False
 
-    def told(what: str, value: object, limit: str, *, holds: bool) -> None:
+    def report(what: str, value: object, limit: str, *, holds: bool) -> None:
         nonlocal failed
         failed |= not holds
         print(f"clocks: {what}: {value} ({limit}){'' if holds else '  FAILED'}", flush=True)
@@ -168,17 +168,17 @@ def main() -> int:
         ports = [running.enter_context(replica(folder, redis, skew)) for skew in skews]
 
         admitted, waits = asyncio.run(attack(ports, "minutely", 200))
-        told(f"admitted of 200 at 100 a minute, clocks {skews}", admitted, "100", holds=admitted == 100)
+        report(f"admitted of 200 at 100 a minute, clocks {skews}", admitted, "100", holds=admitted == 100)
         holds = len(waits) == 200 - admitted and all(1 <= wait <= 60 for wait in waits)
         span = f"{min(waits, default=0)} to {max(waits, default=0)}"
-        told("seconds to wait, in the rejections", span, "1 to 60", holds=holds)
+        report("seconds to wait, in the rejections", span, "1 to 60", holds=holds)
         hits = Hits(redis)
         admitted, waits = asyncio.run(attack(ports, "secondly", 500 if is_quick else 3000))
-        holds = hits.come_to(admitted)
+        holds = hits.wait_for(admitted)
         fullest = hits.fullest(1)
-        told("most in a second at 20 a second", fullest, "20", holds=0 < fullest <= 20)
-        told("admitted in total, compared with hits in Redis", (admitted, len(hits.times)), "equal", holds=holds)
-        told("seconds to wait", f"{min(waits, default=0)} to {max(waits, default=0)}", "1", holds={*waits} <= {1})
+        report("most in a second at 20 a second", fullest, "20", holds=0 < fullest <= 20)
+        report("admitted in total, compared with hits in Redis", (admitted, len(hits.times)), "equal", holds=holds)
+        report("seconds to wait", f"{min(waits, default=0)} to {max(waits, default=0)}", "1", holds={*waits} <= {1})
     return 1 if failed else 0
 
 

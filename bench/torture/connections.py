@@ -43,7 +43,7 @@ HEAD: Final = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
 BODY: Final = HEAD + b"Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: 1000\r\n\r\n{"
 
 
-async def _half(port: int, number: int, address: str) -> None:
+async def _send_incomplete(port: int, number: int, address: str) -> None:
     """Send an incomplete request, and another when the server closes the connection."""
     said = (BODY if number % 2 else HEAD) % port
     while True:
@@ -63,20 +63,20 @@ async def _half(port: int, number: int, address: str) -> None:
         await asyncio.sleep(REST)
 
 
-async def _halves(port: int, addresses: int) -> None:
+async def _send_all(port: int, addresses: int) -> None:
     """Send many incomplete requests; record each connection that is opened."""
     names = [f"127.0.{1 + number // 200}.{1 + number % 200}" for number in range(addresses)]
     names = ["127.0.0.1"] if addresses == 1 else names
-    await asyncio.gather(*(_half(port, each, names[each % len(names)]) for each in range(HALVES)))
+    await asyncio.gather(*(_send_incomplete(port, each, names[each % len(names)]) for each in range(HALVES)))
 
 
-async def _good(port: int, revision: str, until: float, taken: list[float | None]) -> None:
+async def _call(port: int, revision: str, until: float, taken: list[float | None]) -> None:
     """Make calls one after the other, each on a new connection."""
     while time.monotonic() < until:
         began = time.perf_counter()
         try:
             async with asyncio.timeout(DEADLINE):
-                connection = await Connection.opened(port, revision)
+                connection = await Connection.open(port, revision)
                 try:
                     await connection.call("echo", {})
                 finally:
@@ -97,7 +97,7 @@ async def _attack(report: Report, it: Target, what: str, addresses: int, seconds
         await asyncio.sleep(3)
         until = time.monotonic() + seconds
         revisions = (STATELESS, HANDSHAKE)
-        await asyncio.gather(*(_good(it.port, revisions[each % 2], until, taken) for each in range(CALLERS)))
+        await asyncio.gather(*(_call(it.port, revisions[each % 2], until, taken) for each in range(CALLERS)))
         descriptors, grown = it.descriptors(), it.log.stat().st_size - size
     finally:
         attackers.kill()
@@ -116,7 +116,7 @@ async def _attack(report: Report, it: Target, what: str, addresses: int, seconds
     )
 
 
-async def _gone(report: Report, it: Target) -> None:
+async def _wait_for_deadlines(report: Report, it: Target) -> None:
     """Wait for the deadlines, and return how many incomplete requests remain."""
     before = it.descriptors()
     links = [await asyncio.open_connection("127.0.0.1", it.port) for _ in range(40)]
@@ -141,7 +141,7 @@ def main() -> int:
     options = parser.parse_args()
     allow_descriptors(4096)
     if options.attack:
-        asyncio.run(_halves(*options.attack))
+        asyncio.run(_send_all(*options.attack))
     quick: bool = options.quick
     report = Report("connections")
     attacks = {"the same address": 1, "many addresses": 400}
@@ -150,7 +150,7 @@ def main() -> int:
             seconds, slowest = (2, DEADLINE) if quick else (12, SLOWEST)
             asyncio.run(_attack(report, it, what, addresses, seconds, slowest))
         if not quick:
-            asyncio.run(_gone(report, it))
+            asyncio.run(_wait_for_deadlines(report, it))
     return report.status()
 
 

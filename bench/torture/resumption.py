@@ -28,9 +28,9 @@ from typing import Any, Final
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
-from over_http import STATELESS, Connection, answers
+from over_http import STATELESS, Connection, wait_for_port
 from redis_server import running
-from sizing import free, megabytes
+from sizing import find_port, megabytes
 
 ATTACKERS: Final = 40
 MESSAGES: Final = 480
@@ -113,20 +113,20 @@ OPEN: Final[list[asyncio.StreamWriter]] = []
 
 
 @asynccontextmanager
-async def served(folder: Path, state: str) -> AsyncIterator[Server]:
+async def serve(folder: Path, state: str) -> AsyncIterator[Server]:
     """Run a server during a block."""
-    port = free()
+    port = find_port()
     command = [sys.executable, "-m", "target_mcp", "--handlers", "target:Target", "--http", f"127.0.0.1:{port}"]
     process = await asyncio.create_subprocess_exec(*command, "--state", state, "--log-level", "error", cwd=folder)
     try:
-        await answers(port)
+        await wait_for_port(port)
         yield Server(port, int((folder / "process").read_text()))
     finally:
         process.kill()
         await process.wait()
 
 
-async def filled(server: Server) -> tuple[str, str, str]:
+async def fill_session(server: Server) -> tuple[str, str, str]:
     """Open a session whose call has sent many messages; return its id, and the ids of the first and last event."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "torture", "version": "1"}}
     headers, _ = await server.post("initialize", hello, None, 1)
@@ -139,7 +139,7 @@ async def filled(server: Server) -> tuple[str, str, str]:
     return session, ids[0], ids[-1]
 
 
-async def timed(connection: Connection, seconds: float) -> tuple[float, float]:
+async def time_calls(connection: Connection, seconds: float) -> tuple[float, float]:
     """Return the milliseconds of `echo` calls: the median and the 95th percentile."""
     times: list[float] = []
     end = time.perf_counter() + seconds
@@ -150,16 +150,16 @@ async def timed(connection: Connection, seconds: float) -> tuple[float, float]:
     return statistics.median(times) * 1000, statistics.quantiles(times, n=20)[-1] * 1000
 
 
-async def measured(
+async def measure(
     name: str, server: Server, attack: Callable[[], Awaitable[None]], seconds: float, start: float = 0.5
 ) -> bool:
     """Return whether a server withstands these attackers, measured from some seconds after their start."""
-    connection = await Connection.opened(server.port, STATELESS)
-    await timed(connection, min(seconds, 0.5))
-    calm, small = await timed(connection, seconds / 4), megabytes(server.process)
+    connection = await Connection.open(server.port, STATELESS)
+    await time_calls(connection, min(seconds, 0.5))
+    calm, small = await time_calls(connection, seconds / 4), megabytes(server.process)
     attackers = [asyncio.ensure_future(attack()) for _ in range(ATTACKERS)]
     await asyncio.sleep(start)
-    busy, largest = await timed(connection, seconds), small
+    busy, largest = await time_calls(connection, seconds), small
     for _ in range(5):
         largest = max(largest, megabytes(server.process))
         await asyncio.sleep(0.05)
@@ -177,10 +177,10 @@ async def measured(
     return (is_fast or seconds < JUDGED) and largest - small <= MORE
 
 
-async def in_memory(folder: Path, seconds: float) -> bool:
+async def attack_memory(folder: Path, seconds: float) -> bool:
     """Return whether the process that has the session withstands the attack."""
-    async with served(folder, "memory://") as server:
-        session, first, _ = await filled(server)
+    async with serve(folder, "memory://") as server:
+        session, first, _ = await fill_session(server)
 
         async def read_nothing() -> None:
             with suppress(OSError):
@@ -188,13 +188,13 @@ async def in_memory(folder: Path, seconds: float) -> bool:
                 await asyncio.sleep(600)
 
         # Filling the socket buffers of clients that do not read loads the server like forty other clients.
-        return await measured("missed messages, in memory", server, read_nothing, seconds, start=4)
+        return await measure("missed messages, in memory", server, read_nothing, seconds, start=4)
 
 
-async def in_redis(folder: Path, redis: str, *, changed: bool, seconds: float) -> bool:
+async def attack_redis(folder: Path, redis: str, *, changed: bool, seconds: float) -> bool:
     """Return whether a process that shares the session's state withstands the attack."""
-    async with served(folder, redis) as first, served(folder, redis) as other:
-        session, _, last = await filled(first)
+    async with serve(folder, redis) as first, serve(folder, redis) as other:
+        session, _, last = await fill_session(first)
         name = last.replace("/", "0/") if changed else last
 
         async def come_back() -> None:
@@ -206,17 +206,17 @@ async def in_redis(folder: Path, redis: str, *, changed: bool, seconds: float) -
                     await asyncio.sleep(0.25)
 
         what = "modified ids, in Redis" if changed else "future messages, in Redis"
-        return await measured(what, other, come_back, seconds)
+        return await measure(what, other, come_back, seconds)
 
 
-async def attacked(folder: Path, redis: str | None, seconds: float) -> bool:
+async def attack_all(folder: Path, redis: str | None, seconds: float) -> bool:
     """Return whether servers withstand all attacks."""
-    held = await in_memory(folder, seconds)
+    held = await attack_memory(folder, seconds)
     if redis is None:
         print("resumption: not measured with Redis, because redis-server is not installed")
         return held
     for changed in (False, True):
-        held &= await in_redis(folder, redis, changed=changed, seconds=seconds)
+        held &= await attack_redis(folder, redis, changed=changed, seconds=seconds)
     return held
 
 
@@ -232,10 +232,10 @@ def main() -> int:
         command = [sys.executable, "-m", "stubwright", "generate", "-q", "target.json", "-o", "."]
         subprocess.run(command, cwd=folder, check=True)
         if shutil.which("redis-server") is None:
-            return 0 if asyncio.run(attacked(folder, None, seconds)) else 1
+            return 0 if asyncio.run(attack_all(folder, None, seconds)) else 1
         (folder / "redis").mkdir()
         with running(folder / "redis") as server:
-            return 0 if asyncio.run(attacked(folder, server.url, seconds)) else 1
+            return 0 if asyncio.run(attack_all(folder, server.url, seconds)) else 1
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from _state_lab import Client, Server, Verdict, lay, redis, server, until
+from _state_lab import Client, Server, Verdict, redis, server, until, write_package
 
 _PREFIX: Final = "stubwright:lab"
 _STREAM: Final = f"{_PREFIX}:tasks"
@@ -69,7 +69,7 @@ def main() -> int:
     verdict = Verdict("rollback")
     with tempfile.TemporaryDirectory() as made, ExitStack() as running:
         folder = Path(made)
-        lay(folder)
+        write_package(folder)
         port = running.enter_context(redis(folder))
         url, attacker = f"redis://127.0.0.1:{port}/0", Attacker(port)
         front = running.enter_context(server(folder, url, works=False))
@@ -111,7 +111,7 @@ def _task(verdict: Verdict, attacker: Attacker, client: Client, folder: Path, ta
         raise RuntimeError("no task was created")
     early = attacker.copy()
     count = _lines(folder, "paid")
-    client.ended(again)
+    client.wait_for_task(again)
     count = max(count, _lines(folder, "paid"))
     for what, copy in (("before its start", created), ("after its creation", early), ("during its run", running)):
         for whole in (False, True):

@@ -59,7 +59,7 @@ class Client:
         response = self._connection.getresponse()
         return response.status, response.headers, response.read()
 
-    def shake(self, experimental: Any) -> str | None:
+    def initialize(self, experimental: Any) -> str | None:
         """Initialize; return the session, or `None` if the server rejects another session."""
         said = {"protocolVersion": HANDSHAKE, "capabilities": {"experimental": experimental}, "clientInfo": CLIENT}
         status, headers, _ = self.send("POST", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": said})
@@ -86,7 +86,7 @@ def end_sessions(report: Report, it: Target, count: int) -> None:
     for number in range(count + 100):
         if number == 100:  # memory of the first sessions is not a leak
             before = megabytes(it.process)
-        session = client.shake({str(key): {} for key in range(SMALL)})
+        session = client.initialize({str(key): {} for key in range(SMALL)})
         if session is not None:
             client.send("DELETE", None, session)
     grown = megabytes(it.process) - before
@@ -99,7 +99,7 @@ def open_sessions(report: Report, it: Target, count: int, name: str, experimenta
     """Open sessions without ending them."""
     client = Client(it.port)
     before = megabytes(it.process)
-    opened = sum(client.shake(experimental) is not None for _ in range(count))
+    opened = sum(client.initialize(experimental) is not None for _ in range(count))
     grown = megabytes(it.process) - before
     what = f"{count} handshakes of {name}, {opened} open a session"
     report.say(what, f"{before:.0f} MB and {grown:+.1f}", f"at most {GROWTH_OPEN}", holds=grown <= GROWTH_OPEN)
@@ -109,7 +109,7 @@ def open_sessions(report: Report, it: Target, count: int, name: str, experimenta
 async def cancel(it: Target, after: float) -> bool:
     """Cancel a call after a delay; return whether it continued."""
     caller, canceller = Client(it.port), Client(it.port)
-    session = await asyncio.to_thread(caller.shake, {})
+    session = await asyncio.to_thread(caller.initialize, {})
     call = {"name": "wait", "arguments": {"seconds": 3}}
     message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}
     begun = time.monotonic()

@@ -33,8 +33,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 import httpx2
 
-from over_http import answers
-from sizing import free, megabytes
+from over_http import wait_for_port
+from sizing import find_port, megabytes
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Message, Wire, over_http
 
 ROOT: Final = Path(__file__).parents[2]
@@ -104,7 +104,7 @@ LONG: Final = {"name": "slow_compute", "arguments": {"seconds": 20}}
 SHORT: Final = {"name": "slow_compute", "arguments": {"seconds": 0.02}}
 
 
-class Taken(NamedTuple):
+class Resources(NamedTuple):
     """The resources of a process."""
 
     memory: float
@@ -119,20 +119,22 @@ class Server:
     name: str
     process: Path
     """The file in which the process records its id."""
-    taken: list[Taken]
+    rounds: list[Resources]
 
     def measure(self) -> None:
         """Record the current resources."""
         process = int(self.process.read_text())
         folder = Path(f"/proc/{process}")
         descriptors, threads = len([*(folder / "fd").iterdir()]), len([*(folder / "task").iterdir()])
-        self.taken.append(Taken(megabytes(process), descriptors, threads))
+        self.rounds.append(Resources(megabytes(process), descriptors, threads))
 
     def is_flat(self) -> bool:
         """Print the resources; return whether they did not grow."""
-        quarter = max(1, len(self.taken) // 4)
-        early = Taken(*(statistics.median_low(each) for each in zip(*self.taken[quarter : 2 * quarter], strict=True)))
-        late = Taken(*(statistics.median_low(each) for each in zip(*self.taken[-quarter:], strict=True)))
+        quarter = max(1, len(self.rounds) // 4)
+        early = Resources(
+            *(statistics.median_low(each) for each in zip(*self.rounds[quarter : 2 * quarter], strict=True))
+        )
+        late = Resources(*(statistics.median_low(each) for each in zip(*self.rounds[-quarter:], strict=True)))
         most = early.memory + max(GROWTH * early.memory, SLACK)
         print(f"soak: {self.name}: memory: {early.memory:.1f} to {late.memory:.1f} MiB (at most {most:.1f})")
         print(f"soak: {self.name}: descriptors: {early.descriptors} to {late.descriptors} (no more)")
@@ -190,17 +192,17 @@ async def stdio(folder: Path, revision: str) -> AsyncIterator[tuple[Server, Wire
 @asynccontextmanager
 async def http(folder: Path) -> AsyncIterator[tuple[Server, str]]:
     """Run a server over HTTP; yield its URL."""
-    port, noted = free(), folder / "http"
+    port, noted = find_port(), folder / "http"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVING, noted, str(port), env=ENVIRONMENT)
     try:
-        await answers(port)
+        await wait_for_port(port)
         yield Server("HTTP, both revisions", noted, []), f"http://127.0.0.1:{port}/mcp"
     finally:
         process.kill()
         await process.wait()
 
 
-async def used(wire: Wire) -> int:
+async def use_servers(wire: Wire) -> int:
     """Do the steps of each client in a round; return the number of requests."""
     for method, params in CALLS:
         said = await wire(method, **params, seconds=PATIENCE)
@@ -225,7 +227,7 @@ async def run_task(wire: Wire) -> None:
             raise RuntimeError(f"{method} failed: {said}")
 
 
-async def given_up(wire: Wire, method: str, params: dict[str, Any]) -> None:
+async def cancel_call(wire: Wire, method: str, params: dict[str, Any]) -> None:
     """Send a request, and cancel it while it runs."""
     before = {*wire._waiting}
     request = wire.start(method, **params, seconds=0.3)
@@ -238,10 +240,10 @@ async def given_up(wire: Wire, method: str, params: dict[str, Any]) -> None:
 
 async def over_stdio(wire: Wire) -> int:
     """Run a round of the client of a server over stdio."""
-    count = await used(wire)
-    await given_up(wire, "tools/call", LONG)
+    count = await use_servers(wire)
+    await cancel_call(wire, "tools/call", LONG)
     if wire.revision >= STATELESS:
-        await given_up(wire, "subscriptions/listen", LISTEN)
+        await cancel_call(wire, "subscriptions/listen", LISTEN)
     wire._waiting.clear()
     return count + 2
 
@@ -250,7 +252,7 @@ async def visit(url: str, revision: str, *, stateless_task: bool) -> int:
     """Run a round of a client over HTTP that disconnects while its requests run."""
     tasks = {"extensions": {EXTENSION: {}}} if stateless_task else {}
     async with over_http(url, revision, tasks) as wire:
-        count = 0 if stateless_task else await used(wire)
+        count = 0 if stateless_task else await use_servers(wire)
         if stateless_task:
             made = await wire("tools/call", **SHORT, seconds=PATIENCE)
             await wire.until(made["taskId"], "completed", seconds=PATIENCE)
@@ -258,7 +260,7 @@ async def visit(url: str, revision: str, *, stateless_task: bool) -> int:
         if revision >= STATELESS:
             left.append(wire.start("subscriptions/listen", **LISTEN))
         else:
-            left.append(asyncio.ensure_future(listened(wire)))
+            left.append(asyncio.ensure_future(open_stream(wire)))
         await asyncio.sleep(0.1)
         for request in left:
             request.cancel()
@@ -266,7 +268,7 @@ async def visit(url: str, revision: str, *, stateless_task: bool) -> int:
     return count + 3
 
 
-async def listened(wire: Wire) -> Message:
+async def open_stream(wire: Wire) -> Message:
     """Open the stream of a session."""
     transport: Any = wire.transport
     async with httpx2.AsyncClient(timeout=None) as client:
@@ -274,7 +276,7 @@ async def listened(wire: Wire) -> Message:
     return {}
 
 
-async def soaked(seconds: float, rest: float) -> bool:
+async def soak(seconds: float, rest: float) -> bool:
     """Return whether the servers' resources at the end are those after the warm-up."""
     rounds, requests = 0, 0
     async with AsyncExitStack() as stack:
@@ -304,7 +306,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0, help="duration (default: 600)")
     parser.add_argument("--quick", action="store_true", help=f"{ROUNDS} rounds, with short idle times")
     options = parser.parse_args()
-    return 0 if asyncio.run(soaked(0.0, 0.6) if options.quick else soaked(options.seconds, REST)) else 1
+    return 0 if asyncio.run(soak(0.0, 0.6) if options.quick else soak(options.seconds, REST)) else 1
 
 
 if __name__ == "__main__":

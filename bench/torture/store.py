@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from _state_lab import OLD, Client, Server, Verdict, lay, redis, server
+from _state_lab import OLD, Client, Server, Verdict, redis, server, write_package
 
 LARGE = 4_100_000
 MEDIUM = 250_000
@@ -29,7 +29,7 @@ def main() -> int:
     verdict = Verdict("store")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        lay(folder)
+        write_package(folder)
         with redis(folder) as port, server(folder, f"redis://127.0.0.1:{port}/0") as one:
             _attack(verdict, "redis", one, quick, port)
         with server(folder, "memory://") as one:
@@ -64,7 +64,7 @@ def _attack(verdict: Verdict, where: str, one: Server, quick: bool, port: int | 
     good = allowed[:3] == ["ok"] * 3 and "may be called 3 times" in allowed[3]
     verdict.say(f"{where}: another caller's rate", "unaffected" if good else allowed, "3 of 4 calls", holds=good)
     task = ada.task("store", text="x" * 10_000)
-    ended = ada.ended(task) if task is not None else {}
+    ended = ada.wait_for_task(task) if task is not None else {}
     good = ended.get("result", {}).get("content", [{}])[0].get("text") == "stored"
     verdict.say(f"{where}: another caller's task", ended.get("status"), "completed", holds=good)
     box = ada.call("put", text="mine").get("structuredContent", {}).get("box_id", "")

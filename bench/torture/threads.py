@@ -38,7 +38,7 @@ OWN: Final = 16
 async def _drop(port: int, revision: str, seconds: float) -> None:
     """Call, and disconnect a moment later."""
     try:
-        connection = await Connection.opened(port, revision)
+        connection = await Connection.open(port, revision)
     except (OSError, RuntimeError, TimeoutError):
         return
     with suppress(OSError, RuntimeError, TimeoutError, EOFError):
@@ -52,7 +52,7 @@ async def _call(port: int, revision: str, name: str) -> float | None:
     began = time.perf_counter()
     with suppress(OSError, RuntimeError, TimeoutError, EOFError):
         async with asyncio.timeout(8):
-            connection = await Connection.opened(port, revision)
+            connection = await Connection.open(port, revision)
             try:
                 await connection.call(name, {"seconds": 0})
                 return time.perf_counter() - began
@@ -80,14 +80,14 @@ async def _attack(report: Report, it: Target, calls: int, seconds: float) -> Non
             what = f"calls of {name!r}, {revision}, meanwhile"
             middle = f", p50 {statistics.median(fine) * 1000:.0f} ms" if fine else ""
             report.say(what, f"{len(fine)} of {OTHERS} answered{middle}", "all", holds=len(fine) == OTHERS)
-    said, is_told = await _same(it.port)
+    said, is_told = await _call_same(it.port)
     report.say("the same tool", said, "rejected with a reason", holds=is_told)
 
 
-async def _same(port: int) -> tuple[str, bool]:
+async def _call_same(port: int) -> tuple[str, bool]:
     """Call the same tool; return the response, and whether it is a rejection with a reason."""
     began = time.perf_counter()
-    connection = await Connection.opened(port, STATELESS)
+    connection = await Connection.open(port, STATELESS)
     try:
         async with asyncio.timeout(8):
             await connection.call("block", {"seconds": 0})
@@ -101,7 +101,7 @@ async def _same(port: int) -> tuple[str, bool]:
         connection.close()
 
 
-async def _freed(report: Report, port: int, seconds: float) -> None:
+async def _wait_for_threads(report: Report, port: int, seconds: float) -> None:
     """Call the tool repeatedly until the abandoned calls have ended."""
     for _ in range(int(seconds)):
         if await _call(port, STATELESS, "block") is not None:
@@ -120,7 +120,7 @@ def main() -> int:
     report = Report("threads")
     with tempfile.TemporaryDirectory() as made, target(Path(made), "--log-level", "warning") as it:
         asyncio.run(_attack(report, it, calls, seconds))
-        asyncio.run(_freed(report, it.port, seconds + 10))
+        asyncio.run(_wait_for_threads(report, it.port, seconds + 10))
     return report.status()
 
 
