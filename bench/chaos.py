@@ -16,8 +16,8 @@ These start tasks instead of calls, half of them of a tool with `idempotentHint`
 of examples/engines/, whose packages must be installed. One task of 100 blocks the event loop for longer than its
 lease. A call without a response is not repeated, because it may have created its task; a new call follows. Prints how
 many tasks never ended, started twice without `idempotentHint`, changed after their end, or completed without an
-effect. Tasks without `idempotentHint` call `ctx.once` and `ctx.once_in`: prints how many got two keys, booked twice,
-or completed without a booking.
+effect. Tasks with `idempotentHint` call `ctx.once` and `ctx.once_in`: prints how many got two keys, booked twice, or
+completed without a booking.
 """
 
 from __future__ import annotations

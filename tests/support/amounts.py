@@ -1,4 +1,4 @@
-"""How many cases tests take that would never end: a sample, many in `make verify`, or all that somebody asks for."""
+"""Selects how many cases open-ended tests run: a sample, many in `make verify`, or all on request."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 
 IS_SAMPLE = not any(name.startswith("STUBWRIGHT_WHOLE") and value for name, value in os.environ.items())
-"""True in `make test`, which takes the fewest cases of everything."""
+"""True in `make test`, which runs the smallest samples."""
 
 
 def choose(variable: str, sample: int, many: int, everything: int) -> int:
-    """Return the number for what this variable of the environment is: absent or empty, `many`, or anything else."""
+    """Return the number for the value of an environment variable: unset or empty, `many`, or any other value."""
     value = os.environ.get(variable, "")
     return everything if value not in ("", "many") else many if value else sample
 
 
 def sample(cases: Iterable[object], number: int) -> list[Any]:
-    """Return all cases as parameters of a test, where all but `number` of them, evenly spread, are marked `long`."""
+    """Return all cases as parameters of a test. All except `number` evenly spread cases are marked `long`."""
     every = list(cases)
     kept = {index * len(every) // number for index in range(number)}
     return [case if index in kept else mark_long(case) for index, case in enumerate(every)]
 
 
 def mark_long(case: object) -> Any:
-    """Return a parameter of a test with the mark `long`; it keeps its own marks and its id.
+    """Return a parameter of a test with the mark `long`; it retains its other marks and its id.
 
     A tuple has the values of several names, as in `parametrize`.
     """

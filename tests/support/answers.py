@@ -1,4 +1,4 @@
-"""Servers over HTTP that answer each request as a test says, also with what is no MCP."""
+"""HTTP servers with scripted responses, including responses that violate MCP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 def answering(
     answer: Callable[[BaseHTTPRequestHandler, dict[str, Any]], None], tls: ssl.SSLContext | None = None
 ) -> Iterator[str]:
-    """A server over HTTP, or HTTPS, that answers each POST as it is told."""
+    """Run a server over HTTP or HTTPS that answers each POST with `answer`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -29,7 +29,7 @@ def answering(
             self.send_error(405)
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Suppress the access log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if tls is not None:
@@ -43,7 +43,7 @@ def answering(
 
 
 def say(handler: BaseHTTPRequestHandler, status: int, body: bytes = b"", **headers: str) -> None:
-    """Answer a request."""
+    """Send a response."""
     handler.send_response(status)
     for name, value in {"Content-Length": str(len(body)), **headers}.items():
         handler.send_header(name.replace("_", "-"), value)
@@ -52,7 +52,7 @@ def say(handler: BaseHTTPRequestHandler, status: int, body: bytes = b"", **heade
 
 
 def say_result(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
-    """Answer as a server of 2025-11-25 does."""
+    """Send a result as a server of 2025-11-25 does."""
     results = {
         "initialize": {
             "protocolVersion": "2025-11-25",

@@ -1,9 +1,9 @@
-"""How many functions and files one plain call enters, in a server over ASGI and stdio, and in a typed client.
+"""Counts the functions and files that one plain call enters, in a server over ASGI and stdio, and in a typed client.
 
     python call_traces.py asgi | stdio | client
 
-prints both numbers as JSON. A function counts each time that it is entered or resumed, except those of the event loop;
-files are those of the product. The numbers differ between minor versions of Python.
+prints both numbers as JSON. A function counts each time that it is entered or resumed, except for functions of the
+event loop; files count if they are the product's. The numbers differ between minor versions of Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS: Final = ("asgi", "stdio", "client")
 
 _FOLDERS: Final = [str(ROOT / folder) for folder in ("generated", "examples", "tests/support")]
 _OURS: Final = ("/stubwright_runtime/", "/weather_mcp/", "/weather.py")
-_LOOP: Final = (str(Path(asyncio.__file__).parent), selectors.__file__)  # what it does depends on time
+_LOOP: Final = (str(Path(asyncio.__file__).parent), selectors.__file__)  # its calls depend on time
 _CALLS: Final = 10
 _STATELESS: Final = "2026-07-28"
 _CALL: Final = {
@@ -45,7 +45,7 @@ _CALL: Final = {
 
 
 def count_calls(kind: str) -> Mapping[str, int]:
-    """Return the numbers of one kind, measured in a process of its own."""
+    """Return the numbers of one kind, measured in a separate process."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(_FOLDERS)}
     done = subprocess.run([sys.executable, __file__, kind], env=env, capture_output=True, text=True, check=True)
     numbers: Mapping[str, int] = json.loads(done.stdout.splitlines()[-1])
@@ -58,7 +58,7 @@ def count_all() -> Mapping[str, int]:
 
 
 class _Trace:
-    """The files of the functions that are entered in all threads of this process."""
+    """Traces the functions that all threads of this process enter."""
 
     def __init__(self) -> None:
         self._files: list[str] = []
@@ -71,11 +71,11 @@ class _Trace:
             self._files.append(frame.f_code.co_filename)
 
     def mark(self) -> None:
-        """Separate the call before from the call after."""
+        """Mark the boundary between two calls."""
         self._marks.append(len(self._files))
 
     def summarize(self) -> dict[str, int]:
-        """Return the numbers of the call between two marks that entered the fewest functions."""
+        """Return the numbers of the call with the fewest functions."""
         sys.setprofile(None)
         calls = [self._files[start:end] for start, end in zip(self._marks, self._marks[1:], strict=False)]
         least = min(calls[1:], key=len)
@@ -131,7 +131,7 @@ async def _trace_asgi() -> dict[str, int]:
 
 
 def _trace_stdio() -> dict[str, int]:
-    """Call a server that measures itself from the beginning of a handler to its next beginning."""
+    """Call a server that measures from the start of a handler to the start of its next call."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, __file__, "serve"], stdin=pipe, stdout=pipe, stderr=pipe) as server:
         assert server.stdin is not None

@@ -1,6 +1,6 @@
-"""A server of the official SDK that offers tools by what its client can, and asks it when they are listed.
+"""A server with the official SDK that lists tools by the client's capabilities, and asks the client when it lists them.
 
-With `--silent` it asks nothing.
+With `--silent`, it does not ask.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
 
 
 async def answers(context: ServerRequestContext[None]) -> str:
-    """What the client answers when it is asked everything."""
+    """Return the client's answers to all questions."""
     session = context.session
     form = await session.elicit_form("Who?", SCHEMA, context.request_id)
     url = await session.elicit_url("Sign in.", "https://example.com", "1", context.request_id)

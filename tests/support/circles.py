@@ -1,4 +1,4 @@
-"""Circles of references: what lies in one is in memory until Python next looks for them."""
+"""Detects reference cycles, whose objects stay in memory until the next garbage collection."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ REQUESTS: Final = (ClientChannel, Context, Request)
 
 
 def no_requests_left() -> AbstractContextManager[None]:
-    """Refuse that any request of what is done here is left in a circle, with its message."""
+    """Fail if the block leaves a request in a reference cycle, which would retain its message."""
     return none_left(*REQUESTS)
 
 
 @contextmanager
 def none_left(*kinds: type) -> Iterator[None]:
-    """Refuse that any object of these kinds is left in a circle by what is done here."""
+    """Fail if the block leaves objects of these classes in a reference cycle."""
     gc.collect()
     gc.disable()
     try:

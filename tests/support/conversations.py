@@ -1,4 +1,4 @@
-"""What clients say to servers in both eras, and handlers that answer: for tests of the direct path."""
+"""Client messages in both eras, and handlers that answer them, for tests of the direct path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of public servers as generated packages, for tests: built once, echoing, and with their annotations."""
+"""Generated packages of public servers' tools, built once, with echoing handlers and the models' annotations."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from stubwright_runtime.schema.validation import compile_schema
 Json = Any
 
 VARIABLE = "STUBWRIGHT_WHOLE_CORPUS"
-"""Says how much of the corpus tests take: a sample if it is not set, `many`, or all of it, which needs some minutes."""
+"""The environment variable that selects a sample (unset), `many`, or the whole corpus, which takes some minutes."""
 
 EVERY = choose(VARIABLE, 20, 6, 1)
-"""Of how many servers tests take one."""
+"""Tests use one of this many servers."""
 
 EVERY_RICH = choose(VARIABLE, 10, 6, 1)
-"""Of how many servers whose tools have formats tests take one with `python: {formats: rich}`."""
+"""Tests with `python: {formats: rich}` use one of this many servers whose tools have formats."""
 
 SHARDS = choose(VARIABLE, 2, 8, 16)
-"""Into how many tests each pass over the corpus is split, so that they spread over processes."""
+"""The number of tests for each pass over the corpus, which distributes a pass over processes."""
 
 TRIES = choose(VARIABLE, 8, 8, 20)
-"""How many instances of each schema are attempted."""
+"""The number of attempts at an instance of each schema."""
 
 _COMBINING = ("allOf", "anyOf", "oneOf")
 
 
 def files(corpus: Path, shard: int | None = None) -> list[Path]:
-    """The saved lists of tools that this run takes: all of them or those of one shard."""
+    """Return the saved lists of tools for this run: all, or the lists of one shard."""
     found = sorted((corpus / "tools").glob("*.json"))[::EVERY]
     return found if shard is None else found[shard::SHARDS]
 
 
 def rich_files(corpus: Path, shard: int | None = None) -> list[Path]:
-    """The saved lists with texts that `python: {formats: rich}` makes more of, as many as this run takes."""
+    """Return the saved lists for this run that have texts with rich formats."""
     found = [path for path in sorted((corpus / "tools").glob("*.json")) if _FORMATS.search(path.read_text("utf-8"))]
     taken = found[::EVERY_RICH]
     return taken if shard is None else taken[shard::SHARDS]
@@ -59,7 +59,7 @@ _FORMATS = re.compile(r'"format": ?"(date|date-time|time|uri|uuid)"|"base64"')
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A public server as a generated package: its `tools` as the imported manifest has them."""
+    """A public server as a generated package; `tools` are the tools of the imported manifest."""
 
     package: str
     client: str
@@ -67,17 +67,17 @@ class Server:
 
 
 def imported(path: Path) -> tools.Draft:
-    """A saved list as `stubwright import tools` makes a manifest of it."""
+    """Return a saved list as the manifest of `stubwright import tools`."""
     listed, info = tools.read(path.read_text("utf-8"))
     return tools.make_manifest(listed, name=info.get("name", path.stem), info=info)
 
 
 def build(path: Path, folder: Path, *, rich: bool = False) -> Server:
-    """The package of a server below `folder`, made through the command line unless it is there already.
+    """Build the package of a server below `folder` through the command line if it does not exist.
 
-    Processes may build the same one at once: each makes its own, and the first to have it moves it into place. It is
-    named after the file, because several servers of one name are in the corpus. With `rich` it is another one, whose
-    manifest has `python: {formats: rich}`.
+    Processes may build the same package concurrently: each builds a copy, and the first to finish moves it into place.
+    The package is named after the file, because the corpus has several servers with the same name. `rich` builds a
+    separate package with `python: {formats: rich}`.
     """
     name = f"{path.stem}-rich" if rich else path.stem
     package = naming.name_package(name)
@@ -101,7 +101,7 @@ def build(path: Path, folder: Path, *, rich: bool = False) -> Server:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call to make: its arguments and, for a tool with an `outputSchema` of which one was found, its result."""
+    """A call: its arguments, and a result for a tool with an `outputSchema`, if an instance was found."""
 
     tool: str
     arguments: dict[str, Json]
@@ -110,7 +110,7 @@ class Call:
 
 
 def calls(tool: Mapping[str, Json], seed: str) -> list[Call]:
-    """Calls of a tool with random arguments and results, all of which its schemas accept."""
+    """Return calls of a tool with random valid arguments and results."""
     name = tool["name"]
     arguments = instances.valid(tool["inputSchema"], f"{seed} {name} input", TRIES)
     results = instances.valid(tool["outputSchema"], f"{seed} {name} output", TRIES) if "outputSchema" in tool else []
@@ -120,16 +120,16 @@ def calls(tool: Mapping[str, Json], seed: str) -> list[Call]:
 
 
 def only_named(call: Call, schema: Mapping[str, Json], names: frozenset[str]) -> Call | None:
-    """The call without the arguments that are none of `names`, if the schema accepts that, too."""
+    """Return the call without arguments outside `names`, if it stays valid."""
     arguments = {name: value for name, value in call.arguments.items() if name in names}
     accepted = compile_schema({**schema}, formats=False).is_valid(arguments)
     return Call(call.tool, arguments, call.has_result, call.result) if accepted else None
 
 
 class Echo:
-    """Handlers that answer with their arguments as JSON text, after the result of the call that is being made.
+    """Handlers that return the current call's result, followed by its arguments as JSON text.
 
-    Tools with an `outputSchema` of which no instance was found answer with an error, whose text is the same.
+    Tools with an `outputSchema` but without an instance return an error with the same text.
     """
 
     def __init__(self, module: Any) -> None:
@@ -155,7 +155,7 @@ class Echo:
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """A field of a generated model: its annotation, and the schemas that say what it holds."""
+    """A field of a generated model: its annotation and its schemas."""
 
     place: str
     annotation: Any
@@ -163,7 +163,7 @@ class Annotated:
 
 
 def annotated(model: Any, schema: Json) -> Iterator[Annotated]:
-    """All fields of a generated model and of those below it, with their schemas."""
+    """Return all fields of a generated model and its nested models, with their schemas."""
     pending = [(model, [schema])]
     seen = set()
     while pending:
@@ -187,9 +187,9 @@ def _fields(cls: Any, schemas: Sequence[Json], root: Json) -> Iterator[Annotated
 
 
 def is_wide(annotation: Any, schemas: Sequence[Json], root: Json) -> bool:
-    """Whether there is `Any` in an annotation where one of the schemas of that place names types.
+    """Return whether an annotation has `Any` although one of the schemas at that place has types.
 
-    A list that may go on after its `prefixItems` holds anything there, so that it is never too wide.
+    A list that may continue after its `prefixItems` permits any items there, so it is never too wide.
     """
     if annotation is Any:
         return any(_typed(schema, root, 0) for schema in schemas)
@@ -219,7 +219,7 @@ def _typed(schema: Json, root: Json, depth: int) -> bool:
 
 
 def _parts(schema: Json, root: Json, depth: int = 0) -> Iterator[dict[str, Json]]:
-    """A schema and those that apply to the same value."""
+    """Return a schema and its subschemas for the same value."""
     if not isinstance(schema, dict) or depth > 9:
         return
     yield schema
@@ -236,7 +236,7 @@ def _all_parts(schemas: Sequence[Json], root: Json) -> Iterator[dict[str, Json]]
 
 
 def _within(schemas: Sequence[Json], root: Json, depth: int = 0) -> Iterator[Json]:
-    """Schemas, and those of what lists and mappings in their values hold, however deep."""
+    """Return schemas with the schemas of nested lists and mappings at any depth."""
     yield from schemas
     below = [inner for part in _all_parts(schemas, root) for inner in (*_items(part), *_values(part))]
     if below and depth < 6:
@@ -244,25 +244,25 @@ def _within(schemas: Sequence[Json], root: Json, depth: int = 0) -> Iterator[Jso
 
 
 def _goes_on(schema: Mapping[str, Json]) -> bool:
-    """Whether lists may hold anything after the schemas by position."""
+    """Return whether lists may have any items after the schemas by position."""
     if isinstance(schema.get("items"), list):
         return "additionalItems" not in schema
     return "prefixItems" in schema and "items" not in schema
 
 
 def _items(schema: Mapping[str, Json]) -> list[Json]:
-    """The schemas of what a list holds."""
+    """Return the schemas of a list's items."""
     found = [schema.get(word) for word in ("items", "prefixItems", "additionalItems")]
     return [one for each in found for one in (each if isinstance(each, list) else [each])]
 
 
 def _values(schema: Mapping[str, Json]) -> list[Json]:
-    """The schemas of what an object holds under names that are none of its properties."""
+    """Return the schemas of an object's additional properties."""
     return [schema.get("additionalProperties"), *(schema.get("patternProperties") or {}).values()]
 
 
 def _classes(annotation: Any) -> list[Any]:
-    """The models in an annotation."""
+    """Return the models in an annotation."""
     if isinstance(annotation, type) and hasattr(annotation, "model_fields"):
         return [annotation]
     return [cls for part in get_args(annotation) for cls in _classes(part)]

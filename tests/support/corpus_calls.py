@@ -1,4 +1,4 @@
-"""Calls of public servers' tools, raw and through their typed clients, and what is wrong with the answers."""
+"""Calls public servers' tools, raw and through typed clients, and compares the results."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ STATELESS = "2026-07-28"
 
 
 async def answered_raw(module: Any, todo: Sequence[Call]) -> list[str]:
-    """What is wrong with the raw answers of a server to these calls."""
+    """Return the faults in a server's raw responses to these calls."""
     echo = Echo(module)
     wrong: list[str] = []
-    tasks: dict[str, Any] = {"extensions": {task_wire.EXTENSION: {}}}  # some tools run as nothing else
+    tasks: dict[str, Any] = {"extensions": {task_wire.EXTENSION: {}}}  # some tools run only as tasks
     async with task_wire.in_memory(module.build_server(echo), STATELESS, tasks) as wire:
         for call in todo:
             echo.call = call
@@ -36,7 +36,7 @@ async def answered_raw(module: Any, todo: Sequence[Call]) -> list[str]:
 
 
 def differences(call: Call, text: str, result: Any) -> list[str]:
-    """How an answer differs from its call: in the echo, which is its last text, and in the structured result."""
+    """Return the differences between a call and its result: in the echo (its last text) and the structured content."""
     shown = f"{call.tool}({json.dumps(call.arguments)[:300]})"
     if not text.startswith('{"') and text != "{}":
         return [f"{shown} was refused: {text[:300]}"]
@@ -48,12 +48,12 @@ def differences(call: Call, text: str, result: Any) -> list[str]:
 
 
 def wire_names(model: Any) -> dict[str, str]:
-    """The fields of a model by their names on the wire."""
+    """Return the fields of a model by their wire names."""
     return {info.alias or name: name for name, info in model.model_fields.items()}
 
 
 async def answered_typed(module: Any, client: Any, todo: Sequence[Call]) -> list[str]:
-    """What is wrong with what a typed client sends and gives back for these calls."""
+    """Return the faults in the requests and results of a typed client."""
     echo = Echo(module)
     wrong = []
     async with client.connect(module.build_server(echo)) as connected:
@@ -63,7 +63,7 @@ async def answered_typed(module: Any, client: Any, todo: Sequence[Call]) -> list
             arguments = keywords(module.TOOLS[call.tool].Input, method, call)
             try:
                 given = await method(**arguments)
-            except module.ToolFailed as error:  # also where the tool has no result to give
+            except module.ToolFailed as error:  # also if there is no result for the tool
                 wrong += differences(call, error.result.content[-1].text, call.result)
             else:
                 modelled = isinstance(given, BaseModel)
@@ -73,17 +73,17 @@ async def answered_typed(module: Any, client: Any, todo: Sequence[Call]) -> list
 
 
 def keywords(model: Any, method: Any, call: Call) -> dict[str, Any]:
-    """The arguments of a call for a method of a client: by their Python names, as values of their Python types."""
+    """Return a call's arguments for a client method: Python names, with values of their Python types."""
     fields = wire_names(model)
     parameters = inspect.signature(method).parameters.keys()
     assert parameters >= {*fields.values()}, call.tool
-    assert parameters - {*fields.values()} <= {"extra", "extra_"}, call.tool  # what an open schema allows beside
+    assert parameters - {*fields.values()} <= {"extra", "extra_"}, call.tool  # additional properties of an open schema
     values = model.model_validate(call.arguments)
     return {fields[wire]: getattr(values, fields[wire]) for wire in call.arguments}
 
 
 def output(command: Sequence[str], folder: Path) -> str:
-    """What a program that must succeed prints."""
+    """Return the output of a program that must succeed."""
     done = subprocess.run([sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout

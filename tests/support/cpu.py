@@ -1,4 +1,4 @@
-"""CPU time of a test process and of everything that it started."""
+"""Measures the CPU time of a test process and its descendants."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _STEPS = 1_000_000
 _USUAL = 0.045  # seconds of CPU for the loop below on an idle machine of 2025
-_SHARED = b"forked.py"  # its imports serve all tests of a process, so that only its children count
+_SHARED = b"forked.py"  # all tests of a process use its imports, so only its children count
 
 
 def measure() -> float:
-    """Return the CPU seconds used so far by this process and its descendants, including those that have ended.
+    """Return the CPU seconds used so far by this process and its descendants, including ended descendants.
 
     Without `/proc`, only descendants that this process has waited for are included.
     """
@@ -44,7 +44,7 @@ def _list_children(process: int) -> list[int]:
 
 
 def estimate_slowness() -> float:
-    """Return how many times more CPU time than on a usual, idle machine a loop takes at this moment, at least 1."""
+    """Return the CPU time of a loop as a multiple of that on a usual, idle machine, at least 1."""
     before = time.process_time()
     total = 0
     for number in range(_STEPS):

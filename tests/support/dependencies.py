@@ -1,8 +1,8 @@
-"""Writes down what `stubwright-runtime` needs: run `python tests/support/dependencies.py` after a change of it.
+"""Records the dependencies of `stubwright-runtime`: run `python tests/support/dependencies.py` after changing them.
 
-The requirements of the distributions that are installed are followed, whatever platform or Python they are for. Where
-one is not installed, its module is taken to be called like it. What only the oldest supported versions need is added,
-so that the file is the same whichever supported versions are installed.
+Follows the requirements of the installed distributions for all platforms and Python versions. A distribution that is
+not installed is assumed to have a module of the same name. Adds dependencies of only the oldest supported versions, so
+that the file does not depend on the installed versions.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from stubwright import dependencies
 
 RUNTIME = "stubwright-runtime"
 OLDER: Final = frozenset({"deprecated", "importlib-metadata", "inspect2", "sniffio", "wrapt", "zipp"})
-"""Needed by the oldest opentelemetry-api and anyio that we support, and no longer by those that are locked."""
+"""Dependencies of the oldest supported opentelemetry-api and anyio, but not of the locked versions."""
 
 
 def needed() -> dict[str, list[str]]:
-    """The modules of each distribution that the runtime needs with all its extras, both in the alphabet's order."""
+    """Return the modules of each distribution that the runtime with all its extras requires, sorted."""
     modules = defaultdict(set)
     for module, distributions in metadata.packages_distributions().items():
         for distribution in distributions if module.isidentifier() else ():
             modules[_normalized(distribution)].add(module)
-    modules[RUNTIME] = {"stubwright_runtime"}  # an editable one has no list of its modules
+    modules[RUNTIME] = {"stubwright_runtime"}  # an editable distribution has no list of its modules
     modules["stubwright"] = {"stubwright"}
     names = sorted({*_closure(RUNTIME, frozenset({"all", "oauth", "skills"})), *OLDER, "stubwright"})
     return {name: sorted(modules.get(name) or {name.replace("-", "_")}) for name in names}
 
 
 def _closure(name: str, extras: frozenset[str]) -> set[str]:
-    """A distribution and all that it needs."""
+    """Return a distribution and all its dependencies."""
     seen: dict[str, frozenset[str]] = {}
     waiting = [(name, extras)]
     while waiting:

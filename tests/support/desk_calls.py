@@ -1,4 +1,4 @@
-"""Calls that go through all of the help desk, for one client after the other, and what is compared of the results."""
+"""Calls that cover the whole help desk, for any client, and the comparable form of their results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 LIN: Final = {"name": "Lin", "email": "lin@example.com"}
 PHOTO: Final = bytes(range(256))
 ANSWERS: Final = {"resolution": "The amplifier was off."}
-"""What the user fills in. Whatever a form has beside is a box, which is ticked."""
+"""The user's answers to forms. All other fields are checkboxes, which are ticked."""
 
 READING: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("get_ticket", {"id": 2}),
@@ -18,7 +18,7 @@ READING: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("list_tickets", {"limit": 2}),
     ("list_tickets", {"limit": 2, "cursor": "2"}),
 )
-"""Calls that change nothing."""
+"""Calls that do not change the database."""
 
 CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     *READING,
@@ -35,13 +35,13 @@ CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("list_tickets", {"status": "open", "priority": "normal"}),
     ("get_statistics", {}),
 )
-"""Calls that all succeed, on a new database, where the user agrees to what is asked."""
+"""Calls that all succeed, on a new database, if the user accepts every question."""
 
 _NOW: Final = re.compile(r"(?!2026-07-2[78])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 def comparable(value: Any) -> Any:
-    """A result with `now` in place of each time but those that the database begins with."""
+    """Return a result with `now` instead of each time, except for the initial database's times."""
     if isinstance(value, Mapping):
         return {key: comparable(entry) for key, entry in value.items()}
     if isinstance(value, list):
@@ -50,5 +50,5 @@ def comparable(value: Any) -> Any:
 
 
 def filled(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to a form, by its schema."""
+    """Return the answers to a form, by its schema."""
     return {name: ANSWERS.get(name, True) for name in form["properties"]}

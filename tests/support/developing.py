@@ -1,4 +1,4 @@
-"""`stubwright dev` as it runs: what it says, and what its server answers."""
+"""Runs `stubwright dev`, and reads its output and its server's answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from processes import running
 
 
 class Dev:
-    """The command, and the server that it keeps."""
+    """The command and its server."""
 
     def __init__(self, process: subprocess.Popen[Any], log: Path) -> None:
         self.process = process
@@ -28,7 +28,7 @@ class Dev:
         self.seen = 0
 
     def says(self, text: str) -> str:
-        """Wait until it says this, after all that was waited for before; the text from there."""
+        """Wait for a text in the output after the previous match, and return the output from there."""
         end = time.monotonic() + 60
         while text not in (log := self.log.read_text())[self.seen :]:
             assert time.monotonic() < end, log
@@ -48,7 +48,7 @@ class Dev:
         return asyncio.run(ask(self.url, tool, **arguments))
 
     def answers(self, start: str) -> int:
-        """Wait until the tool answers so; the process that did."""
+        """Wait until the tool returns this answer, and return the id of the process."""
         end = time.monotonic() + 30
         while not (said := poll(ask(self.url, "say"))[0]).startswith(start):
             assert time.monotonic() < end, said
@@ -57,7 +57,7 @@ class Dev:
 
 
 def poll(asking: Coroutine[Any, Any, list[str]]) -> list[str]:
-    """What is answered; nothing where the server before ended when it had taken the connection, and no request yet."""
+    """Return the answer, or an empty text if the server ended after accepting the connection, before reading a request."""
     try:
         said = asyncio.run(asking)
     except* (httpx2.ReadError, httpx2.RemoteProtocolError):
@@ -77,7 +77,7 @@ async def tools(url: str) -> list[str]:
 
 
 def _impatient(seconds: int) -> str:
-    """A program that is `stubwright`, and tells after so many seconds that a server has not started."""
+    """Write a `stubwright` program that warns after this many seconds that a server has not started."""
     return (
         f"from stubwright.serving import processes; processes._SLOW = {seconds}; from stubwright import cli; cli.main()"
     )
@@ -91,9 +91,9 @@ def dev(
     python: Sequence[str] = (),
     slow: int | None = None,
 ) -> Iterator[Dev]:
-    """The command; `python` starts it, and servers with it, in place of what starts at once.
+    """Run the command; `python` starts it and its servers instead of the forking interpreter.
 
-    A server that has not started is told after `slow` seconds.
+    It warns after `slow` seconds that a server has not started.
     """
     log = project.parent / f"{project.name}.log"
     program = ["-m", "stubwright"] if slow is None else ["-c", _impatient(slow)]

@@ -1,4 +1,4 @@
-"""Handlers that answer with what they were asked, and text that is hard on generated code."""
+"""Handlers that return their arguments, and text that is difficult for generated code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HOSTILE = 'Ends in """ and \\ and {{ x }} ${y} {% z %} \' " # */ \u202e \t\r\n  
 
 
 class Echo:
-    """Answers each call with its arguments as JSON text."""
+    """Returns the arguments of each call as JSON text."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

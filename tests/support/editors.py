@@ -1,4 +1,4 @@
-"""Files, written as editors write them."""
+"""Writes files as editors do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file as many editors do: another one takes its name."""
+    """Replace a file by renaming another file, as many editors do."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}~")
     new.write_text(text)

@@ -1,9 +1,8 @@
-"""Pages whose tables name the tests that show what they say: `docs/security.md` and `docs/specification.md`.
+"""Checks that the tests named in the tables of `docs/security.md` and `docs/specification.md` exist.
 
-Takes such a page; tells each row whose tests are not there, that names none without saying why, or whose number is not
-the next.
+    python tests/support/evidence.py
 
-python tests/support/evidence.py
+Reports each row with missing tests, without a test or a reason, or with a wrong number.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("docs/security.md", "docs/specification.md")
 
 _NAMED = re.compile(r"`(tests/[\w./-]+)?(?:::(\w+))?`")
-"""A file or a folder, a function in it, or another function of the file before."""
+"""A file or a folder, a function in it, or another function of the previous file."""
 
 _WHY = re.compile(r"none: \w+ \w+ \w+")
-"""What stands in the place of a test that there is not."""
+"""The text in place of a missing test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Row:
 
 
 def rows(text: str) -> Iterator[Row]:
-    """The rows of all such tables of a page, without those that are headings."""
+    """Return the rows of all such tables in a page, without headings."""
     columns: Sequence[str] = ()
     for number, line in enumerate(text.splitlines(), 1):
         cells = _cells(line)
@@ -46,7 +45,7 @@ def rows(text: str) -> Iterator[Row]:
 
 
 def faults(text: str) -> Iterator[str]:
-    """What is wrong with a page, each with the line where it is."""
+    """Return the faults in a page with their lines."""
     number = 0
     for row in rows(text):
         if len(row.cells) != len(row.columns):
@@ -74,21 +73,21 @@ def _shown(cell: str) -> Iterator[str]:
 
 @cache
 def _tests(file: str) -> frozenset[str]:
-    """The names of the tests of a file."""
+    """Return the names of the tests in a file."""
     path = ROOT / file
     text = path.read_text("utf-8") if path.is_file() else ""
     return frozenset(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE))
 
 
 def _cells(line: str) -> Sequence[str]:
-    """The cells of a line of a table; none of another line."""
+    """Return the cells of a table's line, or an empty list for other lines."""
     if not line.startswith("|"):
         return ()
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:].removesuffix("|"))]
 
 
 def main() -> None:
-    """Tell what is wrong with the pages, and exit with 1 where something is."""
+    """Report the faults in the pages, and exit with 1 if there are any."""
     found = [f"{page}:{fault}" for page in PAGES for fault in faults((ROOT / page).read_text("utf-8"))]
     sys.exit("\n".join(found) if found else 0)
 

@@ -1,4 +1,4 @@
-"""APIs for tests: real HTTP servers in a thread, which answer as told and keep what they were asked."""
+"""HTTP APIs in a thread that answer as scripted, and record their requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Answer = Response | Mapping[str, Any] | list[Any] | tuple[int, Any] | str
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request: its method, its path and query as they came, its headers, and its body."""
+    """A request: its method, its unmodified path and query, its headers, and its body."""
 
     method: str
     path: str
@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass
 class FakeApi:
-    """The server: `url` is its base URL, `asked` what came so far; `answer` says what comes back."""
+    """The server: `url` is its base URL, `asked` has the requests so far, and `answer` makes the response."""
 
     url: str
     answer: Callable[[Asked], Answer]
@@ -49,7 +49,7 @@ class FakeApi:
 
 @contextmanager
 def api(answer: Callable[[Asked], Answer]) -> Iterator[FakeApi]:
-    """An API that is there while the body runs."""
+    """Run an API during a block."""
     listening = socket.create_server(("127.0.0.1", 0))
     fake = FakeApi(f"http://127.0.0.1:{listening.getsockname()[1]}", answer)
 

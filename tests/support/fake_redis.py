@@ -1,6 +1,6 @@
-"""A Redis that can be made to fail: a proxy before a real one, which answers as it is told to.
+"""A Redis that fails on demand: a proxy in front of a real Redis.
 
-Takes the port of a Redis; gives a URL, and a state that holds for connections that are open, too.
+The state also applies to open connections.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ ERRORS: Final[Mapping[str, tuple[bytes, bool]]] = {
     "readonly": (b"-READONLY You can't write against a read only replica.\r\n", False),
     "broken disk": (b"-MISCONF Redis is configured to save RDB snapshots, but it's unable to persist.\r\n", False),
 }
-"""What Redis answers in a state, and whether to all commands; else to those that write."""
+"""The error in each state, and whether all commands return it, or only writes."""
 
 STATES: Final = (STOPPED, HUNG, *ERRORS)
-"""The states in which nothing can be kept."""
+"""The states in which writes fail."""
 
 
 @dataclass
@@ -35,8 +35,8 @@ class FakeRedis:
     """The proxy.
 
     Attributes:
-        state: How it answers from now on.
-        heard: The commands that came while it was not well.
+        state: How it currently answers.
+        heard: The commands received in a failing state.
     """
 
     url: str = ""
@@ -45,7 +45,7 @@ class FakeRedis:
     _links: set[asyncio.StreamWriter] = field(default_factory=set[asyncio.StreamWriter])
 
     def become(self, state: str) -> None:
-        """Answer otherwise from now on; a server that stops ends its connections."""
+        """Change the state; a server that stops closes its connections."""
         self.state = state
         self.heard.clear()
         if state == STOPPED:
@@ -85,7 +85,7 @@ async def _pass(real: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Non
 
 
 async def _command(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """The name of a command, and all its bytes."""
+    """Return the name of a command, and all its bytes."""
     head = await reader.readuntil(b"\r\n")
     raw, name = head, b""
     for number in range(int(head[1:])):
@@ -99,7 +99,7 @@ async def _command(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
 
 @asynccontextmanager
 async def faked(url: str) -> AsyncIterator[FakeRedis]:
-    """A proxy before the Redis at a URL `redis://127.0.0.1:PORT/…`."""
+    """Run a proxy in front of the Redis at `redis://127.0.0.1:PORT/…`."""
     front, _, rest = url.removeprefix("redis://127.0.0.1:").partition("/")
     fake = FakeRedis()
 

@@ -1,6 +1,6 @@
-"""An MCP server on stdio whose tools each have one fault, written with the SDK's low-level server.
+"""An MCP server over stdio whose tools each have one fault, with the SDK's low-level server.
 
-`python faulty_server.py [TOOL …]`: with names, it has these tools alone.
+`python faulty_server.py [TOOL …]` serves all tools, or only the named tools.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ SCHEMAS: Final[dict[str, Any]] = {
     "fresh": {"type": "object", "additionalProperties": False},
 }
 KEPT: Final[list[int]] = []
-"""What `shown` shows: `sneaky` says that it only reads, and `again` that a second call adds nothing."""
+"""State that `shown` returns, and that `sneaky` (declared read-only) and `again` (declared idempotent) change."""
 
 UNCHECKED: Final = ("loose", "absent", "offline", "elsewhere")
-"""Tools that do not look at their schemas."""
+"""Tools that do not validate."""
 
 WIRE: Final = os.dup(1)
 

@@ -1,11 +1,11 @@
-"""`stubwright` and Python in processes of their own, forked from one that has imported all that they could need.
+"""Runs `stubwright` and Python in processes forked from a parent that has imported all modules that they need.
 
     python forked.py SOCKET [PACKAGE…]
 
-Listens on a socket for commands, with their environment and their streams, and answers with exit statuses. A command
-finds nothing that another one did; what costs most of a small command and is the same for all is done once: imports,
-the digest of stubwright, and the templates. Without a package it loads third parties alone.
-`STUBWRIGHT_WHOLE_PROCESSES` in the environment makes each command a new interpreter.
+Receives commands on a socket, with their environment and their streams, and sends their exit statuses. Commands do not
+share state. The most expensive shared work is done once: imports, the digest of stubwright, and the templates. Without
+a package, only third-party modules are loaded. `STUBWRIGHT_WHOLE_PROCESSES` in the environment starts a new interpreter
+for each command.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from stubwright.commands import VERBS
 WHOLE = "STUBWRIGHT_WHOLE_PROCESSES" in os.environ or not hasattr(os, "fork")
 
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-"""For a pytest that needs nothing of its plugins, which take longer to load than all the rest."""
+"""Disables pytest's plugins, which take most of its start time."""
 
 _OURS = ("stubwright", "stubwright_runtime")
 
@@ -64,20 +64,20 @@ _OTHERS = (
     "uvicorn",
 )
 _EXECUTABLE = "STUBWRIGHT_STANDIN"
-"""The variable with the program that a forked interpreter is to take for itself."""
+"""The environment variable with the program that a forked interpreter uses as `sys.executable`."""
 
 LAST_MOMENT = "STUBWRIGHT_TESTS_LAST_MOMENT"
-"""The variable with the seconds for which a forked `stubwright test` watches a server at its end."""
+"""The environment variable with the seconds for which a forked `stubwright test` watches a server at its end."""
 
 _HERE = VERBS.keys() - {"dev", "mock", "record", "replay", "test"}
-"""Commands that can run in the process of a test: they do not serve until they are stopped."""
+"""Commands that can run in the process of a test, because they do not serve until they are stopped."""
 
 _INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
-"""Where modules are that an interpreter finds by itself."""
+"""The interpreter's default module path."""
 
 
 def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """What a command prints, and its exit status; `env` is added to the environment, with an interpreter of its own.
+    """Return a command's output and exit status; `env` extends the environment and requires a separate interpreter.
 
     Commands that do not serve and do not read standard input run in this process.
     """
@@ -86,7 +86,7 @@ def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) ->
         return subprocess.run(
             command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
         )
-    # The streams and the working directory belong to the process, so that threads cannot run commands in it.
+    # The streams and the working directory belong to the process, so threads cannot run commands concurrently.
     if argv[:1] and argv[0] in _HERE and threading.current_thread() is threading.main_thread():
         return _run_here(argv, cwd)
     return _done(["stubwright", *argv], cwd, os.environ, _parent(*_OURS))
@@ -100,7 +100,7 @@ def _run_here(argv: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str
         os.chdir(cwd)
         try:
             sys.stdin = os.fdopen(0, closefd=False)
-            # Both must outlive the command, which wraps what they wrap.
+            # Both must outlive the command, which wraps their buffers.
             sys.stdout = text_out = os.fdopen(1, "w", closefd=False)
             sys.stderr = text_err = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
             status = cli.execute(argv)
@@ -117,7 +117,7 @@ def _run_here(argv: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str
 
 @contextmanager
 def _redirected(out: IO[str], err: IO[str]) -> Iterator[None]:
-    """Redirect the standard streams, also those of processes that are started in the block."""
+    """Redirect the standard streams, including the streams of processes started in the block."""
     kept = [os.dup(number) for number in range(3)]
     try:
         with Path(os.devnull).open() as nothing:
@@ -131,16 +131,16 @@ def _redirected(out: IO[str], err: IO[str]) -> Iterator[None]:
 
 
 def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
-    """What `python` prints with `-m MODULE` or `-c PROGRAM` and arguments, and its exit status.
+    """Return the output and exit status of `python` with `-m MODULE` or `-c PROGRAM` and arguments.
 
-    `path` is its PYTHONPATH, and `env` is added to the environment. What the interpreter itself reads there (hash seed,
-    UTF-8 mode) comes too late.
+    `path` is its PYTHONPATH, and `env` extends the environment. Variables that the interpreter reads at its start (hash
+    seed, UTF-8 mode) have no effect.
     """
     return _python_done(argv, cwd, {**os.environ, **env, "PYTHONPATH": os.pathsep.join(map(str, path))}, *_OURS)
 
 
 def python_with(argv: Sequence[str], cwd: Path, path: Path) -> subprocess.CompletedProcess[str]:
-    """The same with the stubwright, or its runtime, in a folder; only third parties have been loaded before."""
+    """Run `python` with the stubwright, or its runtime, in a folder; only third-party modules are preloaded."""
     return _python_done(argv, cwd, {**os.environ, "PYTHONPATH": str(path)})
 
 
@@ -154,12 +154,12 @@ def _python_done(
 
 
 def interpreter() -> list[str]:
-    """How a command begins that is to run as with `sys.executable`: `-m MODULE`, `-c PROGRAM` or a file comes next."""
+    """Return the beginning of a command in place of `sys.executable`; `-m MODULE`, `-c PROGRAM` or a file follows."""
     return [sys.executable] if WHOLE else [sys.executable, "-S", "-E", standin.__file__, _parent(*_OURS)]
 
 
 def interpreter_in(folder: Path) -> Path:
-    """The same as a program, in a folder; what it runs has this program for `sys.executable`."""
+    """Write the same command as a program in a folder; it is `sys.executable` in its processes."""
     program = folder / "python"
     program.write_text(f'#!/bin/sh\n{_EXECUTABLE}="$0" exec {shlex.join(interpreter())} "$@"\n')
     program.chmod(0o755)
@@ -176,24 +176,24 @@ def _done(command: Sequence[str], cwd: Path, env: Mapping[str, str], parent: str
 
 
 _PARENTS = "STUBWRIGHT_TESTS_PARENTS"
-"""The variable with the folder of the sockets of this run's parents, which all its processes share."""
+"""The environment variable with the folder of the parents' sockets, shared by all processes of this run."""
 
 _started: list[subprocess.Popen[bytes]] = []
 _ending = ExitStack()
 
 
 def begin() -> None:
-    """Make the folder of the parents, which end with this process, or when `close` is called."""
+    """Create the folder of the parents, which end with this process or with `close`."""
     folder = _ending.enter_context(tempfile.TemporaryDirectory())
     os.environ[_PARENTS] = folder
     alive = Path(folder, "alive")
     os.mkfifo(alive)
-    # Who reads it meets its end once nobody has it open to write.
+    # A reader reaches the end of this pipe when no process has it open for writing.
     _ending.callback(os.close, os.open(alive, os.O_RDWR))
 
 
 def close() -> None:
-    """End the processes that commands are forked from."""
+    """End the parents."""
     _ending.close()
     for process in _started:
         process.wait()
@@ -201,7 +201,7 @@ def close() -> None:
 
 @cache
 def _parent(*packages: str) -> str:
-    """The socket of the process that commands are forked from, which has loaded packages, and listens by then."""
+    """Return the socket of a listening parent that has loaded packages."""
     folder = Path(os.environ[_PARENTS])
     where = folder / "-".join((*packages, "others"))
     with (folder / "lock").open("w") as lock, (folder / "alive").open("rb") as alive:
@@ -216,7 +216,7 @@ def _parent(*packages: str) -> str:
 
 
 def main() -> None:
-    """Answer until standard input ends."""
+    """Serve until standard input ends."""
     for package in map(import_module, sys.argv[2:]):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
@@ -240,7 +240,7 @@ def main() -> None:
 
 
 def _serve(listening: socket.socket) -> None:
-    """Run commands, each in a process; pass signals on to them, and say how they ended."""
+    """Run each command in a process, forward signals, and send exit statuses."""
     links: dict[int, socket.socket] = {}
     ended, ending = os.pipe()
     os.set_blocking(ended, False)
@@ -270,14 +270,14 @@ def _serve(listening: socket.socket) -> None:
 
 
 def _read(link: socket.socket) -> bytes:
-    """Return the number of a signal that is passed on; nothing if whoever asked is gone."""
+    """Return the number of a signal to forward; `None` if the client has disconnected."""
     with suppress(ConnectionResetError):
         return link.recv(1)
     return b""
 
 
 def _tell_ends(links: dict[int, socket.socket]) -> None:
-    """Send the statuses of the commands that have ended to those who asked for them."""
+    """Send the statuses of ended commands to their clients."""
     with suppress(ChildProcessError):
         while (child := os.waitpid(-1, os.WNOHANG))[0]:
             with links.pop(child[0]) as link, suppress(BrokenPipeError):
@@ -285,7 +285,7 @@ def _tell_ends(links: dict[int, socket.socket]) -> None:
 
 
 def _command(files: list[int], numbers: list[int], command: list[str], cwd: str, env: dict[str, str]) -> NoReturn:
-    """Be the process of a command."""
+    """Run the process of a command."""
     try:
         os.chdir(cwd)
         os.environ.clear()
@@ -296,7 +296,7 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
         for file, number in zip(aside, numbers, strict=True):
             os.dup2(file, number)
             os.close(file)
-        # Kept until the end, as an interpreter keeps its own.
+        # Retained until the end, as an interpreter retains its streams.
         streams = (
             os.fdopen(0, closefd=False),
             os.fdopen(1, "w", buffering=1, closefd=False),
@@ -309,7 +309,7 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
             sys.argv = command
             import_module("stubwright.cli").main()
         status = _python(*command[1:])
-        logging.shutdown()  # which an interpreter does at its end; a thread may be writing the log
+        logging.shutdown()  # as an interpreter does at its end; a thread may still write the log
         sys.stdout.flush()
         os._exit(status)
     except BaseException:  # noqa: BLE001 - as an interpreter does at its end
@@ -320,7 +320,7 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
 
 
 def _python(kind: str, *given: str) -> int:
-    """Be an interpreter: run a program, a module or a file, and give its exit status."""
+    """Run a program, a module or a file as an interpreter does, and return its exit status."""
     sys.path[:] = [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *_INSTALLED]
     sys.executable = os.environ.pop(_EXECUTABLE, sys.executable)
     arguments = [*given]

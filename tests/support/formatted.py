@@ -1,4 +1,4 @@
-"""Texts with a format, those that their types cannot hold, and schemas with one wherever a type stands."""
+"""Texts with a format, texts that their types cannot represent, and schemas with a format at each place of a type."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ STAYS_TEXT: Mapping[str, frozenset[str]] = {
     ),
     "base64": frozenset({"aGk", "aGk=\n", "aG\nk=", "aGl=", "-_-_", " aGk=", "a", "====", "aGk=aGk="}),
 }
-"""Those of `instances.TEXTS` that are not, or not exactly, what the type can hold."""
+"""Texts of `instances.TEXTS` that the type cannot represent, or not exactly."""
 
 
 def schema_of(form: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def schema_of(form: str) -> dict[str, Any]:
 
 
 def places(text: dict[str, Any]) -> dict[str, Any]:
-    """A schema with the schema of a text in all places in which a type can stand."""
+    """Return a schema with a text's schema at each place that can have a type."""
     thing = {"type": "object", "properties": {"x": text, "kind": {"const": "thing"}}, "required": ["kind"]}
     other = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "array", "items": text}}}
     return {
@@ -87,7 +87,7 @@ def places(text: dict[str, Any]) -> dict[str, Any]:
 
 
 def instance(text: str) -> dict[str, Any]:
-    """An object with a text in all of these places."""
+    """Return an object with a text at each of these places."""
     thing = {"kind": "thing", "x": text}
     return {
         "plain": text,

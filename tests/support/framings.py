@@ -1,4 +1,4 @@
-"""Requests whose end a lenient reader sees elsewhere (RFC 9112, 11.2), and two readers of them: strict, and uvicorn."""
+"""Requests whose end a lenient reader finds elsewhere (RFC 9112, 11.2), and two readers: a strict one, and uvicorn."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ async def read_as_uvicorn(requests: Sequence[bytes], parser: Literal["httptools"
     for each in requests:
         if not transport.is_closing():
             protocol.data_received(each)
-            for _ in range(9):  # turns of the event loop, enough for all answers
+            for _ in range(9):  # iterations of the event loop, enough for all responses
                 await asyncio.sleep(0)
     protocol.connection_lost(None)
     is_refused = b"Invalid HTTP request received." in transport.written

@@ -1,4 +1,4 @@
-"""An example of an emitter for another language: Go structs of a server's tools, from its `manifest.json`.
+"""An example emitter for another language: writes Go structs of a server's tools from its `manifest.json`.
 
 python go_structs.py generated/weather_mcp/manifest.json
 """
@@ -30,7 +30,7 @@ def write(manifest: dict[str, Any]) -> str:
 
 
 def list_tools(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the tools, with the large schemas that they share."""
+    """Yield the tools with their shared schemas."""
     bundled = manifest.get("bundled", {"schemas": {}, "tools": {}})
     shared = {name: entry["schema"] for name, entry in bundled["schemas"].items()}
     for tool in manifest["tools"]:
@@ -40,7 +40,7 @@ def list_tools(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def write_type(schema: Any, root: dict[str, Any], inside: frozenset[str] = frozenset()) -> str:
-    """Return the Go type of a schema; `any` of whatever Go cannot express, and of recursive schemas."""
+    """Return the Go type of a schema; `any` for recursive schemas and for types that Go lacks."""
     match schema:
         case {"$ref": str(reference)} if reference.startswith("#/$defs/") and reference not in inside:
             return write_type(root["$defs"][reference.removeprefix("#/$defs/")], root, inside | {reference})
@@ -61,7 +61,7 @@ def write_type(schema: Any, root: dict[str, Any], inside: frozenset[str] = froze
 
 
 def name_type(name: str) -> str:
-    """Return an exported name: `get_weather` gives `GetWeather`."""
+    """Return an exported name: `GetWeather` for `get_weather`."""
     return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", name))
 
 

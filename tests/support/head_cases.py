@@ -1,4 +1,4 @@
-"""Requests with odd headers, one or several at a time, and what an application answers to each, called as ASGI."""
+"""Requests with one or several odd headers, and an application's response to each, called as ASGI."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from conversations import READY, request, shaking
 
 Headers = Sequence[tuple[bytes, bytes]]
 Changes = Mapping[str, Sequence[str]]
-"""The values of headers that are not as usual; none where a header is missing."""
+"""The values of unusual headers; an empty list omits the header."""
 
 KNOWN = "SESSION"
-"""Stands for the id of a session that is there."""
+"""Placeholder for the id of an existing session."""
 
 USUAL: Changes = {
     "host": ["localhost:8000"],
@@ -112,7 +112,7 @@ WRONG: Mapping[str, Sequence[str]] = {
     "origin": ["http://evil.example"],
     "accept": ["text/html"],
 }
-"""One that is refused of each header that may be, in all combinations of which one is told."""
+"""An invalid value of each header that can be rejected. Tests combine them all; a response reports only one."""
 
 METHODS = ("POST", "GET", "DELETE", "PUT")
 RARE = ("HEAD", "OPTIONS", "PATCH", "post")
@@ -130,13 +130,13 @@ RARE_SESSIONS: Sequence[Sequence[str]] = ([""], ["nowhere", KNOWN], [KNOWN, "now
 
 @dataclass(frozen=True)
 class Setting:
-    """What is the same for several changes.
+    """The common properties of several changes.
 
     Attributes:
         stateless: Whether the server has no sessions.
-        method: The method of HTTP.
-        revision: The revisions that the request names.
-        session: The sessions that it names.
+        method: The HTTP method.
+        revision: The revisions in the request.
+        session: The sessions in the request.
     """
 
     stateless: bool
@@ -150,13 +150,13 @@ class Setting:
 
 
 def shown(values: Sequence[str]) -> str:
-    """The values of a header in a file."""
+    """Format the values of a header for a file."""
     short = (f"{value[0]}*{len(value)}{value[-5:]}" if len(value) > 100 else value for value in values)
     return " + ".join(map(ascii, short)) or "-"
 
 
 def settings() -> Iterator[Setting]:
-    """All settings."""
+    """Return all settings."""
     for stateless in (False, True):
         usual = list(product(METHODS, REVISIONS, SESSIONS))
         rare = [
@@ -169,7 +169,7 @@ def settings() -> Iterator[Setting]:
 
 
 def changes(setting: Setting) -> Iterator[tuple[str, Changes]]:
-    """What is odd about a request, with its name; for rare settings, nothing is beside them."""
+    """Yield the named changes of a request. Rare settings have only single changes."""
     yield "as usual", {}
     if setting.method in RARE or setting.revision in RARE_REVISIONS or setting.session in RARE_SESSIONS:
         return
@@ -182,7 +182,7 @@ def changes(setting: Setting) -> Iterator[tuple[str, Changes]]:
 
 
 def message_of(setting: Setting) -> dict[str, Any]:
-    """A request that is right where its headers are: one that opens a session where none is named."""
+    """Return a valid message for these headers; without a session, it opens a session."""
     named = next(iter(setting.revision), "2025-06-18")
     if is_stateless(setting.revision):
         message = request(1, "tools/list", {}, stateless=True)
@@ -198,7 +198,7 @@ def is_stateless(revision: Sequence[str]) -> bool:
 
 
 def headers_of(setting: Setting, change: Changes, session: str) -> list[tuple[bytes, bytes]]:
-    """The headers of a request, with the id of a session that is there."""
+    """Return the headers of a request, with the id of an existing session."""
     named: dict[str, Sequence[str]] = {
         **USUAL,
         "mcp-protocol-version": setting.revision,
@@ -215,12 +215,12 @@ def encoded(named: Changes) -> list[tuple[bytes, bytes]]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an application answers.
+    """An application's response.
 
     Attributes:
         status: The status.
         headers: The headers.
-        body: The body, or as much of it as came with the head of a stream.
+        body: The body, or its part that arrived with the head of a stream.
     """
 
     status: int
@@ -228,7 +228,7 @@ class Answer:
     body: bytes
 
     def text(self) -> str:
-        """The answer in a file: its status and, of a refusal, the rest."""
+        """Format the response for a file: its status and, for a rejection, the rest."""
         is_json = self.headers.get("content-type") == "application/json"
         error = json.loads(self.body).get("error") if is_json and self.body else None
         if self.status < 400 and error is None:
@@ -247,7 +247,7 @@ def error_text(error: Mapping[str, Any]) -> str:
 
 
 async def ask(app: Any, method: str, headers: Headers, body: bytes) -> Answer:
-    """Send a request, and leave when a stream begins."""
+    """Send a request, and disconnect when a stream begins."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
     left = asyncio.Event()
     sent: list[Any] = []
@@ -281,13 +281,13 @@ async def ask(app: Any, method: str, headers: Headers, body: bytes) -> Answer:
     async with asyncio.timeout(20):
         await app(scope, receive, send)
     if not sent:
-        return Answer(500, {}, b"")  # as servers answer for an application that says nothing
+        return Answer(500, {}, b"")  # as servers do if the application does not respond
     head = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
     return Answer(sent[0]["status"], head, b"".join(message.get("body", b"") for message in sent[1:]))
 
 
 async def open_session(app: Any) -> str:
-    """Shake hands; gives the id of the session."""
+    """Initialize, and return the id of the session."""
     headers = encoded({**USUAL, "mcp-protocol-version": ["2025-06-18"]})
     answer = await ask(app, "POST", headers, json.dumps(shaking("2025-06-18")).encode())
     session = answer.headers["mcp-session-id"]
@@ -297,7 +297,7 @@ async def open_session(app: Any) -> str:
 
 
 def written(outcomes: Iterable[tuple[str, Mapping[str, str]]]) -> str:
-    """The outcomes of all settings as a file has them: settings with the same ones stand together."""
+    """Format the outcomes of all settings for a file, which groups settings with equal outcomes."""
     blocks: dict[str, list[str]] = {}
     for setting, found in outcomes:
         groups: dict[str, list[str]] = {}
@@ -309,7 +309,7 @@ def written(outcomes: Iterable[tuple[str, Mapping[str, str]]]) -> str:
 
 
 def read(text: str) -> dict[str, dict[str, str]]:
-    """The outcomes that a file has."""
+    """Return the outcomes in a file."""
     found: dict[str, dict[str, str]] = {}
     names: list[str] = []
     outcome, is_heading = "", False
@@ -331,7 +331,7 @@ _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 def odd_bodies() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Messages that headers repeat, some with an envelope that is not as it should be."""
+    """Return messages with mirrored headers; some have an invalid envelope."""
     for method, params in (
         ("tools/list", {}),
         ("tools/call", {"name": "add"}),
@@ -372,7 +372,7 @@ def odd_bodies() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def routings(body: Mapping[str, Any]) -> Iterator[tuple[str, Changes]]:
-    """Ways in which headers repeat what a message says, and do not."""
+    """Return headers that match a message, and headers that contradict it."""
     method = body.get("method", "tools/call")
     params = body.get("params") or {}
     name = str(params.get("uri") or params.get("taskId") or params.get("name") or "add")
@@ -440,7 +440,7 @@ ARGUMENTS: Sequence[Mapping[str, Any] | None] = (
 
 
 def parameter_headers() -> Iterator[tuple[str, Changes]]:
-    """Headers that mirror arguments, rightly and not."""
+    """Return headers that mirror arguments, correctly and incorrectly."""
     yield "-", {}
     for name, values in (
         (

@@ -1,10 +1,9 @@
-"""A server that answers as a test says, byte by byte, on stdio and over HTTP, in two eras of the protocol.
+"""A server with scripted bytes as responses, over stdio and over HTTP, in two eras of the protocol.
 
     python hostile.py ERA METHOD SAID
 
-On stdio it is this program, which answers the requests of one method with the bytes of a file, as they are then; over
-HTTP, `listening` serves in a thread. `$ID` in what is said is the number of the request. Whatever is not attacked gets
-the answer of an honest server.
+Over stdio, this program answers the requests of one method with the current bytes of a file; over HTTP, `listening`
+serves in a thread. `$ID` in the bytes is the number of the request. All other methods get valid responses.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ HANDSHAKE: Final = "2025-06-18"
 STATELESS: Final = "2026-07-28"
 
 ENDLESS: Final = b"$ENDLESS"
-"""What is said on stdio begins so where it is to be said for ever, without the end of a line."""
+"""Prefix of bytes to repeat without end and without a newline, over stdio."""
 
 ENDING: Final = b"$ENDING"
-"""Said on stdio: nothing, and the process ends."""
+"""Ends the process without a response, over stdio."""
 
 _INFO: Final = {"name": "hostile", "version": "1"}
 _OFFERS: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
 
 
 def opening(era: str, method: str) -> dict[str, Any] | None:
-    """The honest result of what opens a connection; None for any other method, and for one of another era."""
+    """Return the valid result of a method that opens a connection; `None` for other methods and other eras."""
     if method == "initialize" and era == HANDSHAKE:
         return {"protocolVersion": HANDSHAKE, "capabilities": _OFFERS, "serverInfo": _INFO}
     if method == "server/discover" and era == STATELESS:
@@ -49,25 +48,25 @@ def opening(era: str, method: str) -> dict[str, Any] | None:
 
 
 def response(number: Any, result: Any) -> bytes:
-    """An answer as JSON."""
+    """Return a response as JSON."""
     return json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode()
 
 
 def refusal(number: Any) -> bytes:
-    """The answer to a method that there is not."""
+    """Return the error for an unknown method."""
     return json.dumps(
         {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "Method not found"}}
     ).encode()
 
 
 def filled(template: bytes, number: Any) -> bytes:
-    """What is said, with the number of the request in it."""
+    """Return the bytes with the number of the request."""
     return template.replace(b"$ID", json.dumps(number).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer over HTTP: a status, headers, pieces of a body, and whether it ends there."""
+    """A response over HTTP: a status, headers, pieces of a body, and whether it ends there."""
 
     body: Callable[[], Iterator[bytes]]
     status: int = 200
@@ -80,8 +79,8 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: _Listener
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base has it
-        """Say nothing."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
+        """Suppress the access log."""
 
     def do_GET(self) -> None:
         said = self.server.answer("GET", None) if "Last-Event-ID" in self.headers else None
@@ -129,12 +128,12 @@ class _Listener(ThreadingHTTPServer):
     seen: list[Any]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no error here."""
+        """Ignore clients that disconnect."""
 
 
 @contextlib.contextmanager
 def listening(era: str, answer: Callable[[str, Any], Said | None]) -> Iterator[tuple[str, list[Any]]]:
-    """Serve on a free port; the URL, and the messages that came."""
+    """Serve on a free port; yield the URL and the received messages."""
     listener = _Listener(("127.0.0.1", 0), _Handler)
     listener.era, listener.answer, listener.seen = era, answer, []
     thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -148,12 +147,12 @@ def listening(era: str, answer: Callable[[str, Any], Said | None]) -> Iterator[t
 
 
 def events(charset: str = "") -> dict[str, str]:
-    """The headers of an event stream."""
+    """Return the headers of an event stream."""
     return {"Content-Type": f"text/event-stream{charset}"}
 
 
 class Attacker:
-    """A server that answers one method as it is told from time to time: on `stdio`, over `http`, or in `events`."""
+    """A server with changeable responses to one method: over `stdio`, over `http`, or in `events`."""
 
     def __init__(self, transport: str, era: str, method: str, folder: Path) -> None:
         self._transport, self._era, self._method = transport, era, method
@@ -162,14 +161,14 @@ class Attacker:
         self._said.write_bytes(b"")
 
     def say(self, said: bytes) -> None:
-        """From now on, answer so."""
+        """Set the response."""
         self._said.write_bytes(said)
 
     @contextlib.contextmanager
     def target(self) -> Iterator[Any]:
-        """What to connect to."""
+        """The client's target."""
         if self._transport == "stdio":
-            import forked  # for tests alone, as the program itself starts anew for each of them
+            import forked  # only for tests, because the program starts again for each test
 
             yield [*forked.interpreter(), __file__, self._era, self._method, str(self._said)]
             return
@@ -182,12 +181,12 @@ class Attacker:
         said = filled(self._said.read_bytes(), number)
         if self._transport == "http":
             return Said(lambda: iter((said,)))
-        # A charset that would inflate what follows: event streams have none but UTF-8.
+        # A charset that would inflate the text; event streams are always UTF-8.
         return Said(lambda: iter((b"data: " + said + b"\n\n",)), headers=events("; charset=zlib"))
 
 
 def main() -> None:
-    """Answer on standard output, until standard input is closed."""
+    """Answer on standard output until standard input is closed."""
     era, attacked, said = sys.argv[1:]
     out = sys.stdout.buffer
     for line in sys.stdin.buffer:

@@ -1,4 +1,4 @@
-"""Statements that should change nothing, cost little and reach nothing, and what becomes of each."""
+"""Statements that must not change data, use many resources or access files, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Statement:
     """A statement.
 
     Attributes:
-        sql: Its text; `{folder}` is a folder that can be written to.
-        says: A part of what the caller is told, where it is refused.
-        rows: The rows that it gives, where it is none of the refused.
+        sql: Its text; `{folder}` is a writable folder.
+        says: A part of the error message, if it is rejected.
+        rows: Its rows, if it is accepted.
     """
 
     sql: str
@@ -29,7 +29,7 @@ class Statement:
 
 
 def _nested(width: int, depth: int) -> str:
-    """Common table expressions that each use the one before several times: exponentially large when expanded."""
+    """Return common table expressions that each use the previous one several times, which expand exponentially."""
     tables = ["c0 AS (SELECT 1)"]
     for level in range(1, depth):
         uses = ", ".join(f"c{level - 1} AS t{use}" for use in range(width))
@@ -38,7 +38,7 @@ def _nested(width: int, depth: int) -> str:
 
 
 HOSTILE: Final = (
-    # Writes, plain and hidden.
+    # Writes, plain and disguised.
     Statement("DROP TABLE book", REFUSED),
     Statement("INSERT INTO author VALUES (9, 'x') RETURNING *", REFUSED),
     Statement("WITH gone AS (SELECT 1) DELETE FROM book WHERE id IN gone RETURNING id", REFUSED),
@@ -61,7 +61,7 @@ HOSTILE: Final = (
     Statement("PRAGMA user_version = 7", REFUSED),
     Statement("PRAGMA data_version = 7", REFUSED),
     Statement("SELECT * FROM pragma_journal_mode('wal')", REFUSED),
-    # Other files, and code.
+    # Access to other files, and code.
     Statement("ATTACH '{folder}/new.db' AS new", REFUSED),
     Statement("ATTACH ':memory:' AS new", REFUSED),
     Statement("VACUUM INTO '{folder}/copy.db'", REFUSED),
@@ -71,7 +71,7 @@ HOSTILE: Final = (
     Statement("SELECT writefile('{folder}/out', 'x')", "no such function: writefile"),
     Statement("SELECT * FROM dbstat", BROKEN),
     Statement("SELECT * FROM sqlite_dbpage", BROKEN),
-    # Texts that look like something else.
+    # Texts that look like another statement.
     Statement("SELECT 1; DROP TABLE book", "one statement at a time"),
     Statement("SELECT 1 /* ; DROP TABLE book */ -- ; DROP TABLE book", rows=[[1]]),
     Statement("/* SELECT */ DELETE /* SELECT */ FROM book", REFUSED),
@@ -83,7 +83,7 @@ HOSTILE: Final = (
     Statement("DROP\u00a0TABLE book", "syntax error"),
     Statement("SELECT 1\x00; DROP TABLE book", "null character"),
     Statement("SELECT '\u202e\u0000'", "null character"),
-    # What would take memory, disk or a parser for itself.
+    # Excessive use of memory, disk or the parser.
     Statement("SELECT zeroblob(1000000000)", LARGE),
     Statement("SELECT length(randomblob(1000000000))", LARGE),
     Statement("SELECT printf('%1000000000d', 1)", rows=[[None]]),
@@ -98,7 +98,7 @@ HOSTILE: Final = (
     Statement(f"SELECT count(*) FROM book WHERE id IN ({', '.join(map(str, range(3000)))})", rows=[[5]]),
     Statement("SELECT 'aaaaaaaaaaaaaaaaaaaaaaaa' LIKE '" + "%a" * 600 + "b'", "pattern too complex"),
     Statement("SELECT abs(-9223372036854775808)", "integer overflow"),
-    # Values that JSON has no form for.
+    # Values without a JSON representation.
     Statement("SELECT 0.0 / 0, 9e999 - 9e999", rows=[[None, None]]),
     Statement(
         "SELECT 9e999, -9e999, x'00ff', 9007199254740993",
@@ -112,7 +112,7 @@ HOSTILE: Final = (
         ],
     ),
     Statement("SELECT CAST(x'ff41' AS TEXT), char(0), char(55296)", rows=[["\ufffdA", "\0", "\ufffd\ufffd\ufffd"]]),
-    # What reads, and is harmless.
+    # Harmless reads.
     Statement("SELECT name FROM sqlite_master WHERE type = 'view'", rows=[["lent"]]),
     Statement("SELECT value FROM json_each('[1, 2]')", rows=[[1], [2]]),
     Statement("EXPLAIN QUERY PLAN SELECT * FROM book", rows=[[2, 0, 0, "SCAN book"]]),
@@ -124,4 +124,4 @@ ENDLESS: Final = (
     "SELECT count(*) FROM loan AS a, loan AS b, loan AS c, loan AS d, loan AS e",
     "SELECT 1 FROM loan AS a, loan AS b, loan AS c, loan AS d WHERE a.reader || b.day LIKE '%x%y%' || c.day",
 )
-"""Statements that never end, or not in this century, and need no memory."""
+"""Statements that practically never end, and use little memory."""

@@ -1,4 +1,4 @@
-"""Generated packages whose tools call an API for tests."""
+"""Generated packages whose tools call a fake API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Running:
     api: FakeApi
 
     def call(self, name: str, handlers: object = None, **arguments: Any) -> Any:
-        """The result of a tool, with whatever arguments."""
+        """Return the result of a tool, with any arguments."""
 
         async def go() -> Any:
             server = self.package.build_server(handlers)
@@ -32,7 +32,7 @@ class Running:
         return asyncio.run(go())
 
     def schemas(self) -> dict[str, Any]:
-        """The schemas of the arguments, as they are listed, by tool."""
+        """Return the listed input schemas by tool."""
 
         async def go() -> dict[str, Any]:
             async with self.package.SampleClient.connect(self.package.build_server()) as client:
@@ -41,12 +41,12 @@ class Running:
         return asyncio.run(go())
 
     def text(self, name: str, **arguments: Any) -> str:
-        """The text of a result."""
+        """Return the text of a result."""
         (block,) = self.call(name, **arguments).content
         return str(block.text)
 
     def refused(self, name: str, **arguments: Any) -> str:
-        """The text of a result that is an error."""
+        """Return the text of an error result."""
         result = self.call(name, **arguments)
         assert result.is_error, result
         return str(result.content[0].text)

@@ -1,8 +1,7 @@
-"""Dockerfiles without Docker: the steps of those that `stubwright new` writes, run in order in a folder.
+"""Runs the steps of Dockerfiles from `stubwright new` in a folder, without Docker.
 
-Takes a file and the folder that it stands in; gives a folder that has what the image would have. Absolute paths are
-those of that folder. What comes from a package index is there already, as in a base image that has it: all that the
-runtime needs, and neither the runtime nor stubwright.
+The result is a folder with the contents of the image; absolute paths refer to that folder. Packages from an index are
+preinstalled as in a base image: all dependencies of the runtime, but neither the runtime nor stubwright.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from typing import Any, Final
 import third_party
 
 _PLACES: Final = re.compile(r"(?<![\w./])/(?=(src|wheels|dist|opt)\b)")
-"""How absolute paths of our Dockerfiles begin."""
+"""The prefixes of absolute paths in our Dockerfiles."""
 
 
 @dataclass
 class Image:
-    """What an image is."""
+    """The contents of an image."""
 
     root: Path
     entrypoint: list[str] = field(default_factory=list)
@@ -38,18 +37,18 @@ class Image:
     """The instructions of its last stage."""
 
     def local(self, words: list[str]) -> list[str]:
-        """A command as it is on this machine."""
+        """Return a command for this machine."""
         return [_PLACES.sub(f"{self.root}/", word) for word in words]
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
-    """Each instruction with what stands after it."""
+    """Return each instruction with its arguments."""
     whole = re.sub(r"\\\n", " ", "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#")))
     return [(line.split()[0], line.partition(" ")[2].strip()) for line in whole.splitlines() if line.strip()]
 
 
 def build(context: Path, folder: Path) -> Image:
-    """The image of the Dockerfile in a folder; whatever it has that is not known here is a failure."""
+    """Build the image of the Dockerfile in a folder; fail on an unsupported instruction."""
     image = Image(folder / "root")
     directory, named = "", [""]
     for name, rest in instructions((context / "Dockerfile").read_text("utf-8")):
@@ -95,7 +94,7 @@ def _copy(words: list[str], context: Path, folder: Path, directory: str) -> None
     assert everything == "*"
     for source in sources:
         assert f"!{source}".replace("tx[t]", "txt") in rest, f"{source} is ignored"
-        if source.endswith("[t]"):  # a pattern, which may match nothing
+        if source.endswith("[t]"):  # a pattern that may match no file
             sources += [found.name for found in context.glob(source)]
             continue
         if (context / source).is_dir():

@@ -1,8 +1,8 @@
-"""Imports packages in every order, and says what each order came to: a line of JSON for each.
+"""Imports packages in every order, and prints the outcome of each order as a line of JSON.
 
     python import_orders.py PACKAGE…
 
-Orders that begin alike are forked from one process, so that what they have in common is imported once.
+Orders with the same prefix are forked from one process, so that the prefix is imported once.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import os
 import sys
 
 _SHARED = ("jsonschema_rs", "mcp.client.client", "mcp.server.lowlevel", "starlette.applications")
-"""What all orders have in common."""
+"""The common imports of all orders."""
 
 
 def answer(names: list[str]) -> object:
-    """What packages say, in a fixed order."""
+    """Return the contents of packages in a fixed order."""
     packages = {name: importlib.import_module(name) for name in sorted(names)}
     for name in ("OMIT", "ToolFailed", "ToolError"):
         assert len({id(getattr(package, name)) for package in packages.values()}) == 1, name
@@ -33,7 +33,7 @@ def answer(names: list[str]) -> object:
 
 
 async def called() -> object:
-    """What a server answers: this costs more than all else, and is asked for once for each that is imported first."""
+    """Return a server's responses. This is the most expensive step, so it runs once for each first import."""
     import weather
     from weather_mcp import WeatherClient, build_server
 
@@ -42,7 +42,7 @@ async def called() -> object:
 
 
 def visit(order: list[str], left: list[str]) -> None:
-    """Import what is left in each order."""
+    """Import the remaining packages in each order."""
     if not left:
         temperature = asyncio.run(called()) if order[1:] == sorted(order[1:]) else None
         os.write(1, json.dumps([order, answer(order), temperature], sort_keys=True).encode() + b"\n")
@@ -57,7 +57,7 @@ def visit(order: list[str], left: list[str]) -> None:
         assert package.build_server
         assert package.ToolFailed
         importlib.import_module(f"{name}.client")
-        importlib.import_module("stubwright_runtime.generated").build_server  # noqa: B018 - which loads the server
+        importlib.import_module("stubwright_runtime.generated").build_server  # noqa: B018 - loads the server
         visit([*order, name], [other for other in left if other != name])
         os._exit(0)
 

@@ -1,8 +1,8 @@
 """Random instances of a JSON Schema, from a seed.
 
-Draws values that have a good chance to be valid, with what real callers send and models get wrong: keys that the
-schema does not name, nulls, integers beyond 2**53, `1.0` for `1`, strings that look like numbers. Whether a value is
-valid is for a validator to say.
+Draws values that are likely to be valid, including values that real callers send and models get wrong: unknown keys,
+nulls, integers beyond 2**53, `1.0` for `1`, strings that look like numbers. A validator decides whether a value is
+valid.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ TEXTS: Mapping[str, Sequence[str]] = {
     ),
     "base64": ("", "aGk=", "aGk", "aGk=\n", "aG\nk=", "aGl=", "-_-_", "+/+/", " aGk=", "a", "====", "aGk=aGk="),
 }
-"""Texts of each format, also such that are not quite, or not at all."""
+"""Texts of each format, some of them slightly or completely invalid."""
 
 STRINGS = ("", "a", "10", "1.5", "true", "null", "Zürich 東京", "2020-01-01", 'q"\\\n', "x" * 40)
 INTEGERS = (0, 1, -1, 7, 100, 2**53 + 1, -(2**63) - 1, 10**20, 1.0, 250.0, 1e300)
@@ -102,14 +102,14 @@ LIST_WORDS = ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "co
 
 
 def draw(schema: Json, seed: str, count: int) -> Iterator[Json]:
-    """`count` attempts at instances of `schema`."""
+    """Return `count` attempts at instances of `schema`."""
     sampler = Sampler(schema, random.Random(seed))
     for _ in range(count):
         yield sampler.value(schema, 0)
 
 
 def valid(schema: Json, seed: str, count: int, *, exact: bool = False) -> list[Json]:
-    """Those of `count` attempts that jsonschema-rs accepts; `exact` as under `python: {formats: strict}`."""
+    """Return the valid instances of `count` attempts, by jsonschema-rs; `exact` as in `python: {formats: strict}`."""
     try:
         validator = compile_schema(schema, formats=False, exact=exact)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
@@ -118,7 +118,7 @@ def valid(schema: Json, seed: str, count: int, *, exact: bool = False) -> list[J
 
 
 def same(one: Json, two: Json) -> bool:
-    """Whether two JSON values are one: numbers by value, and `true` is not 1."""
+    """Return whether two JSON values are equal: numbers by value, and `true` differs from 1."""
     if isinstance(one, bool) or isinstance(two, bool):
         return one is two
     if isinstance(one, int | float) and isinstance(two, int | float):
@@ -189,7 +189,7 @@ class Sampler:
         return self.chance.choice(likely) if likely and self.chance.random() < 0.8 else None
 
     def merged(self, schema: Mapping[str, Json], depth: int) -> dict[str, Json]:
-        """The schema with one choice of each of its alternatives folded in."""
+        """Return the schema with one choice of each of its alternatives merged."""
         made: dict[str, Json] = {key: value for key, value in schema.items() if key not in CHOICES}
         referring = [schema.get(keyword) for keyword in ("$ref", "$dynamicRef", "$recursiveRef")]
         parts: list[Json] = [self.resolved(reference) for reference in referring if isinstance(reference, str)]
@@ -295,7 +295,7 @@ CHOICES = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "i
 
 
 def matching(pattern: str, chance: random.Random, length: int = 0) -> str:
-    """A text that is likely to match a regular expression, and to be that long."""
+    """Return a text of this length that is likely to match a regular expression."""
     tree = _parsed(pattern)
     return "".join(_texts(tree, chance, length)) if tree is not None else chance.choice(STRINGS)
 

@@ -1,4 +1,4 @@
-"""A document of 500 operations, as an office's API could have it: 50 kinds of records with ten operations each."""
+"""A realistic document of 500 operations: ten operations for each of 50 kinds of records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"
 
 
 def document(*, changed: bool = False) -> dict[str, Any]:
-    """The document; as `changed`, with a new field, a new filter, a field that is now required, and without a value."""
+    """Return the document; `changed` adds a field and a filter, makes a field required, and removes a value."""
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     for kind in [f"{one}{'_' if two else ''}{two}" for one in _FIRST for two in _SECOND]:

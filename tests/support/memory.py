@@ -1,4 +1,4 @@
-"""Manifests in memory, for tests of the stages that never touch a disk."""
+"""In-memory manifests, for tests of stages that do not use the disk."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """A reader over texts by path."""
+    """A reader of texts by path."""
 
     def __init__(self, **texts: str) -> None:
         self._texts = {path: textwrap.dedent(text) for path, text in texts.items()}
 
     def read(self, path: str) -> bytes:
-        """The text at a path, encoded."""
+        """Return the encoded text at a path."""
         if path not in self._texts:
             raise FileNotFoundError(2, "no such file", path)
         return self._texts[path].encode()
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """The paths below a folder that match."""
+        """Return the matching paths below a folder."""
         return sorted(fnmatch.filter(self._texts, f"{folder}/{pattern}" if folder else pattern))
 
     def is_within(self, path: str, folder: str) -> bool:
-        """There are no links."""
+        """Return whether a path begins with a folder; there are no links to resolve."""
         return path.startswith(folder)
 
 
 def load(entry: str, **texts: str) -> Bundle:
-    """The bundle of the manifest `entry`, which must be readable."""
+    """Return the bundle of the manifest `entry`, which must be readable."""
     bundle, found = source.load(entry, Files(**texts))
     assert found == []
     assert bundle is not None
@@ -43,7 +43,7 @@ def load(entry: str, **texts: str) -> Bundle:
 
 
 def shown(bundle: Bundle, diagnostics: list[Diagnostic]) -> list[str]:
-    """Diagnostics as `file:line:column code message (help)`."""
+    """Format diagnostics as `file:line:column code message (help)`."""
     lines = []
     for one in diagnostics:
         assert isinstance(one.at, Place)

@@ -1,4 +1,4 @@
-"""Model modules for tests: made of bare schemas, and loaded without a package on disk."""
+"""Model modules from bare schemas, loaded without a package on disk."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def tool(
 
 
 def root(made: datamodel.ModelModule, role: ClassRole = "input") -> str:
-    """The name of the class of a whole input, output or other role."""
+    """Return the class name of a whole input, output or other role."""
     return next(each.name for each in made.classes if each.is_root and role in each.roles)
 
 
 def load(made: datamodel.ModelModule, name: str = "tool") -> ModuleType:
-    """Run a module as `loaded.models.NAME`, on the runtime."""
+    """Run a module as `loaded.models.NAME` on the runtime."""
     for package in ("loaded", "loaded.models", "loaded.models.shared"):
         parent = sys.modules.setdefault(package, ModuleType(package))
         parent.__path__ = []
@@ -72,13 +72,13 @@ def made(
     rich: bool = False,
     exact: bool = False,
 ) -> tuple[datamodel.ModelModule, ModuleType]:
-    """The module of one tool, and the same loaded; `rich` as in `python: {formats: rich}`, `exact` as in `strict`."""
+    """Return the module of one tool, loaded; `rich` as in `python: {formats: rich}`, `exact` as in `strict`."""
     module = datamodel.make_modules([tool(name, arguments, result, rich=rich or exact, exact=exact)])[0]
     return module, load(module, name)
 
 
 def many_made(tools: Iterable[ir.Tool]) -> Iterator[tuple[datamodel.ModelModule, ModuleType]]:
-    """As `made` for each of many tools, some of which are written together, as those of a package are."""
+    """Return the modules of many tools; some are rendered together, like the tools of a package."""
     waiting = iter(tools)
     while some := [*itertools.islice(waiting, _TOGETHER)]:
         for each, module in zip(some, datamodel.make_modules(some), strict=True):
@@ -86,4 +86,4 @@ def many_made(tools: Iterable[ir.Tool]) -> Iterator[tuple[datamodel.ModelModule,
 
 
 _TOGETHER = 40
-"""More at once are hardly faster, and take more memory."""
+"""Larger batches are hardly faster, and use more memory."""

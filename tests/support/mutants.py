@@ -1,6 +1,6 @@
-"""Break rules of the specification in the runtime, one at a time, and see that their tests fail.
+"""Breaks rules of the specification in the runtime, one at a time, and checks that their tests fail.
 
-`python tests/support/mutants.py` breaks each; a row's number breaks that row alone. Works on a copy of the runtime.
+`python tests/support/mutants.py` breaks each rule; with a row's number, only that row. Works on a copy of the runtime.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _CONTENT_TEST: Final = "tests/runtime/server/test_server_content.py::test_whatev
 _SPELLING_TEST: Final = "tests/runtime/server/test_server_offers.py::test_a_cursor_is_spelled_as_it_was_given"
 _CURSOR_TEST: Final = "tests/runtime/server/test_server.py::test_a_cursor_that_was_never_given"
 _ANNOTATIONS: Final = "        annotations=_annotations(audience, priority, last_modified),\n"
-_FAILED: Final = 1  # what pytest exits with where tests ran and failed; other numbers are not a verdict
+_FAILED: Final = 1  # pytest's exit status for failed tests; any other failure is not a verdict
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One edit of the runtime: after `start`, `old` becomes `new`, and `test` is to fail.
+    """An edit of the runtime: after `start`, `old` becomes `new`, and `test` must fail.
 
-    `row` is the row's number, or `None` for a rule of the specification that has no row.
+    `row` is the row's number, or `None` for a rule of the specification without a row.
     """
 
     row: int | None
@@ -381,7 +381,7 @@ MUTANTS: Final = (
 
 
 def mutated(text: str, mutant: Mutant) -> str:
-    """The text with the edit. Raises ValueError where what it edits is not there: the list is out of date."""
+    """Return the edited text. Raises ValueError if the text to edit is missing, because the list is outdated."""
     before, start, after = text.partition(mutant.start)
     body, following, rest = after.partition("\ndef ")
     if not start or mutant.old not in body:
@@ -390,10 +390,10 @@ def mutated(text: str, mutant: Mutant) -> str:
 
 
 def survives(mutant: Mutant) -> bool:
-    """Whether its test passes all the same. Raises RuntimeError where the test could not be run."""
+    """Return whether its test still passes. Raises RuntimeError if the test cannot run."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, "stubwright_runtime")
-        # With what Python has compiled of it, but not what another test is writing, which is gone in a moment.
+        # Include bytecode, except for temporary files of other tests.
         shutil.copytree(ROOT / "runtime/stubwright_runtime", package, ignore=shutil.ignore_patterns("*.pyc.*"))
         path = package / mutant.path
         Path(cache_from_source(path)).unlink(missing_ok=True)
@@ -406,7 +406,7 @@ def survives(mutant: Mutant) -> bool:
 
 
 def main(rows: list[str]) -> int:
-    """Break the rows, or all; print a line for each, and give 1 where a mutant survives."""
+    """Break the named rows, or all rows; print a line for each, and return 1 if a mutant survives."""
     alive = 0
     for mutant in MUTANTS:
         if rows and str(mutant.row) not in rows:

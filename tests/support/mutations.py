@@ -1,4 +1,4 @@
-"""Documents that somebody broke: any value replaced by one of any type, or by text that is hard on paths and names."""
+"""Broken documents: any value replaced by a value of any type, or by text that is difficult for paths and names."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ TEXTS: Final = [
     *("application/json", ";", "text/html; charset=", "2026-07-28", "object", "string", "array", "draft-04", "true"),
     "http://json-schema.org/draft-07/schema#",
 ]
-"""Strings that mean something somewhere, or nothing anywhere."""
+"""Strings with a special meaning in some context, or without a meaning in any."""
 
 NUMBERS: Final = [0, -1, 1, 1.5, -0.0, 10**9, 2**63, 2**64, -(2**70), 10**400, 1e308, 5e-324, 3.0]
 
@@ -137,7 +137,7 @@ OTHERS: Final[list[Json]] = [
 
 
 def mutated(document: Json, chance: Random, *, times: int = 1) -> Json:
-    """A copy of a document in which something is replaced, renamed, left out, moved or nested."""
+    """Return a copy of a document with a value replaced, renamed, omitted, moved or nested."""
     made = copy.deepcopy(document)
     for _ in range(times):
         made = _once(made, chance)
@@ -171,7 +171,7 @@ def _once(document: Json, chance: Random) -> Json:
 
 
 def value(chance: Random) -> Json:
-    """Any JSON value."""
+    """Return any JSON value."""
     lists: list[list[Json]] = [[*TEXTS], [*TEXTS], [*NUMBERS], OTHERS, OTHERS]
     return copy.deepcopy(chance.choice(chance.choice(lists)))
 
@@ -372,7 +372,7 @@ MANIFEST: Final[Json] = {
     "lint": {"ignore": ["SW301"]},
     "diff": {"ignore": ["SW501"]},
 }
-"""A manifest with some of all that a manifest can have."""
+"""A manifest with some of all features of a manifest."""
 
 TOOLS: Final[Json] = {
     "tools": [
@@ -468,4 +468,4 @@ OPENAPI: Final[Json] = {
         },
     },
 }
-"""An OpenAPI document with some of all that is imported."""
+"""An OpenAPI document with some of all imported features."""

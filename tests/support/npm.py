@@ -11,7 +11,7 @@ import pytest
 
 
 def find_runtime(package: str) -> list[str]:
-    """Return the prefix of commands that run the program of a package, or skip the test where npx cannot fetch it."""
+    """Return the command prefix that runs a package's program, or skip the test if npx cannot fetch it."""
     prefix = ["npx", "-y", "-p", package]
     done = subprocess.run([*prefix, package.partition("@")[0], "--version"], capture_output=True, text=True)
     if done.returncode and os.environ.get("CI") != "true":
@@ -21,7 +21,7 @@ def find_runtime(package: str) -> list[str]:
 
 
 def install(folder: Path) -> None:
-    """Install the packages of `package.json` in a folder, or skip the test where npm cannot, except in CI."""
+    """Install the packages of `package.json` in a folder, or skip the test if npm cannot, except in CI."""
     command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--no-package-lock"]
     if shutil.which("npm") is None:
         if os.environ.get("CI") == "true":

@@ -1,4 +1,4 @@
-"""Schemas that are hard to stand for in Python, and values to try on them; each schema is valid in its dialect."""
+"""Valid schemas that are difficult to represent in Python, with values to validate."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Z: Json = {"type": "null"}
 
 
 def thing(properties: Json, **more: Json) -> Json:
-    """An object with these properties."""
+    """Return an object schema with these properties."""
     return {"type": "object", "properties": properties, **more}
 
 
 def listed(*places: Json, **more: Json) -> Json:
-    """A list of just these items."""
+    """Return a list schema with exactly these items."""
     return {"type": "array", "prefixItems": [*places], "items": False, "minItems": len(places), **more}
 
 

@@ -1,4 +1,4 @@
-"""Messages with one thing odd about them, by rule: each place of each request is omitted, changed and added to."""
+"""Messages with one odd value, by rule: each place of each request is omitted, changed and extended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SERVED = {
         }
     ],
 }
-"""What the server of these messages has."""
+"""The server's features for these messages."""
 
 REQUESTS: Sequence[tuple[str, Mapping[str, Any] | None]] = (
     ("ping", None),
@@ -90,17 +90,17 @@ OPENING: Mapping[str, Any] = {
 }
 ODD: Sequence[Any] = (None, True, 0, 1.5, 1 << 70, "", "x", [], [1], {}, {"a": None})
 _WHOLE = ("server/discover", "tools/list")
-"""The methods of whose envelope each place is tried; it is the same in all requests from 2026-07-28 on."""
+"""The methods whose envelopes are tested at each place; all requests from 2026-07-28 on share the envelope."""
 
 ADDED = ("extra", "_meta", "task", "cursor", "name", "uri", "method", "result", "id")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One message.
+    """A message.
 
     Attributes:
-        name: What is odd about it, such as `params.name: null`.
+        name: Its oddity, such as `params.name: null`.
         message: The message.
     """
 
@@ -109,7 +109,7 @@ class Case:
 
 
 def odd_requests(*, stateless: bool) -> Iterator[tuple[str, list[Case]]]:
-    """Each request of an era with its odd relatives; the first of them is the request itself."""
+    """Return each request of an era with its odd variants; the first is the valid request."""
     requests = [request(1, method, params, stateless=stateless) for method, params in REQUESTS]
     for message in requests:
         params = {key: value for key, value in message.get("params", {}).items() if key != "_meta"}
@@ -120,7 +120,7 @@ def odd_requests(*, stateless: bool) -> Iterator[tuple[str, list[Case]]]:
 
 
 def odd_openings() -> Iterator[Case]:
-    """The handshake with its odd relatives."""
+    """Return the handshake with its odd variants."""
     yield from _relatives({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": OPENING})
 
 
@@ -172,7 +172,7 @@ def _text(value: Any) -> str:
 
 
 def outcome(answers: Sequence[Any]) -> str:
-    """What came back for one message, in a line."""
+    """Format the responses to a message as one line."""
     return "; ".join(map(_one, answers)) or "nothing"
 
 
@@ -188,7 +188,7 @@ def _one(answer: Any) -> str:
 
 
 def grouped(outcomes: Mapping[str, str]) -> str:
-    """The cases of one request by what came of them, as a file holds them."""
+    """Group the cases of a request by outcome, as in a file."""
     names: dict[str, list[str]] = {}
     for name, said in outcomes.items():
         names.setdefault(said, []).append(name)
@@ -196,7 +196,7 @@ def grouped(outcomes: Mapping[str, str]) -> str:
 
 
 def out_of_turn() -> Iterator[tuple[str, list[Any], Any]]:
-    """Requests at a time, or in an era, in which clients do not send them."""
+    """Return requests at an unusual time, or in another era."""
     for method, params in REQUESTS:
         plain, enveloped = (request(1, method, params, stateless=stateless) for stateless in (False, True))
         yield f"{method} before the handshake", [], plain

@@ -1,4 +1,4 @@
-"""OpenAPI documents for tests: what they become, as manifests and as running servers."""
+"""Imports OpenAPI documents as manifests, and runs their servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HERE = Path(__file__).parents[1] / "openapi"
 def imported(
     folder: Path, document: Mapping[str, Any], selection: Selection | None = None, options: Options | None = None
 ) -> ImportResult:
-    """What a document becomes; without saying so, it has a title, a version, and no need of credentials."""
+    """Import a document; it has a default title and version, and needs no credentials."""
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, "security": [], **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
@@ -39,7 +39,7 @@ def imported(
 
 
 def operation(folder: Path, told: Mapping[str, Any], path: str = "/x", method: str = "get", **document: Any) -> Any:
-    """The tool that one operation becomes."""
+    """Return the tool of a single operation."""
     item = {method: {"operationId": "op", "responses": {}, **told}}
     made = imported(folder, {"servers": [{"url": "https://api.example.com"}], "paths": {path: item}, **document})
     assert made.notes == ()
@@ -52,7 +52,7 @@ def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
 
 
 def build(document: Path, folder: Path, *options: str) -> str:
-    """Import, check and generate a document as a user would; gives the package's name."""
+    """Import, check and generate a document as a user would, and return the package's name."""
     done = stubwright("import", "openapi", str(document), "-o", "manifest.yaml", *options, cwd=folder)
     assert done.returncode == 0, done.stderr
     checked = stubwright("check", "manifest.yaml", "--format", "json", cwd=folder)
@@ -65,7 +65,7 @@ def build(document: Path, folder: Path, *options: str) -> str:
 
 @contextmanager
 def client(folder: Path, package: str, stem: str, **environment: str) -> Iterator[Any]:
-    """Runs `python -m PACKAGE` without handlers, and gives what calls a method of its typed client."""
+    """Run `python -m PACKAGE` without handlers; yield a function that calls a method of its typed client."""
     generated = folder / "generated"
     env = [f"{name}={value}" for name, value in {"PYTHONPATH": str(generated), **environment}.items()]
     command = ["env", *env, *forked.interpreter(), "-m", package]

@@ -1,4 +1,4 @@
-"""A page of `stubwright docs` as a parser has it: its frame, which is ours, and its descriptions, which are not."""
+"""Parses a page of `stubwright docs` into its frame, which is trusted, and its descriptions, which are not."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from html.parser import HTMLParser
 VOID = {"meta", "input", "br", "hr", "wbr"}
 
 PROSE = {"p", "br", "hr", "em", "strong", "code", "pre", "ul", "ol", "li", "blockquote", "a", "div", "span"}
-"""The tags that Markdown may make, beside headings."""
+"""The tags that Markdown may produce, except headings."""
 
 _SAFE = re.compile(r"https?://|mailto:")
 _OURS = {("div", "code"), ("div", "label")}
 
 
 class Page(HTMLParser):
-    """The tags of a page, which must be balanced, with its ids, its links inside, and its text.
+    """The tags of a page, which must be balanced, with its ids, its internal links, and its text.
 
-    `frame` are the tags outside of descriptions but for the breaks in names, and `prose` those of descriptions.
+    `frame` has the tags outside descriptions, except breaks in names, and `prose` the tags in descriptions.
     """
 
     def __init__(self, text: str) -> None:
@@ -57,7 +57,7 @@ class Page(HTMLParser):
         return [str(attrs[attribute]) for _, attrs in self.tags if attribute in attrs]
 
     def unsafe(self) -> list[tuple[str, dict[str, str | None]]]:
-        """What a description has no business to bring along: other tags, attributes that do something, other links."""
+        """Return the forbidden parts of descriptions: other tags, active attributes, other links."""
         return [(tag, attrs) for tag, attrs in self.prose if not _is_safe(tag, attrs)]
 
 

@@ -1,7 +1,7 @@
-"""Text that tries to be something else, and every place of a manifest where text may stand.
+"""Injection texts, and all places of a manifest that may have text.
 
-The places come from the manifest's own JSON Schema, and below a schema from the meta-schema of 2020-12: each string,
-and each key that authors choose. `BASE` has something at each of them; `places` finds them in it.
+The places come from the manifest's JSON Schema and, below a schema, from the meta-schema of 2020-12: each string, and
+each key that authors choose. `BASE` has a value at each place; `places` finds them.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ PAYLOADS = {
     "a null": "x\x00y",
     "a form feed": "x\x0cy",
 }
-"""What tries to get out of a text, by what it tries."""
+"""Texts that try to escape their context, by attack."""
 
 HARMLESS = "plain words"
 
 
 def in_utf_7(text: str) -> str:
-    """A text of UTF-7 in which no quote stands as itself."""
+    """Encode a text as UTF-7 without literal quotes."""
     return text.replace('"', "+ACI-")
 
 
 SCHEMA: Json = structure.load_manifest_schema()
-"""The schema of manifests without shorthand, which is written out before anything else is done."""
+"""The schema of manifests without shorthand, which is expanded before all other steps."""
 
 _SCHEMA: Json = {
     "$id": "https://example.com/x",
@@ -324,7 +324,7 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A string of the base: `kind` says whether it is a value or a key, `rule` where the grammar has it."""
+    """A string in the base manifest: `kind` is a value or a key, `rule` is its place in the grammar."""
 
     rule: tuple[str, ...]
     pointer: tuple[Step, ...]
@@ -336,19 +336,19 @@ class Place:
 
 
 def declared() -> set[tuple[str, ...]]:
-    """All places that the grammar has."""
+    """Return all places of the grammar."""
     return {*_declared(SCHEMA, ())}
 
 
 def places(value: Json) -> list[Place]:
-    """All places of a manifest in which there is something."""
+    """Return all places of a manifest that have a value."""
     return [*_places(SCHEMA, value, (), ())]
 
 
 def placed(value: Json, at: Mapping[Place, str]) -> Json:
-    """A copy of a manifest with other texts at some places."""
+    """Return a copy of a manifest with other texts at some places."""
     made = pickle.loads(pickle.dumps(value))  # `copy.deepcopy` takes five times as long
-    # Keys last and from below, so that pointers lead where they led.
+    # Keys last and bottom-up, so that pointers stay valid.
     for place in sorted(at, key=lambda place: (place.kind == "key", -len(place.pointer))):
         holder = made
         for step in place.pointer[:-1]:
@@ -367,11 +367,11 @@ def placed(value: Json, at: Mapping[Place, str]) -> Json:
 
 
 _REFERRED = {"schemas", "$defs"}
-"""What holds schemas by names that references have."""
+"""Keywords that hold named schemas, the targets of references."""
 
 
 def _refer(value: Json, old: str, new: str) -> None:
-    """Change the references to a schema that is called something else now."""
+    """Update the references to a renamed schema."""
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _refer(each, old, new)
     if isinstance(value, dict) and value.get("$ref") == old:
@@ -435,12 +435,12 @@ def _declared(
 
 
 def _of(rule: Json, key: str) -> Json:
-    """The rule of a property; the manifest's schema says of a tool's schemas only that they are objects."""
+    """Return the rule of a property. The manifest's schema only requires a tool's schemas to be objects."""
     return {"$ref": "#/$defs/schema"} if key in ("inputSchema", "outputSchema") else rule["properties"][key]
 
 
 def _is_open(rule: Json) -> bool:
-    """Whether anything may stand there."""
+    """Return whether any value is valid here."""
     return rule is True or not rule.keys() & {"type", "enum", "const", "properties"}
 
 
@@ -462,7 +462,7 @@ def _resolved(rule: Json, path: tuple[str, ...]) -> tuple[Json, tuple[str, ...]]
 
 @cache
 def _meta_schema() -> Json:
-    """The meta-schema of 2020-12 as one rule: what each keyword may hold."""
+    """Return the meta-schema of 2020-12 as one rule: the valid values of each keyword."""
     properties: dict[str, Json] = {}
     for part in jsonschema.Draft202012Validator.META_SCHEMA["allOf"]:
         uri = f"https://json-schema.org/draft/2020-12/{part['$ref']}"

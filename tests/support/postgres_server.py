@@ -23,7 +23,7 @@ _PROGRAMS: Final = ("initdb", "postgres", "pg_isready")
 
 @contextmanager
 def running() -> Iterator[Mapping[str, str]]:
-    """A server for the length of a block, as the variables of libpq with its address."""
+    """Run a server during a block; yield libpq's environment variables with its address."""
     programs = [_find(name) for name in _PROGRAMS]
     if None in programs:
         pytest.skip(f"PostgreSQL is not installed ({', '.join(_PROGRAMS)})")
@@ -50,12 +50,12 @@ def running() -> Iterator[Mapping[str, str]]:
                 time.sleep(0.1)
             yield {"PGHOST": "127.0.0.1", "PGPORT": port, "PGUSER": "postgres", "PGDATABASE": "postgres"}
         finally:
-            process.send_signal(signal.SIGINT)  # it ends its connections
+            process.send_signal(signal.SIGINT)  # closes its connections
             process.wait(PATIENCE)
     finally:
         shutil.rmtree(folder)
 
 
 def _find(name: str) -> str | None:
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)  # where Debian keeps them
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)  # Debian's folder
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, folders)]))

@@ -1,4 +1,4 @@
-"""Processes that tests start: they heed SIGINT, and nothing waits for one of them for ever."""
+"""Manages processes that tests start: they handle SIGINT, and have a deadline."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 300
-"""Seconds after which a process is killed, which ends all that waits for it or reads what it says."""
+"""Seconds after which a process is killed, which unblocks all waiting readers."""
 
 _MARK = "STUBWRIGHT_TEST_RUN"
 
 
 def heed_interrupts() -> None:
-    """Take SIGINT as usual where a shell ignores it, as it does for jobs in the background; children inherit that."""
+    """Restore the default handler of SIGINT if a shell ignores it, as for background jobs; children inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
 def running(command: Sequence[str], patience: float = PATIENCE, **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """A process, started as `subprocess.Popen` does, which is gone after the block, with the others of its session."""
+    """Start a process as `subprocess.Popen` does, and kill its session after the block."""
     with subprocess.Popen(command, **options) as process:
 
         def kill() -> None:
@@ -46,15 +46,15 @@ def running(command: Sequence[str], patience: float = PATIENCE, **options: Any) 
 
 
 def mark_run() -> str:
-    """Set a variable of the environment that all processes of this run of pytest inherit, and return its text."""
+    """Set an environment variable that all processes of this pytest run inherit, and return its text."""
     os.environ.setdefault(_MARK, f"{os.getpid()}-{time.time_ns()}")
     return f"{_MARK}={os.environ[_MARK]}"
 
 
 def list_marked(mark: str) -> dict[int, str]:
-    """Return the command lines of the other processes that inherited a variable of the environment, by process id.
+    """Return the command lines of other processes that inherited an environment variable, by process id.
 
-    Empty where there is no `/proc`.
+    Returns an empty mapping without `/proc`.
     """
     marked = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -65,7 +65,7 @@ def list_marked(mark: str) -> dict[int, str]:
 
 
 def list_left(mark: str, patience: float) -> list[str]:
-    """Return the command lines of the processes that still run after some seconds, although a run has ended."""
+    """Return the command lines of the processes that still run some seconds after a run."""
     end = time.monotonic() + patience
     while (left := list_marked(mark)) and time.monotonic() < end:
         time.sleep(0.1)
@@ -73,7 +73,7 @@ def list_left(mark: str, patience: float) -> list[str]:
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process runs. One that has ended keeps its number until somebody reads how."""
+    """Return whether a process runs. An ended process keeps its id until its parent reads the status."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -83,7 +83,7 @@ def is_alive(process: int) -> bool:
 
 
 def await_end(process: int, patience: float = 10) -> None:
-    """Wait until a process has ended, of which the system learns a moment later than whoever ended it."""
+    """Wait until a process has ended, which the system reports with a delay."""
     end = time.monotonic() + patience
     while is_alive(process):
         assert time.monotonic() < end, f"the process {process} still runs"

@@ -1,4 +1,4 @@
-"""Servers in the process of a test end as soon as they are asked to, in files that name the fixture."""
+"""Shuts down in-process servers immediately, in files that use the fixture."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import uvicorn.server
 from stubwright_runtime.server.transports.http.listener import graceful_shutdown
 
 _LOOK = 0.01
-"""Seconds between two looks at whether a server is to end."""
+"""Seconds between two checks for a shutdown."""
 
 
 class _PromptAsyncio:
-    """The module as uvicorn's server sees it, which otherwise looks ten times a second at whether it is to end."""
+    """uvicorn's view of `asyncio`, with shorter sleeps; uvicorn checks for a shutdown ten times per second."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
@@ -28,9 +28,9 @@ class _PromptAsyncio:
 
 @pytest.fixture(scope="module", autouse=True)
 def ends_are_prompt() -> Iterator[None]:
-    """Do not wait for clients that could still send something: those of tests are in the same process.
+    """Do not wait for clients that could still send, because tests' clients are in the same process.
 
-    How long a server waits for them is a matter of `test_graceful_shutdown.py`.
+    `test_graceful_shutdown.py` tests the waiting time.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graceful_shutdown, "_LATE", 0.0)

@@ -1,7 +1,6 @@
-"""A real HAProxy for tests, with the configuration of `examples/deploy/`, on a port of its own.
+"""Runs HAProxy with the configuration of `examples/deploy/` on a free port, in front of local servers.
 
-Takes the ports of servers on this machine; gives where the proxy is. CI does not install it: a test that needs it
-is skipped with a word where it is missing.
+CI does not install HAProxy; tests that need it are skipped without it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PATIENCE: Final = 20.0
 
 
 def configuration(text: str, port: int, servers: Sequence[int]) -> str:
-    """The configuration, with a port and servers of this machine in place of those of containers."""
+    """Return the configuration with a local port and local servers instead of containers."""
     text, number = re.subn(r"^( *bind) :8000$", rf"\1 127.0.0.1:{port}", text, flags=re.MULTILINE)
     assert number == 1
     lines = "\n".join(f"    server server-{one} 127.0.0.1:{one}" for one in servers)
@@ -38,7 +37,7 @@ def configuration(text: str, port: int, servers: Sequence[int]) -> str:
 
 @contextmanager
 def proxied(file: Path, servers: Sequence[int], folder: Path) -> Iterator[str]:
-    """The URL of a proxy before these servers, for the length of a block."""
+    """Run a proxy in front of these servers during a block; yield its URL."""
     if shutil.which(PROGRAM) is None:
         pytest.skip(f"{PROGRAM} is not installed")
     with socket.socket() as free:

@@ -1,6 +1,6 @@
-"""A real Redis server for tests, on a port of its own; nothing of it is left behind.
+"""Runs Redis on a free port, and removes its data afterwards.
 
-Takes an empty folder; gives a server that can be stopped and started again, with or without what it kept.
+Each server uses an empty folder, and can be stopped and started again, with or without its data.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ PATIENCE: Final = 20.0
 
 
 class RedisServer:
-    """One server."""
+    """A Redis server."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        """Say where it keeps what it is asked to keep; it does not run yet."""
+        """Set the folder of its data, without starting it."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -36,11 +36,11 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its URL."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Run, and wait until it answers."""
+        """Start it, and wait until it answers."""
         command = [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder), *self._options]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         end = time.monotonic() + PATIENCE
@@ -50,7 +50,7 @@ class RedisServer:
             time.sleep(0.02)
 
     def stop(self, *, kill: bool = False) -> None:
-        """End it; with `kill`, at once and without a word."""
+        """Stop it; `kill` sends SIGKILL."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
             self._process.wait(PATIENCE)
@@ -67,7 +67,7 @@ class RedisServer:
 
 @contextmanager
 def running(folder: Path, *options: str) -> Iterator[RedisServer]:
-    """A server for the length of a block, which keeps nothing on disk unless the options say so."""
+    """Run a server during a block; it does not persist data unless the options enable that."""
     if shutil.which(PROGRAM) is None:
         if os.environ.get("CI") == "true":
             raise FileNotFoundError(f"{PROGRAM} is not installed")

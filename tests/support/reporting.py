@@ -1,4 +1,4 @@
-"""What a run prints and records about tests: failures as they happen, and the CPU time of each test."""
+"""Prints and records test results: failures as they happen, and the CPU time of each test."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ BUDGET = 3.0
 """CPU seconds that a test may use on a usual machine, unless it is marked `long`; see `cpu.estimate_slowness`."""
 
 _SHARED = 3.0
-"""CPU seconds for modules and tables that the first test of a process loads, and that later tests use."""
+"""CPU seconds for modules and tables that the first test of a process loads and later tests use."""
 
 _LISTED = 10
 _LONGEST_MESSAGE = 12  # lines
-_PATIENCE = 20  # seconds until the processes of a run have ended
+_PATIENCE = 20  # seconds for the processes of a run to end
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,16 +58,16 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail a run that leaves processes behind."""
+        """Fail a run with processes that still run."""
         forked.close()
         self._left = processes.list_left(self._mark, _PATIENCE)
         if self._left and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """List the processes that are left, and the tests that used the most CPU time."""
+        """List the processes that still run, and the tests that used the most CPU time."""
         for command in self._left:
-            terminalreporter.write_line(f"ERROR: the run left a process behind: {command}", red=True)
+            terminalreporter.write_line(f"ERROR: the run left a process running: {command}", red=True)
         dearest = sorted(self._used.items(), key=lambda entry: -entry[1])[:_LISTED]
         if len(self._used) > _LISTED:
             terminalreporter.write_sep("-", f"CPU time of tests: {sum(self._used.values()):.0f} s, most of it in")

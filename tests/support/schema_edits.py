@@ -1,7 +1,7 @@
-"""Random JSON Schemas, edits of them, and instances aimed at what was edited; all from a seed.
+"""Random JSON Schemas, edits of them, and instances near the edits; all from a seed.
 
-`schema` makes a schema for an object. `widened` makes an edit after which every instance is valid that was before, by
-construction; `edited` makes any edit. `aimed` gives instances near the borders of both schemas.
+`schema` makes an object schema. `widened` makes an edit that preserves all valid instances by construction; `edited`
+makes any edit. `aimed` makes instances near the boundaries of both schemas.
 """
 
 from __future__ import annotations
@@ -153,12 +153,12 @@ class Maker:
 
 
 def schema(chance: random.Random) -> dict[str, Json]:
-    """A schema for an object."""
+    """Return an object schema."""
     return Maker(chance).root()
 
 
 def places(root: Json, *, positive: bool) -> list[Json]:
-    """The schemas in a schema that are objects; with `positive` only those in which accepting more accepts more."""
+    """Return the object schemas in a schema; `positive` selects only covariant places."""
     found: list[Json] = []
 
     def walk(here: Json) -> None:
@@ -182,7 +182,7 @@ def places(root: Json, *, positive: bool) -> list[Json]:
 
 
 def refers(root: Json) -> bool:
-    """Whether a reference stands where accepting more does not accept more."""
+    """Return whether there is a reference at a place that is not covariant."""
     good = sum("$ref" in one for one in places(root, positive=True))
     return good != sum("$ref" in one for one in places(root, positive=False))
 
@@ -276,7 +276,7 @@ def _multiple(here: dict[str, Json], maker: Maker) -> bool:
 
 
 def _ref(here: dict[str, Json], maker: Maker) -> bool:
-    """Give a simple schema a definition of its own."""
+    """Move a simple schema into a definition."""
     if "type" not in here or here["type"] == "object" or "Own" in maker.defs:
         return False
     maker.defs["Own"] = dict(here)
@@ -300,10 +300,10 @@ WIDENING: tuple[Edit, ...] = (
     ("a type is wider", _type),
     ("an optional property was added", _property),
     ("an alternative is new", _alternative),
-    ("null is allowed beside", _wrap),
+    ("null is allowed, too", _wrap),
     ("words are others", _words),
     ("multiples of less", _multiple),
-    ("a definition of its own", _ref),
+    ("a separate definition", _ref),
 )
 
 
@@ -312,10 +312,10 @@ def _evaluates(root: Json) -> bool:
 
 
 def widened(chance: random.Random, old: Json) -> tuple[str, Json] | None:
-    """The name of an edit that widens by construction, and the schema with it; None where nothing could be edited.
+    """Return the name of an edit that widens by construction, and the edited schema; `None` if no edit is possible.
 
-    Schemas whose `unevaluatedProperties` see the edit, or whose references stand where accepting more accepts less, are
-    left out: there the same edits do not widen.
+    Excludes schemas whose `unevaluatedProperties` depend on the edit, or with references at places that are not
+    covariant, because the same edits do not widen there.
     """
     if refers(old) or _evaluates(old):
         return None
@@ -336,7 +336,7 @@ def widened(chance: random.Random, old: Json) -> tuple[str, Json] | None:
 
 
 def edited(chance: random.Random, old: Json) -> Json:
-    """The schema with one to three edits of any kind."""
+    """Return the schema with one to three edits of any kind."""
     new = copy.deepcopy(old)
     maker = Maker(chance)
     maker.defs = new.get("$defs", {})
@@ -364,7 +364,7 @@ def edited(chance: random.Random, old: Json) -> Json:
 
 
 def borders(root: Json) -> list[Json]:
-    """Values near what a schema says: each member of an enum, both sides of each bound, matches of patterns."""
+    """Return values near a schema's boundaries: enum members, both sides of each bound, matches of patterns."""
     made: list[Json] = []
     chance = random.Random(0)
     for here in places(root, positive=False):
@@ -383,7 +383,7 @@ def borders(root: Json) -> list[Json]:
 
 
 def aimed(old: Json, new: Json, seed: str, tries: int = 40, most: int = 600) -> Iterator[Json]:
-    """Attempts at instances of `old`, and of the same with one part replaced by a value near a border, or left out."""
+    """Return attempts at instances of `old`, and variants with one part omitted or replaced by a boundary value."""
     whole = [*instances.draw(old, seed, tries), *instances.draw(new, seed, tries // 2)]
     yield from whole
     values = [*borders(old), *borders(new)]
@@ -424,11 +424,11 @@ def _replaced(value: Json, path: tuple[str | int, ...], by: Any) -> Json:
 
 
 _UNORDERED = frozenset({"enum", "type", "required", "anyOf", "oneOf", "allOf", "examples"})
-"""Keywords of lists whose order says nothing (JSON Schema 2020-12, Core 10.2.1 and Validation 6.1, 6.5)."""
+"""Keywords with unordered lists (JSON Schema 2020-12, Core 10.2.1 and Validation 6.1, 6.5)."""
 
 
 def reordered(chance: random.Random, value: Json) -> Json:
-    """A schema that says the same: all whose order says nothing is in another one."""
+    """Return an equivalent schema with its unordered parts reordered."""
     if isinstance(value, list):
         return [reordered(chance, each) for each in value]
     if not isinstance(value, dict):

@@ -1,10 +1,10 @@
-"""A server on stdio that answers as a file says, however odd; tests start it as a process.
+"""A server over stdio that answers from a file, however odd; tests start it as a process.
 
     python scripted.py SERVER.json
 
-The file has, by method, the result to send, or a list of results for one request after the other. `null` sends nothing.
-What it has no answer for is refused. Keys that begin with `$`: `$stdout` is printed first, `$stderr` written first,
-`$pid` names a file for the process's number, `$exit` ends it at that method.
+The file has for each method the result, or a list of results for successive requests. `null` sends no response. Methods
+without a result are rejected. Keys that begin with `$`: `$stdout` is printed first, `$stderr` is written first, `$pid`
+names a file for the process id, `$exit` ends the process at that method.
 """
 
 from __future__ import annotations

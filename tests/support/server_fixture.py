@@ -1,4 +1,4 @@
-"""A small package as `generate` would write it, by hand, for tests of the server half of the runtime."""
+"""A small handwritten package in the form of `generate`'s output, for tests of the runtime's server."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def write_package(
 
 
 def import_package(folder: Path, name: str) -> Any:
-    """The module `name.server`, with `name` found in `folder`."""
+    """Import the module `name.server` from `folder`."""
     sys.path.insert(0, str(folder))
     try:
         importlib.invalidate_caches()
@@ -174,14 +174,14 @@ def import_package(folder: Path, name: str) -> Any:
 async def exchange(
     server: InProcessServer, revision: str, *requests: tuple[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The server's raw answers to requests of one connection of this revision; each `result` or `error`."""
+    """Return the server's raw responses on one connection of this revision; each has `result` or `error`."""
     return await exchange_each(server, revision, requests)
 
 
 async def exchange_each(
     server: InProcessServer, revision: str, requests: Iterable[tuple[str, dict[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """As `exchange`; each request is taken when the one before has its answer."""
+    """Exchange messages as `exchange` does, but send each request after the previous response."""
     answers: list[dict[str, Any]] = []
     async with opened(server) as (send, receive):
         opening = [(0, ("initialize", {**HELLO, "protocolVersion": revision}))] if revision < "2026" else []
@@ -203,7 +203,7 @@ async def exchange_each(
 
 @asynccontextmanager
 async def opened(server: InProcessServer) -> AsyncIterator[Any]:
-    """A connection to a server: what sends it a message, and what gives its next one."""
+    """Open a connection to a server; yield functions that send a message and return the next one."""
     received: asyncio.Queue[bytes] = asyncio.Queue()
     async with server.open_connection(received.put) as send_line:
 

@@ -1,4 +1,4 @@
-"""A server in a process of its own, for tests that look at it from outside."""
+"""A server process, for tests from the client's perspective."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """The server of the package `process_mcp` in a process of its own, seen as its client sees it."""
+    """The server of the package `process_mcp` in a separate process."""
 
     def __init__(self, project: Path, *arguments: str, python: Sequence[str] = ()) -> None:
-        """Start it; `python` is what with, in place of what starts at once."""
+        """Start it; `python` replaces the forking interpreter."""
         command = [*(python or forked.interpreter()), "-m", "process_mcp", *arguments]
         pipe = subprocess.PIPE
-        # Unbuffered, since `select` knows nothing of lines that a buffer took in with the one before.
+        # Unbuffered, because `select` ignores lines that are already in a buffer.
         self._ending = ExitStack()
         options: dict[str, Any] = {"cwd": project, "stdin": pipe, "stdout": pipe, "stderr": pipe, "bufsize": 0}
         started = running(
             command, **options, start_new_session=bool(python)
-        )  # what starts it may be a process of its own
+        )  # `python` may start the server as a child process
         self.popen: subprocess.Popen[bytes] = self._ending.enter_context(started)
         self.number = 0
         self._received = b""
@@ -51,7 +51,7 @@ class Process:
         assert self.popen.stdout is not None
         while b"\n" not in self._received:
             ready, _, _ = select.select([self.popen.stdout], [], [], 60)
-            # All that is there at once: `readline` of an unbuffered pipe takes one byte after the other.
+            # Read all available bytes: `readline` of an unbuffered pipe reads single bytes.
             part = self.popen.stdout.read(1 << 20) if ready else b""
             assert part, "no answer"
             self._received += part
@@ -70,14 +70,14 @@ class Process:
         pytest.fail(f"{text} was not logged")
 
     def end(self) -> tuple[int, str, bytes]:
-        """Status, what was logged, and what else came out."""
+        """Return the exit status, the log, and the other output."""
         assert self.popen.stdout is not None
         assert self.popen.stderr is not None
         status = self.popen.wait(60)
         return status, self.popen.stderr.read().decode(), self._received + self.popen.stdout.read()
 
     def url(self) -> str:
-        """Where it serves, once it does."""
+        """Wait until it serves, and return its URL."""
         assert self.popen.stderr is not None
         log = ""
         while "startup complete" not in log:
@@ -88,15 +88,15 @@ class Process:
         return found
 
     def drain(self) -> None:
-        """Leave what it logs from now on unread, however much that is."""
+        """Discard its future log output, however large."""
         assert self.popen.stderr is not None
         threading.Thread(target=self.popen.stderr.read, daemon=True).start()
 
     def close(self) -> None:
-        """End its input."""
+        """Close its input."""
         assert self.popen.stdin is not None
         self.popen.stdin.close()
 
     def kill(self) -> None:
-        """End it, whatever it does."""
+        """Kill it."""
         self._ending.close()

@@ -1,4 +1,4 @@
-"""Servers for tests of clients: over HTTP in a thread, and asking back in either era."""
+"""Servers for tests of clients: over HTTP in a thread, and with questions to the client in either era."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REQUESTS: dict[str, type[mcp_types.Request[Any, Any]]] = {
 
 @contextmanager
 def served(server: Server[Any] | PackageServer, port: int = 0) -> Iterator[str]:
-    """The server over Streamable HTTP in a thread, on a free port unless one is named; gives its URL."""
+    """Run the server over Streamable HTTP in a thread, on a free port by default; yield its URL."""
     app = asgi_app(server.core) if isinstance(server, PackageServer) else server.streamable_http_app()
     with asgi(app, port) as url:
         yield f"{url}/mcp"
@@ -48,7 +48,7 @@ def served(server: Server[Any] | PackageServer, port: int = 0) -> Iterator[str]:
 
 @contextmanager
 def asgi(app: Any, port: int = 0) -> Iterator[str]:
-    """An ASGI application over HTTP in a thread; gives its URL, without a path."""
+    """Run an ASGI application over HTTP in a thread; yield its URL without a path."""
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
@@ -66,7 +66,7 @@ def asgi(app: Any, port: int = 0) -> Iterator[str]:
 
 @contextmanager
 def listening(app: Any, parser: Literal["httptools", "h11"]) -> Iterator[str]:
-    """An ASGI application behind the server's own listener, in a thread; gives its URL, without a path."""
+    """Run an ASGI application behind our own listener in a thread; yield its URL without a path."""
     with pytest.MonkeyPatch.context() as patch:
         if parser == "h11":
             patch.setitem(sys.modules, "stubwright_runtime.server.transports.http.listener.httptools_parser", None)
@@ -86,12 +86,12 @@ WAYS: Sequence[Callable[[Any], AbstractContextManager[str]]] = (
     partial(listening, parser="httptools"),
     partial(listening, parser="h11"),
 )
-"""The ways over HTTP: behind any ASGI server, and behind our own listener."""
+"""The ways to serve HTTP: behind any ASGI server, and behind our own listener."""
 
 
 @asynccontextmanager
 async def piped(server: Server[Any] | PackageServer, handshake: bool) -> AsyncIterator[Any]:
-    """The server behind the streams of a transport, in this process; with a handshake it knows no discovery."""
+    """Run the server in this process behind a transport's streams; with a handshake, it does not support discovery."""
     send, sent = anyio.create_memory_object_stream[Any](0)
     heard, received = anyio.create_memory_object_stream[Any](0)
     streams: Any = server if isinstance(server, PackageServer) else create_client_server_memory_streams()
@@ -125,12 +125,12 @@ async def piped(server: Server[Any] | PackageServer, handshake: bool) -> AsyncIt
 
 
 KINDS = ("memory", "pipe", "pipe legacy", "http", "http legacy")
-"""The ways to reach a server; "legacy" is with a handshake."""
+"""The ways to reach a server; "legacy" requires a handshake."""
 
 
 @asynccontextmanager
 async def reached(kind: str, handling: Handling) -> AsyncIterator[Any]:
-    """What a client connects to: the server, reached in one of these ways."""
+    """Return a client's target: the server, reached in one of these ways."""
     handling.handshake = kind.endswith("legacy")
     if kind.startswith("http"):
         with served(handling.server) as url:
@@ -141,21 +141,21 @@ async def reached(kind: str, handling: Handling) -> AsyncIterator[Any]:
         yield handling.server
 
 
-class Asked(Exception):  # noqa: N818 - no error: the round ends with questions
-    """What a round ends with that has questions, from 2026-07-28 on."""
+class Asked(Exception):  # noqa: N818 - not an error: the round ends with questions
+    """Ends a round with questions, from 2026-07-28 on."""
 
 
 class Handling:
-    """A server whose requests of some methods are answered by functions, which may ask back.
+    """A server with functions for the requests of some methods; they may ask the client.
 
     Attributes:
-        seen: The method and the parameters of each request that such a function got.
-        capabilities: What the client said that it can do, at the last of them.
-        handshake: Whether it knows no revision without a handshake.
+        seen: The method and the parameters of each request to such a function.
+        capabilities: The client's capabilities in the last of these requests.
+        handshake: Whether it supports only revisions with a handshake.
     """
 
     def __init__(self, **handlers: Handler) -> None:
-        """Take a function for each method, written with `_` for `/`."""
+        """Take a function for each method, with `_` for `/` in the name."""
         self.handshake = False
         self.seen: list[tuple[str, Mapping[str, Any]]] = []
         self.capabilities: Mapping[str, Any] = {}
@@ -179,7 +179,7 @@ class Handling:
 
 
 async def ask(ctx: Any, key: str, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-    """Ask the client: in the middle of the call, or by a round of its own."""
+    """Ask the client, during the call or in a separate round."""
     wire = {"method": method, **({} if params is None else {"params": params})}
     if ctx.protocol_version >= "2026-07-28":
         responses: Mapping[str, Any] = (ctx.params or {}).get("inputResponses") or {}

@@ -1,4 +1,4 @@
-"""Signs tokens as issuers do, and as nobody should."""
+"""Signs tokens as issuers do, and in invalid ways."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Private = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519Privat
 
 
 def make_rsa() -> Private:
-    """The key that most issuers sign with."""
+    """Return a key of the most common kind of issuer."""
     return rsa.generate_private_key(65537, 2048)
 
 
 @dataclass(frozen=True)
 class Key:
-    """A pair of keys with an identifier, for one kind of signature; `make` is called when they are first needed."""
+    """A key pair with an identifier, for one signature algorithm; `make` is called at the first use."""
 
     kid: str | None
     algorithm: str = "RS256"
@@ -36,7 +36,7 @@ class Key:
         return self.make()
 
     def jwk(self, *, private: bool = False, **more: Any) -> dict[str, Any]:
-        """It as an issuer publishes it, or as the issuer itself has it."""
+        """Return the JWK, public or private."""
         kinds: dict[type[Any], Any] = {
             rsa.RSAPrivateKey: RSAAlgorithm,
             ec.EllipticCurvePrivateKey: ECAlgorithm,
@@ -50,17 +50,17 @@ class Key:
 
     @property
     def pem(self) -> bytes:
-        """The public key as a text, which is what HMAC is tried with."""
+        """Return the public key as PEM, which an attacker uses as an HMAC secret."""
         return self.private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
     def sign(self, claims: Mapping[str, Any], **header: Any) -> str:
-        """A token."""
+        """Return a signed token."""
         named = {} if self.kid is None else {"kid": self.kid}
         return jwt.encode(dict(claims), self.private, self.algorithm, {"typ": "at+jwt", **named, **header})
 
 
 def claims(issuer: str, audience: str, **more: Any) -> dict[str, Any]:
-    """The claims of a good access token; `None` leaves one out."""
+    """Return the claims of a valid access token; `None` omits a claim."""
     now = int(time.time())
     said = {
         "iss": issuer,
@@ -76,7 +76,7 @@ def claims(issuer: str, audience: str, **more: Any) -> dict[str, Any]:
 
 
 def raw(header: Mapping[str, Any], claims: Mapping[str, Any], signature: bytes = b"") -> str:
-    """A token with any header, whose signature is what is given."""
+    """Return a token with any header and this signature."""
     return ".".join(
         base64.urlsafe_b64encode(part).rstrip(b"=").decode()
         for part in (json.dumps(header).encode(), json.dumps(claims).encode(), signature)

@@ -1,4 +1,4 @@
-"""The output of a connection on standard output that is no file: its lines, as JSON values."""
+"""Collects the standard output of a connection as JSON values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Sink:
-    """An output with room for everything."""
+    """An output with unlimited space."""
 
     is_full = False
 

@@ -1,9 +1,9 @@
-"""Stands in for an interpreter: has a process of `forked.py` run a program on the streams of this one, and ends as it.
+"""Runs a program as an interpreter does, but in a process of `forked.py` with this process's streams.
 
     python -S -E standin.py SOCKET [-P] -m MODULE | -c PROGRAM | FILE [ARGUMENTS]
 
-It starts in a hundredth of the time that the imports of a server take. Signals are passed on, and the program is killed
-where this process is. It gets all open files, under their numbers. With any other option it becomes an interpreter.
+Starts in a hundredth of the time of a server's imports. Forwards signals, and kills the program if this process is
+killed. The program inherits all open files under their numbers. With any other option, it executes an interpreter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 def connected(where: str, command: Sequence[str], cwd: str, env: Mapping[str, str], files: Mapping[int, int]) -> Link:
-    """A connection over which a command was asked for: takes numbers of signals, and gives the status at the end.
+    """Request a command over a connection, which carries signal numbers to it and its exit status back.
 
     `files` are open files by the numbers that they have for the command.
     """
@@ -37,33 +37,33 @@ def connected(where: str, command: Sequence[str], cwd: str, env: Mapping[str, st
 
 
 def status(link: Link) -> int:
-    """The exit status of the command, negative for a signal, once it has ended."""
+    """Return the exit status of the command after its end, negative for a signal."""
     with link, link.makefile() as answer:
         return int(answer.read())
 
 
 def is_handed_on(number: int) -> bool:
-    """Whether this is the number of an open file that a program would inherit."""
+    """Return whether this is the number of an open file that a program would inherit."""
     with suppress(OSError):
         return os.get_inheritable(number)
     return False
 
 
 def main() -> None:
-    """Run the program, and end as it does."""
+    """Run the program, and exit with its status."""
     if sys.argv[2].startswith("-") and sys.argv[2] not in _KNOWN:
         os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
-    here = os.getcwd()  # noqa: PTH109 - pathlib takes longer to load than all the rest
+    here = os.getcwd()  # noqa: PTH109 - pathlib takes longer to load than all other modules
     files = [number for number in range(_MOST) if is_handed_on(number)]
     link = connected(sys.argv[1], ["python", *sys.argv[2:]], here, os.environ, dict(zip(files, files, strict=True)))
     nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # whoever reads what the program says is to see when it closes that
+    for stream in (0, 1, 2):  # readers must see the end of these streams when the program closes them
         os.dup2(nothing, stream)
     for number in _PASSED_ON:
         signal.signal(number, lambda sent, _: link.sendall(bytes([sent])))
     ended = status(link)
     if ended < 0:
-        with suppress(OSError):  # nobody may say what SIGKILL does
+        with suppress(OSError):  # SIGKILL cannot have a handler
             signal.signal(-ended, signal.SIG_DFL)
         os.kill(os.getpid(), -ended)
     os._exit(ended)

@@ -1,4 +1,4 @@
-"""A client over HTTP that writes down what comes: responses as lines of text, and events as they arrive."""
+"""An HTTP client that records responses as lines of text, and events as they arrive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conversations import usual
 
 
 class Stream:
-    """A response whose body is read as it comes."""
+    """A response whose body is read incrementally."""
 
     def __init__(self, http: httpx2.AsyncClient, request: httpx2.Request) -> None:
         self.response: httpx2.Response | None = None
@@ -45,7 +45,7 @@ class Stream:
             self._events.put_nowait(None)
 
     async def head(self) -> str:
-        """The status, the type, and whether it names a session; of what is no stream, the body, too."""
+        """Return the status, the type, and whether it has a session; without a stream, also the body."""
         async with asyncio.timeout(60):
             await self._begun.wait()
         assert self.response is not None
@@ -60,7 +60,7 @@ class Stream:
         return f"{line} {normal(self.response.text)}".rstrip()
 
     async def next(self) -> str:
-        """The next event as a line, or that the stream has ended."""
+        """Return the next event as a line, or the end of the stream."""
         async with asyncio.timeout(60):
             event = await self._events.get()
         if event is None:
@@ -72,14 +72,14 @@ class Stream:
         return " ".join([*parts, normal(event.get("data", ""))]).rstrip()
 
     async def rest(self) -> list[str]:
-        """What comes until the end."""
+        """Return the remaining events."""
         lines = [await self.next()]
         while lines[-1] != "end":
             lines.append(await self.next())
         return lines
 
     async def is_silent(self) -> bool:
-        """Whether nothing comes for a while, and the stream stays open."""
+        """Return whether no event arrives for a while, and the stream stays open."""
         await asyncio.sleep(0.3)
         return self._events.empty()
 
@@ -90,7 +90,7 @@ class Stream:
 
 
 class Caller:
-    """One client, in a session or without."""
+    """A client, with or without a session."""
 
     def __init__(self, http: httpx2.AsyncClient, url: str, revision: str, session: str | None = None) -> None:
         self.http = http
@@ -100,21 +100,21 @@ class Caller:
         self._revision = revision
 
     def send(self, method: str, message: Any = None, **more: str) -> Stream:
-        """Send a request; underscores in the names of headers are hyphens."""
+        """Send a request; underscores in the names of headers become hyphens."""
         headers = dict(usual(message or {"method": ""}, self._revision, self.session))
         headers |= {name.replace("_", "-"): value for name, value in more.items()}
         body = None if message is None else json.dumps(message).encode()
         return Stream(self.http, self.http.build_request(method, self._url, headers=headers, content=body))
 
     async def post(self, message: Mapping[str, Any], **more: str) -> list[str]:
-        """What a message is answered with, to the end."""
+        """Return the complete response to a message."""
         stream = self.send("POST", message, **more)
         line = await stream.head()
         return [line, *(await stream.rest() if "event-stream" in line else [])]
 
 
 def normal(text: str) -> str:
-    """A message without what is another each time."""
+    """Return a message without its variable parts."""
     text = re.sub(r"reference [0-9a-f]+", "reference R", text)
     try:
         return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))

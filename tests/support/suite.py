@@ -1,4 +1,4 @@
-"""The official JSON-Schema-Test-Suite as tools: each schema becomes the schema of a required property."""
+"""The official JSON-Schema-Test-Suite as tools: each schema is the schema of a required property."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DRAFTS = {
     "draft6": dialects.DRAFT_6,
     "draft4": dialects.DRAFT_4,
 }
-"""The dialects by the suite's names for them."""
+"""The dialects by the suite's names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One schema of the suite with its cases; `tool` is the tool made of it."""
+    """A schema of the suite with its cases; `tool` is its tool."""
 
     name: str
     tool: Mapping[str, Any]
@@ -35,18 +35,18 @@ class Group:
 
 
 NEWER = {"draft2019-09": "draft2020-12", "draft6": "draft7", "draft4": "draft7"}
-"""For some drafts, a newer one of which many groups say the same in them."""
+"""A newer draft with the same meaning of many groups, for some drafts."""
 
 CHANGED = {
-    "draft2019-09": frozenset({"unevaluatedItems"}),  # which takes no notice of `contains` yet
+    "draft2019-09": frozenset({"unevaluatedItems"}),  # which does not evaluate `contains` yet
     "draft6": frozenset[str](),
     "draft4": frozenset({"exclusiveMaximum", "exclusiveMinimum"}),
 }
-"""The keywords that both drafts have, with different meanings."""
+"""Keywords of both drafts with different meanings."""
 
 
 def files(corpus: Path, draft: str, pattern: str = "*.json") -> list[Path]:
-    """The suite's files of a draft; without them the test is skipped. `**/*.json` takes the optional ones, too."""
+    """Return the suite's files of a draft, or skip the test without them. `**/*.json` includes the optional files."""
     folder = corpus / "json-schema-test-suite" / "tests" / draft
     if not folder.is_dir():
         pytest.skip(f"{folder} is not here; STUBWRIGHT_CORPUS may name a corpus that has it")
@@ -54,14 +54,14 @@ def files(corpus: Path, draft: str, pattern: str = "*.json") -> list[Path]:
 
 
 def groups(corpus: Path, draft: str) -> Iterator[Group]:
-    """All required groups of a draft."""
+    """Return all required groups of a draft."""
     for path in files(corpus, draft):
         for index, group in enumerate(json.loads(path.read_text("utf-8"))):
             yield made(f"{path.stem}_{index}", path.stem, group, DRAFTS[draft])
 
 
 def borrowed(corpus: Path, draft: str) -> Iterator[Group]:
-    """The groups of a newer draft whose schemas say the same in this one."""
+    """Return the groups of a newer draft whose schemas have the same meaning in this draft."""
     for path in files(corpus, NEWER[draft]):
         for index, group in enumerate(json.loads(path.read_text("utf-8"))):
             schema = _undeclared(group["schema"], DRAFTS[NEWER[draft]])
@@ -74,7 +74,7 @@ def borrowed(corpus: Path, draft: str) -> Iterator[Group]:
 
 
 def says_the_same(schema: Any, draft: str) -> bool:
-    """Whether a schema of the newer draft says the same in `draft`: all in it is in both, and is meant alike."""
+    """Return whether a schema of the newer draft means the same in `draft`: both have its keywords with one meaning."""
     newer, older = DRAFTS[NEWER[draft]], DRAFTS[draft]
     if "json-schema.org" in json.dumps(schema) or not _is_valid(schema, older):
         return False
@@ -86,7 +86,7 @@ def says_the_same(schema: Any, draft: str) -> bool:
 
 
 def _undeclared(schema: Any, dialect: dialects.Dialect) -> Any:
-    """The schema without the `$schema` that names this dialect."""
+    """Return the schema without a `$schema` of this dialect."""
     if not isinstance(schema, dict) or schema.get("$schema") != dialect.uri:
         return schema
     return {key: item for key, item in schema.items() if key != "$schema"}
@@ -103,7 +103,7 @@ def _has_whole_floats(value: Any) -> bool:
 
 
 def made(name: str, stem: str, group: Mapping[str, Any], dialect: dialects.Dialect) -> Group:
-    """A group of the suite's file `stem` as a tool of that name."""
+    """Return a group of the suite's file `stem` as a tool with that name."""
     tool = {
         "name": name,
         "description": group["description"],
@@ -118,15 +118,15 @@ def made(name: str, stem: str, group: Mapping[str, Any], dialect: dialects.Diale
 
 
 def rebased(schema: Any, dialect: dialects.Dialect) -> Any:
-    """The schema as it must read below `#/properties/value`: its local references start there.
+    """Return the schema for `#/properties/value`, with its local references adjusted.
 
-    A schema with an identifier of its own is a document of its own, so that its references stay as they are.
+    A schema with an identifier is a separate document, so its references do not change.
     """
     return _moved(identified(_undeclared(schema, dialect), dialect), dialect)
 
 
 def identified(schema: Any, dialect: dialects.Dialect) -> Any:
-    """The schema, with an identifier if it has a `$recursiveRef`, which can be nothing but `#` wherever it is put."""
+    """Return the schema with an identifier if it has a `$recursiveRef`, which is always `#`."""
     below = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
     if "$recursiveRef" in dialect.plain and any("$recursiveRef" in inner for inner in below):
         return {"$id": "https://example.com/suite", **schema}

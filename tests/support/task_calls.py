@@ -1,4 +1,4 @@
-"""Calls of tools that run as tasks, over HTTP as clients of 2026-07-28 make them."""
+"""Calls of tools that run as tasks, over HTTP with 2026-07-28."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import httpx2
 
 
 async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) -> dict[str, Any]:
-    """Return the answer to a request of 2026-07-28 that names a tool or a task; repeat a read that was lost."""
+    """Return the response to a request of 2026-07-28 that names a tool or a task; repeat a lost read."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -29,7 +29,7 @@ async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) 
             response = await http.post(url, json=body, headers=headers)
             break
         except httpx2.TransportError:
-            if method != "tasks/get":  # whether it took effect is unknown
+            if method != "tasks/get":  # it is unknown whether it took effect
                 raise
             await asyncio.sleep(0.05)
     text = response.text

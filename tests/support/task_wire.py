@@ -1,6 +1,6 @@
-"""A client that speaks of tasks on the wire alone, over memory, stdio or HTTP: raw requests, raw results.
+"""A client with tasks on the wire, over memory, stdio or HTTP: raw requests, raw results.
 
-It answers what the server asks with functions, and keeps what the server tells.
+Answers the server's requests with functions, and records its notifications.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Answer = Callable[[Message], Message]
 
 
 class Transport(Protocol):
-    """Sends messages; what comes back goes to the wire's `heard`."""
+    """Sends messages; received messages go to the wire's `heard`."""
 
     async def send(self, message: Message) -> None:
-        """Send one."""
+        """Send a message."""
 
 
 class Wire:
-    """One client.
+    """A client.
 
     Attributes:
         notes: The notifications of the server, in order.
@@ -60,11 +60,11 @@ class Wire:
         self._waiting: dict[object, asyncio.Future[Message]] = {}
 
     async def heard(self, message: Message) -> None:
-        """Take a message of the server."""
+        """Process a message of the server."""
         if "method" not in message:
             assert message["id"] in self._waiting, message
             waiting = self._waiting.pop(message["id"])
-            if not waiting.done():  # who asked may have given up in the same moment
+            if not waiting.done():  # the caller may have given up in the meantime
                 waiting.set_result(message)
         elif "id" in message:
             self.asked.append(message)
@@ -74,7 +74,7 @@ class Wire:
             self.notes.append(message)
 
     async def open(self) -> Message:
-        """Shake hands, where the revision has that; gives the server's capabilities."""
+        """Initialize if the revision requires it, and return the server's capabilities."""
         if self.revision >= STATELESS:
             found: Message = (await self("server/discover"))["capabilities"]
             return found
@@ -85,11 +85,11 @@ class Wire:
         return self.offered
 
     def start(self, method: str, **params: Any) -> asyncio.Task[Message]:
-        """Send a request, and wait for its answer elsewhere."""
+        """Send a request without waiting for its response."""
         return asyncio.ensure_future(self(method, **params))
 
     async def __call__(self, method: str, *, seconds: float = 60, **params: Any) -> Message:
-        """The result of a request, or `{"error": …}`."""
+        """Return the result of a request, or `{"error": …}`."""
         if self.revision >= STATELESS:
             envelope = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": self._capabilities}
             params = {**params, "_meta": {**envelope, **params.get("_meta", {})}}
@@ -102,7 +102,7 @@ class Wire:
         return found
 
     async def until(self, task: str, *statuses: str, seconds: float = 60) -> Message:
-        """The task, when it has one of these statuses."""
+        """Return the task when it has one of these statuses."""
         async with asyncio.timeout(seconds):
             while (said := await self("tasks/get", taskId=task)).get("status") not in statuses:
                 assert "error" not in said, said
@@ -110,13 +110,13 @@ class Wire:
         return said
 
     async def questioned(self, seconds: float = 60) -> None:
-        """Returns when the server has asked something."""
+        """Wait until the server has sent a request."""
         async with asyncio.timeout(seconds):
-            while not self.asked:  # noqa: ASYNC110 - what is asked is a list
+            while not self.asked:  # noqa: ASYNC110 - the requests are a list
                 await asyncio.sleep(0.01)
 
     async def noted(self, method: str, count: int = 1, seconds: float = 60) -> list[Message]:
-        """The parameters of notifications, when there are as many."""
+        """Return the parameters of notifications when this many have arrived."""
         async with asyncio.timeout(seconds):
             while True:
                 found = [note["params"] for note in self.notes if note["method"] == method]
@@ -126,7 +126,7 @@ class Wire:
 
 
 class _Memory:
-    """The way into a server in this process."""
+    """The connection to a server in this process."""
 
     def __init__(self, send: Callable[[bytes], Awaitable[None]]) -> None:
         self._send = send
@@ -139,7 +139,7 @@ class _Memory:
 async def in_memory(
     server: InProcessServer, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
 ) -> AsyncIterator[Wire]:
-    """A client of a server in this process."""
+    """Open a client of a server in this process."""
     wire = Wire(revision, capabilities, answer)
 
     async def deliver(message: bytes) -> None:
@@ -172,7 +172,7 @@ async def over_stdio(
     *,
     python: Sequence[str] = (),
 ) -> AsyncIterator[Wire]:
-    """A client of a server that is a process; `python` is what with, in place of what starts at once."""
+    """Open a client of a server process; `python` replaces the forking interpreter."""
     wire = Wire(revision, capabilities, answer)
     process = await asyncio.create_subprocess_exec(
         *(python or forked.interpreter()),
@@ -204,7 +204,7 @@ async def over_stdio(
 
 
 class _Http:
-    """Streamable HTTP: each message is a POST, and a stream of events may answer it."""
+    """Streamable HTTP: each message is a POST; the response may be an event stream."""
 
     def __init__(self, client: httpx2.AsyncClient, url: str, wire: Wire) -> None:
         self._client, self._url, self._wire = client, url, wire
@@ -254,7 +254,7 @@ async def over_http(
     answer: Answer | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Wire]:
-    """A client of a server over HTTP."""
+    """Open a client of a server over HTTP."""
     wire = Wire(revision, capabilities, answer)
     async with httpx2.AsyncClient(timeout=60, headers=dict(headers or {})) as client:
         transport = wire.transport = _Http(client, url, wire)

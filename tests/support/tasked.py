@@ -1,4 +1,4 @@
-"""A package whose tools run as tasks, and handlers for it."""
+"""A package whose tools run as tasks, and its handlers."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ MANIFEST = manifest(
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    """The package; a module of tests takes it by its name."""
+    """Return the package; a test module imports this fixture by name."""
     folder = tmp_path_factory.mktemp("tasked")
     with imported(folder, generate(folder, MANIFEST)) as made:
         yield made
 
 
 class Handlers:
-    """Each tool does what `does` has for it, and otherwise gives its number.
+    """Each tool runs its function in `does`, or returns its number.
 
     Attributes:
         runs: The tools whose handlers began, in order.
@@ -110,11 +110,11 @@ class Handlers:
 
 
 class Gate:
-    """A handler that stays until it is let go, or cancelled; it may be an `async def` or a plain `def`.
+    """A handler that blocks until it is released or cancelled; an `async def` or a plain `def`.
 
     Attributes:
         begun: Set when it began.
-        go: Lets it go.
+        go: Releases it.
         cancelled: Set when it was cancelled.
     """
 
@@ -125,7 +125,7 @@ class Gate:
         """An `async def` handler."""
         self.begun.set()
         try:
-            while not self.go.is_set():  # noqa: ASYNC110 - it is told from elsewhere
+            while not self.go.is_set():  # noqa: ASYNC110 - another task sets the flag
                 await asyncio.sleep(0.005)
         except asyncio.CancelledError:
             self.cancelled.set()
@@ -142,7 +142,7 @@ class Gate:
 
 
 class Clock:
-    """The clock of a server's store in memory, which stands still unless a test moves it."""
+    """The clock of a server's in-memory store, which only the test advances."""
 
     def __init__(self, server: Any) -> None:
         store = server.core.tasks.task_store._store
@@ -151,11 +151,11 @@ class Clock:
 
 
 def called(name: str, x: int = 1, **more: Any) -> Mapping[str, Any]:
-    """The parameters of a call."""
+    """Return the parameters of a call."""
     return {"name": name, "arguments": {"x": x} if name not in ("ask", "before") else {}, **more}
 
 
 def first(result: Mapping[str, Any]) -> str:
-    """The text of a result."""
+    """Return the text of a result."""
     text: str = result["content"][0]["text"]
     return text

@@ -1,4 +1,4 @@
-"""A server for tests of clients whose one tool is a task that goes as it is told to, in both eras."""
+"""A server for tests of clients, with one tool that is a scripted task, in both eras."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FAILED = {"content": [{"type": "text", "text": "out of stock"}], "isError": True
 
 
 def question(message: str = "Who?") -> dict[str, Any]:
-    """A question as it stands in `inputRequests`."""
+    """Return a question in the form of `inputRequests`."""
     return {"method": "elicitation/create", "params": {"mode": "form", "message": message, "requestedSchema": FORM}}
 
 
 class _Server(Server[Any]):
-    """A server that offers tasks in 2025-11-25, as `offered` says."""
+    """A server with the tasks of 2025-11-25; `offered` are its task capabilities."""
 
     offered: mcp_types.ServerTasksCapability | None = mcp_types.ServerTasksCapability(
         list=mcp_types.TasksListCapability(),
@@ -41,15 +41,15 @@ class _Server(Server[Any]):
 
 
 class Tasking(Handling):
-    """The server. Its task is in one of `states` after the other, a step each time it is looked at; the last stays.
+    """The server. Its task advances through `states`, one for each poll; the last state repeats.
 
-    A state is what `tasks/get` says beside the times: a status, or a mapping, or an error to raise. `result` is what
-    the call ends with. What is asked in the extension stands in the states; what is asked before, in `asks`.
+    A state is the response to `tasks/get` without the times: a status, a mapping, or an error to raise. `result` is the
+    result of the call. States have the questions of the extension; `asks` has the questions of the earlier revision.
 
     Attributes:
-        seen: The method and the parameters of each request of tools or tasks.
-        headers: The `Mcp-Name` of each, over HTTP.
-        answers: What came to `tasks/update`, or as answers to `asks`.
+        seen: The method and the parameters of each request about tools or tasks.
+        headers: The `Mcp-Name` of each request, over HTTP.
+        answers: The parameters of `tasks/update`, or the answers to `asks`.
     """
 
     def __init__(
@@ -154,5 +154,5 @@ class Tasking(Handling):
         return {**made, **said}
 
     def methods(self) -> list[str]:
-        """The methods of the requests, without what they share."""
+        """Return the methods of the requests, without their common prefix."""
         return [method for method, _ in self.seen]

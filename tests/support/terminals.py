@@ -1,4 +1,4 @@
-"""Commands in pseudo-terminals, for tests of what a person sees there and types."""
+"""Runs commands in pseudo-terminals, to test displayed text and typed input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class Terminal:
-    """A command in a pseudo-terminal: what it shows, and what is typed."""
+    """A command in a pseudo-terminal: its displayed text, and typed input."""
 
     def __init__(self, command: Sequence[str], cwd: Path) -> None:
         self.pid, self._fd = pty.fork()
@@ -21,7 +21,7 @@ class Terminal:
         self.text = ""
 
     def until(self, words: str, seconds: float = 60) -> None:
-        """Wait until the terminal shows something new."""
+        """Wait until the terminal shows a new text."""
         end = time.monotonic() + seconds
         while words not in self.text:
             assert time.monotonic() < end, self.text
@@ -35,7 +35,7 @@ class Terminal:
         os.write(self._fd, text.encode())
 
     def rest(self) -> int:
-        """The exit status, after all is read."""
+        """Read the remaining output, and return the exit status."""
         while True:
             try:
                 data = os.read(self._fd, 65536)

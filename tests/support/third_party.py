@@ -1,4 +1,4 @@
-"""What a distribution needs and nothing else, as a folder of links, offline: what it forgets to name is missed."""
+"""Links a distribution's dependencies into a folder, offline, so that undeclared dependencies are detected."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from packaging.utils import canonicalize_name
 
 
 def site(folder: Path, *names: str) -> Path:
-    """A folder for `sys.path` with all that some distributions need, directly or not, and neither them nor stubwright.
+    """Create a folder for `sys.path` with all dependencies of some distributions, without them and stubwright.
 
     Args:
-        folder: Where to; it may not be there yet.
-        names: Distributions of this environment, perhaps with extras: `stubwright-runtime[redis]`.
+        folder: The folder, which must not exist yet.
+        names: Distributions of this environment, optionally with extras: `stubwright-runtime[redis]`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, here in closure(*names).items():
@@ -27,11 +27,11 @@ def site(folder: Path, *names: str) -> Path:
 
 
 def closure(*names: str) -> dict[str, Distribution]:
-    """Return some distributions, perhaps with extras, and all that they need, by their names."""
+    """Return the names of some distributions, optionally with extras, and of all their dependencies."""
     needed: dict[str, Distribution] = {}
     seen: set[tuple[str, frozenset[str]]] = set()
     waiting = [Requirement(name) for name in names]
-    for wanted in waiting:  # grows while it is read
+    for wanted in waiting:  # grows during the loop
         key = (canonicalize_name(wanted.name), frozenset(wanted.extras))
         if key not in seen:
             seen.add(key)
@@ -49,6 +49,6 @@ def _requirements(here: Distribution, extras: frozenset[str]) -> Iterator[Requir
 
 
 def _parts(here: Distribution) -> set[str]:
-    """The files and folders of a distribution in its `site-packages`."""
+    """Return the files and folders of a distribution in its `site-packages`."""
     firsts = {path.parts[0] for path in here.files or ()}
     return firsts - {"..", "__pycache__"}

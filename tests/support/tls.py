@@ -1,4 +1,4 @@
-"""A certificate that nobody trusts, for a server on this machine."""
+"""A self-signed certificate for a local server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def make_certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """Return the TLS context of a server for `localhost`, and the file with its certificate, its own issuer."""
+    """Return the TLS context of a server for `localhost`, and the file of its self-signed certificate."""
     key, certificate = folder / "key.pem", folder / "cert.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     command += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost"]

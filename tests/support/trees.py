@@ -1,4 +1,4 @@
-"""Schemas of trees, whose nodes are one of three kinds, and trees of any depth, for tests of what grows with depth."""
+"""Schemas of trees with three kinds of nodes, and trees of any depth, for tests of growth with depth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ KINDS = ("a", "b", "c")
 
 
 def schema(keyword: str = "oneOf", *, tagged: bool = True, **more: Any) -> dict[str, Any]:
-    """An object with a node; a key with a constant tells kinds of nodes apart, or nothing does."""
+    """Return an object schema with a node; a constant key distinguishes the kinds of nodes, or no key does."""
     return {
         "type": "object",
         "properties": {"node": {"$ref": "#/$defs/Node"}},
@@ -29,7 +29,7 @@ def _loose(kind: str) -> dict[str, Any]:
 
 
 def tree(depth: int, leaf: dict[str, Any], **node: Any) -> dict[str, Any]:
-    """Nodes below each other, `depth` of them; the last is `leaf`."""
+    """Return `depth` nested nodes; the last is `leaf`."""
     made = leaf
     for _ in range(depth - 1):
         made = {**node, "children": [made]}
@@ -37,7 +37,7 @@ def tree(depth: int, leaf: dict[str, Any], **node: Any) -> dict[str, Any]:
 
 
 def chain(length: int) -> dict[str, Any]:
-    """A schema without recursion that leads down in three ways at each of so many levels."""
+    """Return a schema without recursion, with three branches at each of this many levels."""
     definitions: dict[str, Any] = {f"D{length}": {"type": "string"}}
     for level in range(length):
         below = {"$ref": f"#/$defs/D{level + 1}"}
@@ -48,7 +48,7 @@ def chain(length: int) -> dict[str, Any]:
 
 
 def path(depth: int) -> dict[str, Any]:
-    """A value for such a schema that no alternative takes."""
+    """Return a value for such a schema that no branch accepts."""
     made: Any = 1
     for _ in range(depth + 1):
         made = {"node": made}

@@ -1,7 +1,7 @@
-"""Random edits of any JSON Schema, one kind for each keyword that a dialect has; all from a seed.
+"""Random edits of any JSON Schema, one kind for each keyword of its dialect; all from a seed.
 
-`edited` sets, changes or takes out keywords anywhere in a schema. The dialect lists the keywords: `MAKERS` says for
-each that asserts something what its values are, and `SILENT` names the others.
+`edited` sets, changes or removes keywords anywhere in a schema. The dialect lists the keywords: `MAKERS` makes the
+values of each assertion keyword, and `SILENT` has the others.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ MAKERS: Mapping[str, Make] = {
     **dict.fromkeys(("prefixItems", "allOf", "anyOf", "oneOf"), _schemas),
     "$ref": lambda maker, _: maker.chance.choice(("#", *(f"#/$defs/{name}" for name in maker.defs))),
 }
-"""What makes the value of each keyword that asserts something."""
+"""The function that makes the value of each assertion keyword."""
 
 SILENT = frozenset(
     {"$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$dynamicRef", "$recursiveRef"}
     | {"$vocabulary", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated"}
     | {"readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema"}
 )
-"""Keywords that say nothing about instances, or only about what others mean."""
+"""Keywords that do not constrain instances, or only affect other keywords."""
 
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "type", "enum", "const")
 FITTING: Mapping[str, tuple[str, ...]] = {
@@ -113,11 +113,11 @@ FITTING: Mapping[str, tuple[str, ...]] = {
     "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "type"),
     "object": ("properties", "required", "additionalProperties", "minProperties", "maxProperties", "dependentRequired"),
 }
-"""The keywords that say something about a type."""
+"""The keywords that constrain a type."""
 
 
 def _set(here: dict[str, Json], maker: schema_edits.Maker, keywords: list[str]) -> None:
-    """Set one keyword: half of the time one that fits the type."""
+    """Set one keyword, in half of the cases a keyword that constrains the type."""
     fitting = [word for word in FITTING.get(str(here.get("type")), ()) if word in keywords]
     keyword = maker.chance.choice(fitting if fitting and maker.chance.random() < 0.6 else keywords)
     made = MAKERS[keyword](maker, here)
@@ -129,7 +129,7 @@ def _set(here: dict[str, Json], maker: schema_edits.Maker, keywords: list[str]) 
 
 
 def _move(here: dict[str, Json], maker: schema_edits.Maker) -> None:
-    """Move a bound, or add to or take from a list of values or names."""
+    """Change a bound, or a list of values or names."""
     moved = [word for word in here if word in MAKERS and _is_movable(here[word])]
     if not moved:
         return
@@ -148,7 +148,7 @@ def _is_movable(value: Json) -> bool:
 
 
 def _rename(here: dict[str, Json], maker: schema_edits.Maker) -> None:
-    """Take a property out, or give it another name."""
+    """Remove or rename a property."""
     properties = here.get("properties")
     if not isinstance(properties, dict) or not properties:
         return
@@ -165,7 +165,7 @@ def _rename(here: dict[str, Json], maker: schema_edits.Maker) -> None:
 
 
 def _need(here: dict[str, Json], maker: schema_edits.Maker) -> None:
-    """Require a property, new or not."""
+    """Require a property, existing or new."""
     properties = here.get("properties")
     if not isinstance(properties, dict):
         return
@@ -175,7 +175,7 @@ def _need(here: dict[str, Json], maker: schema_edits.Maker) -> None:
 
 
 def tighten(chance: random.Random, schema: Json) -> None:
-    """Change a schema so that values for it are harder to make: patterns, steps, counts, and more that is required."""
+    """Change a schema so that valid values are rarer: patterns, steps, counts, and more required properties."""
     maker = schema_edits.Maker(chance)
     for here in schema_edits.places(schema, positive=True):
         properties = here.get("properties")
@@ -194,7 +194,7 @@ STRICT: Mapping[str, list[str]] = {
 
 
 def edited(chance: random.Random, old: Json) -> Json:
-    """The schema with one to three edits."""
+    """Return the schema with one to three edits."""
     new = copy.deepcopy(old)
     dialect = dialects.find_dialect(new) or dialects.DRAFT_2020_12
     maker = schema_edits.Maker(chance)

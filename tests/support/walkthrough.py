@@ -1,10 +1,10 @@
-"""Plays a page of the docs as a reader would: writes its files, makes its edits, and runs its commands, in order.
+"""Follows a page of the docs as a reader would: writes its files, makes its edits, and runs its commands, in order.
 
-A block of code whose first line is `# PATH` is a file; `# PATH, at the end` is appended to one. Lines of files in
-`generated/` have to be there after the next commands. "In `PATH`, replace `OLD` with `NEW`" is an edit; with a colon in
-place of `NEW`, the next block is the new text. A `console` block has commands after `$`, each with what it prints, in
-which `…` stands for any text, and a line `…` for any lines. Servers run until the next one starts; the address on the
-page stands for theirs. What follows `[y/n]: ` is typed at a terminal.
+A code block whose first line is `# PATH` is a file; `# PATH, at the end` is appended to a file. Lines of files in
+`generated/` must exist after the next commands. "In `PATH`, replace `OLD` with `NEW`" is an edit; with a colon in place
+of `NEW`, the next block is the new text. A `console` block has commands after `$`, each followed by its output, in
+which `…` matches any text, and a line `…` any lines. Servers run until the next server starts; the page's address means
+the server's address. The text after `[y/n]: ` is typed at a terminal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from processes import running
 from terminals import Terminal
 
 ADDRESS: Final = "127.0.0.1:8000"
-"""The address on which all servers of a page listen."""
+"""The listening address of all servers in a page."""
 
 STEP: Final = re.compile(
     r"^```(?P<language>\w*)\n(?P<block>.*?)^```$"
@@ -41,13 +41,13 @@ _PROMPT: Final = re.compile(r"^(.*\[y/n\]: )(\w)$", re.MULTILINE)
 
 
 def commands(text: str) -> list[tuple[str, str]]:
-    """Return the commands of a block, each with what it prints."""
+    """Return the commands of a block with their output."""
     parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
     return [(command, printed) for command, _, printed in (part.partition("\n") for part in parts)]
 
 
 class Walkthrough:
-    """A reader of a page, in a folder; `blocks` are those that are neither files nor commands."""
+    """A reader of a page in a folder; `blocks` are the blocks that are neither files nor commands."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Walkthrough:
         skip: str = r"(?!)",
         instead: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Run commands in an environment, by default ours: none that `skip` finds, and with words replaced."""
+        """Set up the environment, by default ours; omit commands that `skip` matches, and replace words."""
         self._stack = ExitStack()
         self.folder = folder
         self.environment = {**(environment or self._ours()), "PYTHONUNBUFFERED": "1"}
@@ -78,7 +78,7 @@ class Walkthrough:
                 self._stop()
 
     def play(self, page: str) -> None:
-        """Take all steps of a page; raises AssertionError where what happens is not what the page says."""
+        """Follow all steps of a page. Raises AssertionError if the result differs from the page."""
         for step in STEP.finditer(page):
             if step["file"] is not None:
                 self._edit(self.folder / step["file"], step["old"], step["new"])
@@ -91,7 +91,7 @@ class Walkthrough:
         assert (self._edited, self._generated) == (None, [])
 
     def run(self, command: str, printed: str = "") -> None:
-        """Run a command, and compare what it prints."""
+        """Run a command, and compare its output."""
         self.count += 1
         for old, new in self.instead.items():
             command = command.replace(old, new)
@@ -109,10 +109,10 @@ class Walkthrough:
             told = f"$ {command}\n{said}"
             assert printed or status == 0, told
             if printed or command.startswith("stubwright "):
-                assert _pattern(printed).fullmatch(said), f"{told}\nbut the page says\n{printed}"
+                assert _pattern(printed).fullmatch(said), f"{told}\nexpected by the page:\n{printed}"
 
     def _ours(self) -> dict[str, str]:
-        """The environment of a shell that finds stubwright and our interpreter, which start at once."""
+        """Return the environment of a shell with the forking stubwright and interpreter."""
         programs = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         python = forked.interpreter_in(programs)
         command = programs / "stubwright"
@@ -121,7 +121,7 @@ class Walkthrough:
         return {**os.environ, **forked.ALONE, "PATH": os.pathsep.join((str(programs), os.environ["PATH"]))}
 
     def _edit(self, path: Path, old: str, new: str | None) -> None:
-        assert path.read_text("utf-8").count(old) == 1, f"{path.name} has not exactly one `{old}`"
+        assert path.read_text("utf-8").count(old) == 1, f"{path.name} must have exactly one `{old}`"
         if new is None:
             self._edited = (path, old)
         else:
@@ -186,7 +186,7 @@ class Walkthrough:
         end = time.monotonic() + 60
         while not ((at := _SERVED.search(self._said())) and wanted.match(self._said(at[1]))):
             if process.poll() is not None or time.monotonic() > end:
-                raise AssertionError(f"$ {command}\n{self._said()}\nbut the page says\n{printed}")
+                raise AssertionError(f"$ {command}\n{self._said()}\nexpected by the page:\n{printed}")
             time.sleep(0.05)
         self._address = at[1]
 
@@ -208,7 +208,7 @@ class Walkthrough:
 
 
 def _pattern(printed: str) -> re.Pattern[str]:
-    """Return what matches the text that a page prints."""
+    """Return a pattern for an output in the page."""
     lines = [
         r"(?:.*\n)*" if line == "…" else re.escape(line).replace("…", ".*") + r"\n" for line in printed.splitlines()
     ]

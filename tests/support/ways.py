@@ -1,4 +1,4 @@
-"""The ways to a server of this process: over HTTP, by lines as on standard input, and through the SDK."""
+"""The ways to a server in this process: over HTTP, by lines as over stdio, and through the SDK."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from serving import asgi
 from task_wire import Wire, in_memory, over_http
 
 Opening: TypeAlias = Callable[[ModuleType, object, str], AbstractAsyncContextManager[Wire]]
-"""Opens a client of a package with handlers, in a revision."""
+"""Opens a client of a package with handlers, with a revision."""
 
 
 @asynccontextmanager

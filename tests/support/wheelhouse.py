@@ -1,7 +1,6 @@
-"""A folder of wheels of what is installed here, so that installers find third parties without an index.
+"""Builds a folder of wheels of the installed third-party distributions, so that installers do not need an index.
 
-Takes distributions; gives a folder for `--find-links`. It has no wheel of stubwright or of its runtime, so that whoever
-asks for one of them by name finds nothing.
+The folder is for `--find-links`. It has no wheel of stubwright or its runtime, so installers cannot find these.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SKIPPED = frozenset({"INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_
 
 
 def build(folder: Path, *names: str) -> Path:
-    """Make wheels of all that some distributions need, directly or not, and of them but for our own."""
+    """Build wheels of the distributions and of all their dependencies, except our own."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, here in third_party.closure(*names).items():
         if not name.startswith("stubwright"):
@@ -31,7 +30,7 @@ def build(folder: Path, *names: str) -> Path:
 
 def _pack(here: Distribution, folder: Path) -> None:
     tags = [line[5:] for line in (here.read_text("WHEEL") or "").splitlines() if line.startswith("Tag: ")]
-    tag = next(tag for tag in tags if SUPPORTED & parse_tag(tag))  # the first of a universal wheel is Python 2's
+    tag = next(tag for tag in tags if SUPPORTED & parse_tag(tag))  # the first tag of a universal wheel is Python 2's
     name = here.metadata["Name"].replace("-", "_").replace(".", "_")
     record = ""
     with zipfile.ZipFile(folder / f"{name}-{here.version}-{tag}.whl", "w") as archive:

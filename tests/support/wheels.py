@@ -1,4 +1,4 @@
-"""Wheels, built as an installer builds them, offline."""
+"""Builds wheels offline, as an installer does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def build(project: Path, folder: Path) -> Path:
-    """The wheel of a project, in a folder."""
+    """Build the wheel of a project in a folder."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     before = {*folder.glob("*.whl")}
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)
@@ -18,7 +18,7 @@ def build(project: Path, folder: Path) -> Path:
 
 
 def install(site: Path, *built: Path) -> None:
-    """Unpack wheels into a folder for `sys.path`, as an installer does, and nothing that they need."""
+    """Unpack wheels into a folder for `sys.path`, as an installer does, without dependencies."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
     done = subprocess.run([*pip, *map(str, built)], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
