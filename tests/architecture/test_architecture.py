@@ -1,4 +1,4 @@
-"""Who may import whom: the rooms of the compiler stand on top of each other, and no import goes up or round."""
+"""Import rules: the compiler's folders are layers without upward imports or cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docstrings name is there: the exceptions under `Raises:`, the parameters under `Args:`."""
+"""Docstrings name existing exceptions under `Raises:` and existing parameters under `Args:`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that name the tests of what they say name tests that are there, and the check of that can fail."""
+"""Pages with tables of tests name existing tests, and the check detects mistakes."""
 
 from __future__ import annotations
 

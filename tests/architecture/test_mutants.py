@@ -1,4 +1,4 @@
-"""Each rule in the list of mutants has a test that fails when the rule is broken."""
+"""Each rule in the list of mutants has a test that fails if the rule is broken."""
 
 from __future__ import annotations
 

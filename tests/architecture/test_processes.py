@@ -1,4 +1,4 @@
-"""What all tests rely on of the processes that they start."""
+"""The helpers that start and stop the tests' processes."""
 
 from __future__ import annotations
 

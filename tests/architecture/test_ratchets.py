@@ -1,4 +1,4 @@
-"""What may only get less: see `tests/support/ratchets.py`, which measures it and writes the tables."""
+"""Numbers that may only fall; `tests/support/ratchets.py` measures them and writes the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may import whom in the runtime when it is imported, so that a client loads no server, and a server no client."""
+"""Import rules of the runtime at import time: a client does not load the server, nor a server the client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of a command line as arguments: what each becomes, by the schema, and what is refused."""
+"""Command line words as arguments: conversion by the schema, and errors."""
 
 from __future__ import annotations
 

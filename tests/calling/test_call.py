@@ -1,4 +1,4 @@
-"""`stubwright call`, `list` and `inspect` as a person runs them: at a terminal, in a pipe, on each kind of server."""
+"""`stubwright call`, `list` and `inspect` at a terminal and in a pipe, with each kind of server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock of a call: one deadline for everything, which stops while a person is asked."""
+"""The clock of a call: one deadline for all steps, which pauses while the user answers a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results as `stubwright call` prints them."""
+"""The output format of results of `stubwright call`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Shared schemas that lead to each other: found in one walk, one class each, read at run time, and no more work than
-there is to write.
-"""
+"""Recursive shared schemas: detected in one pass, rendered as one class each, and usable at run time in linear time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes of different modules that would have one name."""
+"""Name collisions of classes in different modules."""
 
 from __future__ import annotations
 

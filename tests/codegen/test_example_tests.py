@@ -1,4 +1,4 @@
-"""The examples of a manifest, run by pytest against the user's handlers as a user would run them."""
+"""A manifest's examples as pytest tests of the user's handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts with a format in models of `python: {formats: rich}`: what is read, and that the same text goes out."""
+"""Texts with a format in models of `python: {formats: rich}`: parsed values, and a lossless round trip."""
 
 from __future__ import annotations
 

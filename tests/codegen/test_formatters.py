@@ -1,4 +1,4 @@
-"""Generated files are as Black has them, and formatters with other settings leave them alone."""
+"""Generated files are formatted like Black's output, and formatters with other settings ignore them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated packages, imported and run: odd names, hostile text, several in one process."""
+"""Generated packages at run time: odd names, hostile text, several packages in one process."""
 
 from __future__ import annotations
 

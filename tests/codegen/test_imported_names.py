@@ -1,4 +1,4 @@
-"""No class of a package is called like anything that the pages which import it import of others."""
+"""Classes of a package never collide with other imports of the modules that import them."""
 
 from __future__ import annotations
 

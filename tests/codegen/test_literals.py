@@ -1,4 +1,4 @@
-"""Literals and docstrings: whatever a text holds, it stays text, and Black leaves it as it is."""
+"""Literals and docstrings: any text stays text, and Black does not change it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of objects whose keys are data: whatever the keys are called, they are entries, and go out as they came."""
+"""Models of objects with arbitrary keys: any key is an entry, and round trips are lossless."""
 
 from __future__ import annotations
 

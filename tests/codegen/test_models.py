@@ -1,4 +1,4 @@
-"""Models: they read as written by hand, refuse no valid instance, and give each back as it came."""
+"""Models: readable code, acceptance of all valid instances, and lossless round trips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wire names to Python names."""
+"""Conversion of wire names to Python names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odd schemas, each of a property and of a result, through a running server and back through its typed client."""
+"""Odd schemas of properties and results, through a running server and its typed client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No package is written whose models do not work."""
+"""Packages with broken models are never written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes: what an instance may be, never less than the schema accepts."""
+"""Shapes accept at least all instances that their schemas accept."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Shared schemas as people would have written them: one class each, names for enumerations and scalars, mappings that
-are mappings.
+"""Shared schemas as a person would write them: one class each, named enumerations and scalars, and mappings.
 
-A package is made, imported, called through its server by its client, and looked at by type checkers.
+Tests generate a package, import it, call its server with its client, and run type checkers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a change of the manifest changes, and what many tools load at start."""
+"""The effect of manifest changes on the output, and the imports of many tools at start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts with a format under `python: {formats: strict}`: what a type cannot represent exactly violates the schema."""
+"""Texts with a format under `python: {formats: strict}`: values without an exact representation violate the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers say of handlers and callers: right ones pass, wrong ones are found, without a plugin."""
+"""Type checkers accept correct handlers and callers and report wrong ones, without a plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it."""
+"""The command line from the user's perspective."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright dev`: it serves, takes over at each good save, survives each broken one, and leaves nothing behind."""
+"""`stubwright dev` serves, reloads after each valid save, survives invalid saves, and cleans up its processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright dev` while a server is tried out: a debugger at the terminal, and tokens of one run."""
+"""`stubwright dev` with a debugger at the terminal and with temporary tokens."""
 
 from __future__ import annotations
 

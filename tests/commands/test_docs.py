@@ -1,4 +1,4 @@
-"""The pages of `stubwright docs`: what they say, that no text becomes markup, and how a browser has them."""
+"""The pages of `stubwright docs`: contents, escaping of text, and behaviour in a browser."""
 
 from __future__ import annotations
 

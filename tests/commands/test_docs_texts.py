@@ -1,4 +1,4 @@
-"""Descriptions on pages of `stubwright docs`: CommonMark whose author is not trusted; and names that may break."""
+"""Descriptions on pages of `stubwright docs`: untrusted CommonMark, and names with line breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers end with the command that started them, however that ends."""
+"""Servers end with the command that started them, even if it is killed."""
 
 from __future__ import annotations
 

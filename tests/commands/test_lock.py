@@ -1,4 +1,4 @@
-"""`stubwright lock`: contracts of all kinds of servers, what they hold, what they never hold, and what goes wrong."""
+"""`stubwright lock`: contracts of all kinds of servers, their contents, their exclusions, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright mock`: a manifest served before there is any logic, and the values that it makes up."""
+"""`stubwright mock`: servers of manifests without handlers, and their made-up values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mock is asked for by an argument, it answers with that argument."""
+"""Mock results repeat the values of matching arguments."""
 
 from __future__ import annotations
 

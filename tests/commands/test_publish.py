@@ -1,4 +1,4 @@
-"""`stubwright publish`: what registries and clients get fits the project; what is altered alone is caught."""
+"""`stubwright publish`: metadata for registries and clients matches the project, and mismatches are detected."""
 
 from __future__ import annotations
 

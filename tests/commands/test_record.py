@@ -1,4 +1,4 @@
-"""`stubwright record` and `replay`: what passes stays as it is, no secret is written down, and a double answers."""
+"""`stubwright record` and `replay`: unmodified traffic, redacted secrets, and replies of the double."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright refresh`: what was imported is imported again, unless somebody edited it, and never runs a command."""
+"""`stubwright refresh` imports again unless the import was edited, and never runs a command."""
 
 from __future__ import annotations
 

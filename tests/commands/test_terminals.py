@@ -1,4 +1,4 @@
-"""Nothing that others wrote reaches a terminal as a command, whoever prints it."""
+"""Third-party text never reaches a terminal as a control sequence, in any command."""
 
 from __future__ import annotations
 

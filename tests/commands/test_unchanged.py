@@ -1,4 +1,4 @@
-"""`mock` and `docs` after `generate`: they read what was made, if this user's last run made it and nothing changed."""
+"""`mock` and `docs` after `generate` reuse its output if this user's last run wrote it from unchanged inputs."""
 
 from __future__ import annotations
 

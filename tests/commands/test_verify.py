@@ -1,4 +1,4 @@
-"""`stubwright verify`: servers that are as they were locked, that changed, and that gave no answer."""
+"""`stubwright verify` with unchanged, changed and unresponsive servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`generate --watch`: it runs again when something changes that it reads, and for nothing else."""
+"""`generate --watch` runs again after a change of its inputs, and only then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `stubwright dev`: who may have it, what it shows of a run, and that a browser can try all of it."""
+"""The page of `stubwright dev`: access, display of a run, and all its functions in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared schemas that many tools carry are kept once in a package, and go out whole."""
+"""Schemas shared by many tools are stored once in a package, and are complete on the wire."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Golden cases: a manifest, and the package or the diagnostics that it gives.
+"""Golden cases: a manifest, with the resulting package or diagnostics.
 
-`tests/cases/NAME/` holds what a user has: manifests, and where the case needs it a `pyproject.toml` or files that are
-already in `generated/`. `command` holds the command line, by default `check manifest.yaml`. Beside it stands what comes
-out: `stderr.txt`, and the whole tree as `expected/` where the command is `generate`. `pytest --update` rewrites both.
+`tests/cases/NAME/` has the user's files: manifests and, if required, a `pyproject.toml` or existing files in
+`generated/`. `command` has the command line (default: `check manifest.yaml`). The expected output is in `stderr.txt`
+and, for `generate`, in the tree `expected/`. `pytest --update` rewrites both.
 """
 
 from __future__ import annotations

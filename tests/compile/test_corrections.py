@@ -1,4 +1,4 @@
-"""`check --fix` changes exactly what the help of the diagnostics says, and nothing else."""
+"""`check --fix` makes exactly the changes that the help of the diagnostics describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the list of tools costs a model: what the server lists, and nothing that it does not."""
+"""The token costs of a tool list cover exactly the tools that the server lists."""
 
 from __future__ import annotations
 

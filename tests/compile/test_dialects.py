@@ -1,4 +1,4 @@
-"""The dialects: which one a schema is in, and where schemas stand in it."""
+"""Dialects: detection, and the places of subschemas."""
 
 from __future__ import annotations
 

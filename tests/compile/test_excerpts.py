@@ -1,4 +1,4 @@
-"""Messages hold a line of what a user wrote at most, however large that is, in every format."""
+"""Messages quote at most one line of the user's text, of any size and in every format."""
 
 from __future__ import annotations
 

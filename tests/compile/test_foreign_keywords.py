@@ -1,8 +1,7 @@
-"""What others put into schemas: any keyword of any dialect or of nobody, with a value of any type, at any place.
+"""Third-party keywords in schemas: any keyword of any or no dialect, with any value, at any place.
 
-All of it ends in diagnostics or in a package, and never in an exception. The keywords are those of all dialects, and
-the places are those where each dialect's own table has schemas. `STUBWRIGHT_WHOLE_PAYLOADS=1` takes
-many more combinations.
+Each results in diagnostics or in a package, never in an exception. The tests use the keywords of all dialects, at the
+places of schemas in each dialect's table. `STUBWRIGHT_WHOLE_PAYLOADS=1` runs many more combinations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""State handles from the manifest to Python: what goes on the wire, what a package knows, and what its models are."""
+"""State handles from the manifest to Python: wire format, package contents, and models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that tools name, and the URI templates that may be of them."""
+"""Pages that tools reference, and URI templates that can match them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas without references (`wire: {refs: inlined}`): they accept the same, and what they keep is told."""
+"""Schemas without references (`wire: {refs: inlined}`) accept the same instances; remaining references are reported."""
 
 from __future__ import annotations
 

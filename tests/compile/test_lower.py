@@ -1,4 +1,4 @@
-"""Lowering: what goes on the wire, what the package keeps, and references bundled."""
+"""Lowering: wire schemas, the package's schemas, and bundled references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MCP says is stated once: a vocabulary and the revisions, as the SDK and the manifest's schema have them."""
+"""MCP's vocabulary and revisions are defined once, and match the SDK and the manifest's schema."""
 
 from __future__ import annotations
 

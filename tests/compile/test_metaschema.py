@@ -1,4 +1,4 @@
-"""What the meta-schemas refuse is explained: by another validator, and never by silence."""
+"""Each violation of a meta-schema is explained; another validator finds the violations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a manifest, a document or a lock holds, a command says what is wrong with it, and never breaks down."""
+"""Commands report mistakes in any manifest, document or lock, and never crash."""
 
 from __future__ import annotations
 

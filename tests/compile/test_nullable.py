@@ -1,4 +1,4 @@
-"""Lists of types that are sent as `anyOf` (`wire: {nullable: anyOf}`): they accept the same."""
+"""Lists of types sent as `anyOf` (`wire: {nullable: anyOf}`) accept the same instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the methods and classes of resources and prompts."""
+"""Names of methods and classes for resources and prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When an alias has to go: versions in the order of semver.org, 11."""
+"""Expiry of aliases by version, in the order of semver.org, 11."""
 
 from __future__ import annotations
 

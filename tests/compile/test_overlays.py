@@ -1,4 +1,4 @@
-"""Overlays on what an included tool is on the wire: JSON merge patches, and where what is wrong in them is told."""
+"""Overlays on the wire format of included tools: JSON merge patches, and the locations of their errors."""
 
 from __future__ import annotations
 

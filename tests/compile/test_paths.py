@@ -1,4 +1,4 @@
-"""Paths as they are written: none leads out of its folder unnoticed."""
+"""Paths in manifests cannot leave their folder undetected."""
 
 from __future__ import annotations
 

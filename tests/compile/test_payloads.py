@@ -1,4 +1,4 @@
-"""Text stays text: nothing that a manifest, a server or a document says becomes code, markup or a command."""
+"""Text stays text: no text in a manifest, a server or a document becomes code, markup or a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printers: text, JSON and GitHub's commands are pinned here to the character."""
+"""The exact output of the text, JSON and GitHub printers."""
 
 from __future__ import annotations
 

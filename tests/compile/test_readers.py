@@ -1,4 +1,4 @@
-"""What clients read in schemas: JavaScript's patterns, and what the clients of the official SDKs take."""
+"""Schemas as clients read them: JavaScript's patterns, and the official SDKs' clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules accept and how they judge at scale; what they say is pinned by the golden cases in `cases/`."""
+"""Rules: valid input, and results at scale; the golden cases in `cases/` pin their messages."""
 
 from __future__ import annotations
 

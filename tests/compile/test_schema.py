@@ -1,4 +1,4 @@
-"""The structure of manifests and schemas: what is found, where, and what is not complained about."""
+"""The structure of manifests and schemas: errors, their locations, and valid input."""
 
 from __future__ import annotations
 

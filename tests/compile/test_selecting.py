@@ -1,4 +1,4 @@
-"""What is kept of a response, and the schema that is derived for it: whatever is valid and selected, is valid."""
+"""Selections of a response, and the derived schema: a selection of a valid response is valid."""
 
 from __future__ import annotations
 

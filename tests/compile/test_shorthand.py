@@ -1,4 +1,4 @@
-"""Shorthand: what it is written out as, where its faults are shown, and what it leaves alone."""
+"""Shorthand: expansion, locations of errors, and values that do not change."""
 
 from __future__ import annotations
 

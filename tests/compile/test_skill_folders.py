@@ -1,4 +1,4 @@
-"""Folders with skills: what is taken of them, and what is left where it is."""
+"""Folders with skills: included and ignored files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text to values and positions: what YAML and JSON mean, what is refused, and what `include` and `$ref` bring in."""
+"""Text to values and positions: YAML and JSON semantics, rejected input, `include` and `$ref`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright test`: servers with faults, one without, and what becomes of a server that is away."""
+"""`stubwright test` with faulty, correct and unavailable servers."""
 
 from __future__ import annotations
 

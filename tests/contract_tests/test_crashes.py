@@ -1,4 +1,4 @@
-"""Which call is blamed for the end of a server: calls are sent again to fresh servers, here in memory."""
+"""Blame for a server's crash: calls are repeated on fresh servers, here in memory."""
 
 from __future__ import annotations
 

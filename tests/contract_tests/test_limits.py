@@ -1,4 +1,4 @@
-"""What a run judges where a server limits calls, answers in turn, or hangs: the bounds of `stubwright test`."""
+"""The bounds of `stubwright test` with servers that limit calls, answer sequentially, or hang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of calls that come from earlier results."""
+"""Arguments of calls from earlier results."""
 
 from __future__ import annotations
 

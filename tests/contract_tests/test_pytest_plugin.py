@@ -1,4 +1,4 @@
-"""`@pytest.mark.contract`: a test for each check, in runs of pytest of their own."""
+"""`@pytest.mark.contract`: a test for each check, in separate runs of pytest."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`stubwright diff`: golden texts, the sides that it takes, exit statuses, and the version that it suggests.
+"""`stubwright diff`: golden output, sources of both sides, exit statuses, and the suggested version.
 
-`tests/diffs/NAME/` holds `old.yaml`, `new.yaml` and what is printed. `pytest --update` rewrites that.
+`tests/diffs/NAME/` has `old.yaml`, `new.yaml` and the output. `pytest --update` rewrites the output.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `diff` says of what a change costs models, in each format."""
+"""The change of token costs in the output of `diff`, in each format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `diff` says of manifests that differ in orders that mean nothing: nothing that breaks, and no failure."""
+"""`diff` of manifests with insignificant reorderings reports no break, and does not fail."""
 
 from __future__ import annotations
 

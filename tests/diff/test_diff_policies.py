@@ -1,4 +1,4 @@
-"""What `diff` says of policies: each key that the manifest's schema lists, from absent to a value and back."""
+"""`diff` of policies: each key of the manifest's schema, added and removed."""
 
 from __future__ import annotations
 

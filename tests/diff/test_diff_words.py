@@ -1,4 +1,4 @@
-"""Words that models read: shown as they were and as they are, and counted where somebody else wrote them."""
+"""Changed texts for models: displayed before and after, and counted for third-party authors."""
 
 from __future__ import annotations
 

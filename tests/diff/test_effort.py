@@ -1,4 +1,4 @@
-"""Which schemas the library is not asked about, because their alternatives multiply."""
+"""Schemas that `diff` does not pass to the library, because their alternatives multiply."""
 
 from __future__ import annotations
 

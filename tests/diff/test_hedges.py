@@ -1,4 +1,4 @@
-"""Changes of schemas that are decided, where the comparison once could not say whether they break anything."""
+"""Schema changes that the comparison now decides, although earlier versions could not."""
 
 from __future__ import annotations
 

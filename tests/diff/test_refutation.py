@@ -1,4 +1,4 @@
-"""Proofs by cases: what they prove, what they must not prove, patterns that imply others, and their end."""
+"""Proofs by cases: soundness, completeness, implication between patterns, and termination."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whether `diff` is sound and useful about schemas: random schemas and edits, judged by the validator that serves.
+"""Soundness and precision of `diff` for schemas: random schemas and edits, with the server's validator as the oracle.
 
-`STUBWRIGHT_WHOLE_DIFF=1` takes many more.
+`STUBWRIGHT_WHOLE_DIFF=1` runs many more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Unions whose alternatives exclude each other: compared by alternatives, and never called harmless wrongly."""
+"""Unions with exclusive alternatives: compared by alternative, without false claims of compatibility."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How often `diff` decides about two schemas, and whether it is right, as `jsonschema` judges it.
+"""The rate and correctness of verdicts of `diff` for two schemas, with `jsonschema` as the oracle.
 
-Schemas are random, of public servers, and those of public servers made strict; edits are of every keyword of JSON
-Schema. `STUBWRIGHT_WHOLE_DIFF=1` takes many more.
+Schemas are random, from public servers, or strict variants of the latter; edits cover every keyword of JSON Schema.
+`STUBWRIGHT_WHOLE_DIFF=1` runs many more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tools of public servers, from a saved list to a running server and back through its typed client."""
+"""The tools of public servers, from a saved list to a running server and its typed client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents and saved lists that are not quite JSON or YAML 1.2: what is read as it is meant, and what is refused."""
+"""Slightly invalid JSON or YAML 1.2 documents and saved lists: lenient parsing, and rejected input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright import mcp` against servers that say too much, too slowly or for ever: it ends, and says why."""
+"""`stubwright import mcp` ends with a reason when servers send too much, too slowly or without end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright import mcp`: what live servers say, as manifests; from the odd, the broken and the real."""
+"""`stubwright import mcp`: manifests from odd, broken and real servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large results will be: an estimate that tells a list of deep records from an answer in a line."""
+"""Estimated result sizes distinguish a list of deep records from a one-line result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright new NAME --from python FILE:NAME`: a server object moves over, and its successor answers as it did."""
+"""`stubwright new NAME --from python FILE:NAME` ports a server object; the new server gives the same answers."""
 
 from __future__ import annotations
 

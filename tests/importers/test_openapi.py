@@ -1,7 +1,7 @@
-"""OpenAPI documents as manifests: what becomes of each part, what is omitted and told, and that nothing is guessed.
+"""OpenAPI documents as manifests: conversion of each part, reported omissions, and no guesses.
 
-`tests/openapi/library.yaml` has one operation for each thing there is to see; `library.manifest.yaml` and
-`library.notes.txt` beside it are what the import makes and tells. `pytest --update` rewrites both.
+`tests/openapi/library.yaml` has one operation for each feature; `library.manifest.yaml` and `library.notes.txt` have
+the output of the import. `pytest --update` rewrites both.
 """
 
 from __future__ import annotations

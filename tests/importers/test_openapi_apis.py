@@ -1,4 +1,4 @@
-"""Whom the tools of a document call: servers and their variables, and tokens that the server gets by itself."""
+"""The target of a document's tools: servers with their variables, and tokens that the server requests."""
 
 from __future__ import annotations
 

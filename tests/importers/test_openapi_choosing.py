@@ -1,4 +1,4 @@
-"""What of a document becomes tools, what that costs, and where the document comes from."""
+"""Selection of a document's operations as tools, its cost, and sources of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discriminators as the values that a property has in each alternative."""
+"""Discriminators as constant values of a property in each alternative."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Documents as people write them: references where the specification has none, keys that are listed as parameters,
-and parts that cannot be told, each of which costs no more than itself.
+"""Documents with common deviations: references at unspecified places, API keys listed as parameters, and invalid parts.
+
+An invalid response only costs the output schema, an invalid request only the operation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files and parts of forms as an imported API gets them, wherever the document has their schemas."""
+"""Files and form parts as an imported API receives them, for all places of their schemas in a document."""
 
 from __future__ import annotations
 

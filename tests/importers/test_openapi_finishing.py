@@ -1,4 +1,4 @@
-"""An imported API that is finished in the manifest that includes it: who calls, what all calls send, what is hidden."""
+"""Overrides of an imported API in the including manifest: callers, common parameters, and hidden parts."""
 
 from __future__ import annotations
 

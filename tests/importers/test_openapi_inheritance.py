@@ -1,4 +1,4 @@
-"""Parents whose alternatives are `allOf` the parent and more, which is how documents write inheritance."""
+"""Inheritance in documents: alternatives of a parent that are `allOf` the parent and more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that documents describe badly, and that are tools all the same: their arguments, and what is sent."""
+"""Poorly described operations that still become tools: their arguments and requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of several media types is sent and asked for, and what of an example can be base64."""
+"""The choice between media types, and base64 in examples."""
 
 from __future__ import annotations
 

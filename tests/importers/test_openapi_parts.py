@@ -1,4 +1,4 @@
-"""Schemas in parts: objects that `allOf` puts together, and properties that only responses are said to have."""
+"""Composed schemas: objects in `allOf`, and properties that are read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an imported API is sent where the document leaves something open; docs/openapi.md has it beside FastMCP."""
+"""Requests of an imported API where the document is ambiguous; docs/openapi.md compares them with FastMCP's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The story in docs/openapi.md: each of its commands and files is taken from the page, and does what the page says."""
+"""The walkthrough in docs/openapi.md: its commands and files, taken from the page, have the documented results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Swagger 2.0: the same manifest as that of the document in OpenAPI 3.0, and calls that say what it says."""
+"""Swagger 2.0: the same manifest as from the document in OpenAPI 3.0, and correct calls."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A real headless Chromium, and what a page does in it.
+"""Runs a real headless Chromium.
 
-The one on the `PATH` is taken, else one that `npx` fetches: `@sparticuz/chromium` is Chromium in an npm package, for
-Linux. Playwright, which drives it, comes from npm as well, and so does axe-core, which looks for what some people
-cannot use.
+Prefers a browser on the `PATH`, or else fetches `@sparticuz/chromium`, an npm package for Linux, with `npx`.
+Playwright, the driver, and axe-core, the accessibility checker, also come from npm.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Runs MCP's official conformance suite against a generated server, and reads what it found.
+"""Runs MCP's official conformance suite against a generated server, and parses its findings.
 
-The suite is a Node program, which `npx` fetches; each later run starts its entry file with the Node that came along. It
-is an outside judge: nothing here says what a server must do.
+The suite is a Node program, which `npx` fetches; later runs start its entry file with the same Node. The suite alone
+decides what is correct; this module has no expectations.
 """
 
 from __future__ import annotations

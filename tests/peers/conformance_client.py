@@ -1,4 +1,4 @@
-"""The client that the official conformance suite drives: a generated binding, which does what each scenario wants.
+"""The client for the official conformance suite: a generated binding that follows each scenario.
 
 The suite appends its server's URL to the command, and names the scenario in the environment. The package is
 `scenario_mcp`, compiled by `test_conformance_client.py` from the manifest of that scenario.

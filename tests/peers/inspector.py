@@ -1,6 +1,6 @@
-"""Runs the command line of the MCP Inspector, the project's own tool for looking at servers, and reads what it prints.
+"""Runs the command line of the MCP Inspector, the MCP project's debugging tool, and parses its output.
 
-It is a Node program, which `npx` fetches; each later run starts its entry file with the Node that came along.
+It is a Node program, which `npx` fetches; later runs start its entry file with the same Node.
 """
 
 from __future__ import annotations

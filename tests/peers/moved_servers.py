@@ -1,8 +1,8 @@
-"""Servers that others published, each in an environment of its own, before and after they move.
+"""Third-party servers before and after their port, each in a separate environment.
 
-Takes what is known of one; gives what the old server and its successor list and answer. What is installed stands in
-`moved/NAME.txt`, locked by `uv pip compile --universal --python-version 3.11`: with the requirements of stubwright and
-its runtime, and constrained to their lock, where both share an environment.
+Lists and calls the tools of the old and of the new server. Their packages are in `moved/NAME.txt`, locked by
+`uv pip compile --universal --python-version 3.11`; if both servers share an environment, with the requirements of
+stubwright and its runtime, and constrained to their lock.
 """
 
 from __future__ import annotations

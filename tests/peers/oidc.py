@@ -1,6 +1,6 @@
-"""Runs oidc-provider, a certified authorization server that others wrote, with its own way to grant what is asked.
+"""Runs oidc-provider, a certified third-party authorization server, with automatic consent.
 
-It is a Node package, which `npx` fetches; `issuer.mjs` sets it up.
+It is a Node package, which `npx` fetches; `issuer.mjs` configures it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Runs Prism, which mocks the API of an OpenAPI document and says what is wrong with a request.
+"""Runs Prism, which mocks the API of an OpenAPI document and reports invalid requests.
 
-It is a Node program, which `npx` fetches; each later run starts its entry file with the Node that came along. It is an
-outside judge: it was written by others, for other clients, and knows the document alone.
+It is a Node program, which `npx` fetches; later runs start its entry file with the same Node. It is an independent
+judge: a third party wrote it, and it only reads the document.
 """
 
 from __future__ import annotations

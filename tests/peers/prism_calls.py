@@ -1,7 +1,7 @@
-"""Calls of the tools of an imported API, for Prism to judge: which tools, and with which arguments.
+"""Calls of the tools of an imported API for Prism: the tools, and their arguments.
 
-Three sets of arguments for each tool, all valid under its `inputSchema`: what is required, all there is, and all there
-is with texts that are hard to carry.
+Each tool has three sets of arguments that are valid under its `inputSchema`: the required arguments, all arguments, and
+all arguments with texts that are difficult to encode.
 """
 
 from __future__ import annotations

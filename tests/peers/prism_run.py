@@ -1,4 +1,4 @@
-"""From an OpenAPI document to verdicts: its server is generated and called, and Prism judges the requests."""
+"""From an OpenAPI document to verdicts: generates and calls its server, and Prism checks the requests."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Whose fault it is that Prism refuses a request: a rule for each cause that was found, and ours for all others.
+"""Assigns the cause of each rejection by Prism: a rule for each known cause, and ours for all others.
 
-- *ours*: the request is not what the document says. There must be none.
-- *Prism's*: the request is what the document and the specification say, and Prism reads it otherwise.
-- *the document's*: the request passed, and the document's own example does not fit its own response.
-- *the value's*: what was made up for an argument is valid under its schema, and no request can carry it.
+- *ours*: the request violates the document. There must be none.
+- *Prism's*: the request conforms to the document and the specification, and Prism misreads it.
+- *the document's*: the request passed, and the document's own example violates its own response schema.
+- *the value's*: the made-up argument is valid under its schema, and no request can carry it.
 """
 
 from __future__ import annotations

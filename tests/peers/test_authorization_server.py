@@ -1,7 +1,7 @@
-"""A server behind a real authorization server that nobody here wrote: npm's certified `oidc-provider`.
+"""A server behind a real third-party authorization server: npm's certified `oidc-provider`.
 
-Discovery, tokens by client credentials and by code with PKCE, rotation of keys, all that is wrong with tokens, and the
-official client's way to get them and to ask for more.
+Covers discovery, tokens by client credentials and by code with PKCE, key rotation, invalid tokens, and the official
+client's login and step-up.
 """
 
 from __future__ import annotations

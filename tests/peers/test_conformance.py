@@ -1,4 +1,4 @@
-"""MCP's official conformance suite finds nothing wrong with the server that is compiled from `specs/everything/`."""
+"""MCP's official conformance suite finds no fault in the server that is compiled from `specs/everything/`."""
 
 from __future__ import annotations
 

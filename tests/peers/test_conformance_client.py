@@ -1,7 +1,7 @@
-"""Generated clients under the official conformance suite, one test for each of its scenarios that concerns bindings.
+"""Generated clients under the official conformance suite, one test for each scenario that concerns bindings.
 
-Each manifest is small, and compiled into a temporary folder for the client alone. The suite needs Node. Clients in
-TypeScript also play one scenario with authentication, by a provider of the SDK.
+Each manifest is small, and compiled into a temporary folder only for the client. The suite needs Node. Clients in
+TypeScript also play one scenario with authentication, with a provider of the SDK.
 """
 
 from __future__ import annotations

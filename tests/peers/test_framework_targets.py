@@ -1,4 +1,4 @@
-"""The targets of two frameworks beside what these make of tools, each in its own environment."""
+"""The targets of two frameworks, compared with the frameworks' own schemas, each in a separate environment."""
 
 from __future__ import annotations
 

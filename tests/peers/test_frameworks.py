@@ -1,4 +1,4 @@
-"""`as_tools` in the frameworks themselves, each in its own environment."""
+"""`as_tools` in the frameworks themselves, each in a separate environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP Inspector lists, calls and reads all that the committed servers offer, and has nothing to complain of."""
+"""The MCP Inspector lists, calls and reads all features of the committed servers without errors."""
 
 from __future__ import annotations
 

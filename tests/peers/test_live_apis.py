@@ -1,6 +1,6 @@
-"""APIs that run: FastAPI, Litestar, and a stand-in that reads requests as Spring does, say what they were sent.
+"""Running APIs (FastAPI, Litestar, and a fake that parses requests like Spring) report the requests that they receive.
 
-FastAPI and Litestar are no dependencies of the tests: without one of them, its case is skipped.
+FastAPI and Litestar are not dependencies of the tests; a case without its framework is skipped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Servers that others published move over: what they list and answer stays the same; docs/importing.md has the rows."""
+"""Ported third-party servers list and answer the same; docs/importing.md has the rows."""
 
 from __future__ import annotations
 

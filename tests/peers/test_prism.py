@@ -1,4 +1,4 @@
-"""Prism, a mock that others wrote, finds no request of an imported API that is not what its document says."""
+"""Prism, a third-party mock, finds no request of an imported API that violates its document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runtime next to FastMCP, and to version 1 of the MCP SDK, which many agent frameworks bring."""
+"""The runtime next to FastMCP, and to version 1 of the MCP SDK, which many agent frameworks require."""
 
 from __future__ import annotations
 

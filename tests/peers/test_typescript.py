@@ -1,4 +1,4 @@
-"""Generated TypeScript as others see it: tsc checks the modules, and Node calls a generated server by one of them."""
+"""Generated TypeScript: tsc checks the modules, and Node calls a generated server with a generated client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GitHub Action of this repository: its steps, run by bash as on a runner, with a `gh` that writes down calls."""
+"""The GitHub Action of this repository: its steps, run by bash as on a runner, with a `gh` that records calls."""
 
 from __future__ import annotations
 

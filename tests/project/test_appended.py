@@ -1,4 +1,4 @@
-"""Lines in a file that several processes append to, also if the disk is full in the middle of one."""
+"""Lines that several processes append to a file, also if the disk is full in the middle of a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that hold the event loop in `async def` handlers; and all that must not be taken for them."""
+"""Detection of blocking calls in `async def` handlers, without false positives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project from `new --from openapi` to CI: refreshed, checked out elsewhere, one of several in a repository."""
+"""A project from `new --from openapi` to CI: refreshed, checked out again, and next to others in a repository."""
 
 from __future__ import annotations
 

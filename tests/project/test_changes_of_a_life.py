@@ -1,8 +1,8 @@
-"""A project through the changes that manifests go through: what its owner is told, and that it is enough.
+"""A project through typical changes of its manifest: the reports are correct and sufficient.
 
-Each change is made to a fresh copy of one project: a manifest, handlers, a typed caller and a test. What `check`,
-`diff`, mypy and pytest say is compared with what is written here; then it is done, and none of them has anything to
-say. mypy runs once, on a tree that has all copies.
+Each change starts from a fresh copy of one project: a manifest, handlers, a typed caller and a test. The tests compare
+the output of `check`, `diff`, mypy and pytest with the expectations here; after the owner's fixes, all are silent. mypy
+runs once, on a tree with all copies.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The configuration files of MCP clients: a server is put in and taken out, and nothing else is touched.
+"""Configuration files of MCP clients: adding and removing a server changes no other part.
 
-`tests/clients/NAME/` has for each client a file as its user has it (`full`), and one that is damaged; and what comes
-out: of no file (`empty.installed`), of the full one (`full.installed`), and what is said of the damaged one
-(`damaged.txt`). `pytest --update` rewrites what comes out.
+`tests/clients/NAME/` has for each client a user's file (`full`) and a damaged file, with the results: without a file
+(`empty.installed`), from the full file (`full.installed`), and the error for the damaged file (`damaged.txt`).
+`pytest --update` rewrites the results.
 """
 
 from __future__ import annotations

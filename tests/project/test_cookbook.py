@@ -1,4 +1,4 @@
-"""The recipes of `docs/cookbook.md`, each played as a reader would, in a folder of its own."""
+"""The recipes of `docs/cookbook.md`, each run as by a reader in a separate folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each distribution declares what it imports and nothing else, and its lock has all of it."""
+"""Each distribution declares exactly its imports, and its lock has all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that commands read and write one at a time, and modules that they look for."""
+"""Single files that commands read and write, and modules that they look up."""
 
 from __future__ import annotations
 

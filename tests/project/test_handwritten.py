@@ -1,4 +1,4 @@
-"""The handwritten class beside the manifest: what is missing, gone or different, and the stubs for it."""
+"""The handwritten class next to the manifest: missing, obsolete and different methods, and their stubs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second run takes from the first what did not change: it gives and says the same as a run from nothing."""
+"""A second run reuses unchanged results of the first, with the same output as a clean run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright install`: what is written starts the server from anywhere, and no secret is told."""
+"""`stubwright install`: the configuration starts the server from any folder, without secrets in it."""
 
 from __future__ import annotations
 

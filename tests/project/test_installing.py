@@ -1,7 +1,7 @@
-"""What `new`, its README, the tutorial, docs/ci.md and docs/deploy.md print is run as printed, from wheels alone.
+"""The commands of `new`, its README, the tutorial, docs/ci.md and docs/deploy.md, run verbatim from wheels.
 
-No index is asked for anything: third parties come from a folder of wheels, which has none of stubwright or of its
-runtime. A command that would fetch one of these by its name fails here.
+No index is used: third-party packages come from a folder of wheels without stubwright and its runtime. A command that
+would fetch one of these by name fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run that is killed at any step: the next one tells what it left from what people did, and clears it."""
+"""The next run after a killed run distinguishes its leftovers from users' files, and removes them."""
 
 from __future__ import annotations
 

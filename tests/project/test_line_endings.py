@@ -1,4 +1,4 @@
-"""Checkouts in which git has written CRLF, as it does on Windows with `core.autocrlf`."""
+"""Checkouts with CRLF, as git writes them on Windows with `core.autocrlf`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No command writes through a link that a checkout may contain; a folder that its user names is another matter."""
+"""Commands never write through a link in a checkout, except for a folder that the user names."""
 
 from __future__ import annotations
 

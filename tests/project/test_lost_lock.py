@@ -1,4 +1,4 @@
-"""Files that stubwright wrote and that no manifest makes, as after a lock was lost: they are named, and forced out."""
+"""Generated files without a manifest, as after the loss of a lock: reported, and removed with force."""
 
 from __future__ import annotations
 

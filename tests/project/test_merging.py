@@ -1,4 +1,4 @@
-"""Two branches that each add a tool: what git cannot merge are lists of tools, and one run settles them."""
+"""Two branches that each add a tool: git cannot merge only lists of tools, and one run resolves these."""
 
 from __future__ import annotations
 

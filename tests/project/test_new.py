@@ -1,4 +1,4 @@
-"""`stubwright new`: what a user starts from."""
+"""`stubwright new`: the initial project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stubwright generate` over what stubwright 0.1 wrote: packages that carry copies of the runtime."""
+"""`stubwright generate` over the output of stubwright 0.1: packages with copies of the runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manifest.json` as the input of emitters that others write, such as the example in `go_structs.py`."""
+"""`manifest.json` as the input of third-party emitters, such as the example in `go_structs.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release publishes: metadata, one version, the changelog and the workflows."""
+"""The parts of a release: metadata, one version, the changelog and the workflows."""
 
 from __future__ import annotations
 

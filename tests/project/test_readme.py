@@ -1,4 +1,4 @@
-"""The README: all that it prints is what a reader gets, and what it lists is what there is."""
+"""The README: its output is real, and its lists are complete."""
 
 from __future__ import annotations
 

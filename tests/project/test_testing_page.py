@@ -1,4 +1,4 @@
-"""What docs/testing.md says, run as it stands there: its server, and all of its tests."""
+"""The server and the tests in docs/testing.md, run verbatim."""
 
 from __future__ import annotations
 

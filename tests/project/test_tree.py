@@ -1,4 +1,4 @@
-"""Writing a tree: what is ours, what is not, and what happens when writing fails."""
+"""Writing a tree: our files, other files, and failures to write."""
 
 from __future__ import annotations
 

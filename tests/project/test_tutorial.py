@@ -1,4 +1,4 @@
-"""The tutorial, played in our environment from its first step to its last; test_installing.py installs it, too."""
+"""The tutorial, run in our environment from the first step to the last; test_installing.py also installs it."""
 
 from __future__ import annotations
 

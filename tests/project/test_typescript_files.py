@@ -1,4 +1,4 @@
-"""The files of clients in TypeScript: each server has its own module, and all share a runtime."""
+"""The files of TypeScript clients: a module for each server, and one shared runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects as earlier releases wrote them: what their owners are told, and that it is enough."""
+"""Projects of earlier releases: the reports are sufficient to upgrade them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's cache folder: what others could put there or into a checkout is not read, and without it all goes on."""
+"""The user's cache folder: foreign files in it or in a checkout are not read, and commands work without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version of a project beside that of its server."""
+"""The version of a project and the version of its server."""
 
 from __future__ import annotations
 

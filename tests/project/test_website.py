@@ -1,4 +1,4 @@
-"""The website: its navigation has each page, and each page says there what it says on GitHub."""
+"""The website: its navigation is complete, and its pages have the same contents as on GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheels of the compiler and of the runtime, together, lightly and the runtime alone, outside the checkout."""
+"""The wheels of the compiler and the runtime, outside the checkout: together, without extras, and the runtime alone."""
 
 from __future__ import annotations
 

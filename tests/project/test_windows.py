@@ -1,4 +1,4 @@
-"""What Windows does otherwise, as far as other systems can show it."""
+"""Differences on Windows that other systems can simulate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The certificates that clients of HTTP trust are read once an hour, and anew where the environment changes."""
+"""HTTP clients read trusted certificates once an hour, and again when the environment changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections without a proxy behave as those of httpx2, whatever a server sends."""
+"""Connections without a proxy behave like httpx2's, for any response of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that share a process and a runtime: none sees which others are there, or came first."""
+"""Packages that share a process and a runtime do not depend on each other or on their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fits together: packages and runtimes, and packages of earlier releases."""
+"""Compatibility of packages and runtimes, and packages of earlier releases."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The databases of `specs/database.yaml`, as they are committed: what statements can do, and what they cannot.
+"""The committed databases of `specs/database.yaml`: permitted and rejected statements.
 
-The clients are the generated one and the SDK's, in memory, over stdio and over HTTP, in both eras.
+The clients are the generated client and the SDK's, in memory, over stdio and over HTTP, in both eras.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`--debug-port`: a debugger attaches to a server that runs, and the client sees nothing of it."""
+"""`--debug-port`: a debugger attaches to a running server without an effect on the client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `docs/deploy.md` says and `examples/deploy/` has: an image, files for those that run it, and a proxy at work."""
+"""`docs/deploy.md` and `examples/deploy/`: an image, files for container platforms, and a working proxy."""
 
 from __future__ import annotations
 

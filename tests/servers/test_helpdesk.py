@@ -1,7 +1,7 @@
-"""The help desk of `specs/helpdesk.yaml`, as it is committed: the same structured results for every client.
+"""The committed help desk of `specs/helpdesk.yaml`: the same structured results for every client.
 
-The clients are the generated one, in memory; the SDK's, over stdio and HTTP, in both eras; the Inspector; and that of
-FastMCP, where it is installed.
+The clients are the generated client, in memory; the SDK's, over stdio and HTTP, in both eras; the Inspector; and
+FastMCP's, if it is installed.
 """
 
 from __future__ import annotations

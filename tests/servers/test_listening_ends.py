@@ -1,4 +1,4 @@
-"""Subscriptions are answered when their server stops, on standard input and output and over HTTP."""
+"""Subscriptions get a response when their server stops, over stdio and HTTP."""
 
 from __future__ import annotations
 

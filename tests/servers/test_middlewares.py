@@ -1,6 +1,6 @@
-"""A mounted server behind the middlewares of its host, which change the headers of its answers.
+"""A mounted server behind its host's middlewares, which change the headers of its responses.
 
-The applications are called without a network; `test_hosts.py` has the servers around them.
+The applications are called without a network; `test_real_hosts.py` has real servers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `docs/protecting.md` says, taken from the page: a manifest, handlers, commands, and what these print."""
+"""The manifest, handlers and commands of `docs/protecting.md`, taken from the page, with their output."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Mounted servers in the ASGI servers that people use: calls behind middlewares, and the stop while clients listen.
+"""Mounted servers in popular ASGI servers: calls behind middlewares, and shutdown while clients listen.
 
-gunicorn (with uvicorn-worker), hypercorn and granian are no dependencies of the tests: without them, their cases are
-skipped. `test_middlewares.py` has more middlewares, without a network.
+gunicorn (with uvicorn-worker), hypercorn and granian are not dependencies of the tests; cases without them are skipped.
+`test_middlewares.py` has more middlewares, without a network.
 """
 
 from __future__ import annotations

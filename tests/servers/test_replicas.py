@@ -1,4 +1,4 @@
-"""Several processes that serve one manifest with one Redis: any request may come to any of them."""
+"""Several processes that serve one manifest with one Redis: any process can handle any request."""
 
 from __future__ import annotations
 

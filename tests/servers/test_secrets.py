@@ -1,4 +1,4 @@
-"""What `policy.redact` names is in no log, wherever it stands in the arguments and whatever brings it there."""
+"""Values of `policy.redact` never appear in a log, at any place in the arguments."""
 
 from __future__ import annotations
 

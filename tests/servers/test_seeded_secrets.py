@@ -1,7 +1,7 @@
-"""Secrets that are sown into tokens, arguments, exceptions, answers and claims come up nowhere.
+"""Secrets in tokens, arguments, exceptions, responses and claims never appear in any output.
 
-What a server gives away are its sinks: each is a text, gathered below. A new one (a line of an audit, a span) is a line
-more in `_sinks`, and is then looked through like the others.
+The outputs of a server are its sinks; each is a text, collected below. A new sink (a line of an audit, a span) is one
+more line in `_sinks`, and is then searched like the others.
 """
 
 from __future__ import annotations

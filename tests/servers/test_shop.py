@@ -1,6 +1,6 @@
-"""The tea shop of `specs/shop.yaml`, as it is committed: what customers and staff can do, and what they cannot.
+"""The committed tea shop of `specs/shop.yaml`: permissions of customers and staff.
 
-The client is the generated one: in memory in both eras, over HTTP with tokens, and over stdio with two processes.
+The client is generated: in memory in both eras, over HTTP with tokens, and over stdio with two processes.
 """
 
 from __future__ import annotations

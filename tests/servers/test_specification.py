@@ -1,4 +1,4 @@
-"""What MCP's pages ask for and no other test shows, by the examples that stand in these pages."""
+"""Requirements of MCP's pages that no other test covers, with the examples of these pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a generated server starts: a signal that comes too early for uvicorn, and what is not installed."""
+"""The start of a generated server: a signal too early for uvicorn, and missing packages."""
 
 from __future__ import annotations
 

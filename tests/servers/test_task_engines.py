@@ -1,4 +1,4 @@
-"""Task engines of users: their own, and the examples on a real PostgreSQL and a real Redis."""
+"""Task engines of users: custom engines, and the examples with a real PostgreSQL and a real Redis."""
 
 from __future__ import annotations
 

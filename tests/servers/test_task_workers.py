@@ -1,4 +1,4 @@
-"""Tasks in Redis: worked at by many processes, of which some die."""
+"""Tasks in Redis: executed by many processes, some of which die."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Toolsets: a part of the tools, over each transport and in each revision, and nothing that widens it."""
+"""Toolsets: a subset of the tools, over each transport and in each revision, which no request can extend."""
 
 from __future__ import annotations
 

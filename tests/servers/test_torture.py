@@ -1,4 +1,4 @@
-"""A sample of each attack of `bench/torture/`; `make torture` runs them whole."""
+"""A sample of each attack of `bench/torture/`; `make torture` runs them in full."""
 
 from __future__ import annotations
 

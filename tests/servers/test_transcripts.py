@@ -1,9 +1,9 @@
-"""Transcripts: what clients of each revision send over stdio, and what they receive, byte for byte.
+"""Transcripts: messages of clients of each revision over stdio, and the responses, byte for byte.
 
-`tests/transcripts/SERVER/REVISION.txt` is both script and expectation: lines that begin with `->` are sent, one after
-the other, each when what came before is answered; lines that begin with `<-` are what came back; `#` begins a comment.
-`pytest --update` replays the script and rewrites what comes back. The museum is compiled from the manifest beside its
-transcripts; the weather server is the one in `generated/`.
+`tests/transcripts/SERVER/REVISION.txt` is both script and expectation: lines that begin with `->` are sent in order,
+each after the response to the previous line; lines that begin with `<-` are the responses; `#` begins a comment.
+`pytest --update` replays the script and rewrites the responses. The museum is compiled from the manifest next to its
+transcripts; the weather server is the committed server in `generated/`.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Dev:
 
 
 def poll(asking: Coroutine[Any, Any, list[str]]) -> list[str]:
-    """Return the answer, or an empty text if the server ended after accepting the connection, before reading a request."""
+    """Return the answer, or an empty text if the server accepted the connection and ended before reading a request."""
     try:
         said = asyncio.run(asking)
     except* (httpx2.ReadError, httpx2.RemoteProtocolError):

@@ -1,4 +1,4 @@
-"""Tools as functions of models' APIs, and back: what is written is taken, and nothing changes on the way."""
+"""Tools as functions of models' APIs, and back: the output is accepted, and round trips are lossless."""
 
 from __future__ import annotations
 

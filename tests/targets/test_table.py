@@ -1,4 +1,4 @@
-"""The table of targets: every rule is said somewhere, known to the judge, and on the page."""
+"""The table of targets: every rule has a source, an implementation, and an entry in the docs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated clients against scripted servers: in this process in both eras, over HTTP, and over stdio."""
+"""Generated clients with scripted servers: in this process in both eras, over HTTP, and over stdio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers ask of generated clients, in both eras: questions, samples and roots. Prompts, resources and lists."""
+"""Servers' requests to generated clients in both eras: elicitation, sampling, roots; prompts, resources and lists."""
 
 from __future__ import annotations
 

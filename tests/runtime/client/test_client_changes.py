@@ -1,4 +1,4 @@
-"""What generated clients hear of changes on the server, in both eras."""
+"""Change notifications in generated clients, in both eras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of calls that fail, once the caller has dropped the exception: no circle of references, no frames."""
+"""Failed calls do not cause reference cycles or retain frames after the caller has dropped the exception."""
 
 from __future__ import annotations
 

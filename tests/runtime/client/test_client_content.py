@@ -1,4 +1,4 @@
-"""What generated clients make of content that servers send: broken, dirty, too much, or too deep."""
+"""Broken, unclean, oversized or deeply nested content in generated clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deprecated methods: the line that their warning names, and what frameworks see of them."""
+"""Deprecated methods: the line in their warning, and their visibility in frameworks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a server's tools still are those that were compiled: what counts, what does not, and what is said of it."""
+"""Differences between a server's tools and the compiled tools: relevant, irrelevant, and their reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated clients against servers that say what they should not: each call ends, in an error that says so."""
+"""Generated clients with hostile servers: each call ends with an error that names the cause."""
 
 from __future__ import annotations
 

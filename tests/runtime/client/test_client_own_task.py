@@ -1,4 +1,4 @@
-"""A client in a fixture: opened by one task, used by others, and closed by another one yet."""
+"""A client in a fixture: opened by one task, used by others, and closed by yet another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients whose calls lose their answers: the same key again, one effect, and the first result."""
+"""Clients that lose responses: the same key again, one effect, and the first result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole responses of calls, arguments that an open schema allows, structured content without a schema, and trust."""
+"""Complete responses of calls, additional arguments of open schemas, structured content without a schema, and trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients whose server forgets their session: a new one is begun, and what was refused is sent once more."""
+"""Clients whose server loses their session start a new session and repeat the rejected request once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The skills of a server, read by a client (SEP-2640). The conformance suite has four scenarios more."""
+"""The skills of a server, read by a client (SEP-2640). The conformance suite has four more scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks in generated clients: started, followed, asked, ended and taken up again, in both eras."""
+"""Tasks in generated clients: started, polled, asked for input, ended and resumed, in both eras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client's methods give of tools without an output schema: blocks, their text, and the JSON in it."""
+"""Results of tools without an output schema: blocks, their text, and the JSON in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why there is no connection: each reason an exception of its own, when it is opened and later."""
+"""Connection failures: an exception class for each reason, while connecting and later."""
 
 from __future__ import annotations
 

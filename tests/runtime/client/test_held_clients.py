@@ -1,4 +1,4 @@
-"""Typed clients over clients and sessions that somebody else opened. Other SDKs: `tests/peers/test_sdk_versions.py`."""
+"""Typed clients over existing clients and sessions. Other SDKs: `tests/peers/test_sdk_versions.py`."""
 
 from __future__ import annotations
 

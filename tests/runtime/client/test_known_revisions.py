@@ -1,4 +1,4 @@
-"""A client that knows the revision of its server starts with the handshake, and still finds a newer server."""
+"""A client with a known revision of its server starts with the handshake, and still detects a newer server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hints of the methods of generated clients, which other libraries resolve at run time to make schemas of them."""
+"""Type hints of generated clients' methods, which other libraries resolve at run time to generate schemas."""
 
 from __future__ import annotations
 

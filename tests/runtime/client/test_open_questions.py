@@ -1,4 +1,4 @@
-"""A server's open requests: a client reads no more of the server than it can answer."""
+"""A server's open requests: a client stops reading when it has too many to answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The problems of an answer, in words for people."""
+"""Human-readable messages for the problems of a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests with tokens get the same answers, whether they are read ahead of uvicorn or not."""
+"""Requests with tokens get the same responses, whether they are read ahead of uvicorn or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches over HTTP are answered as on stdio, in the one revision that has them (MCP 2025-03-26, basic, "Batching")."""
+"""Batches over HTTP get the same responses as over stdio, in their only revision (MCP 2025-03-26, "Batching")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The direct path and the SDK answer the same conversations alike: the SDK is the oracle.
 
-What is meant to differ stands in a comparison here, with the reason.
+Comparisons here list the intended differences with their reasons.
 """
 
 from __future__ import annotations

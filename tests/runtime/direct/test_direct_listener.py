@@ -1,4 +1,4 @@
-"""The server's own listener answers bytes alike, whether its direct path reads them first or uvicorn's parser does."""
+"""The server's own listener gives the same responses with its direct path and with uvicorn's parser."""
 
 from __future__ import annotations
 

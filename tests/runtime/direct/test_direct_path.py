@@ -1,4 +1,4 @@
-"""What the direct path answers: on standard input all messages, over HTTP what the tables name."""
+"""The scope of the direct path: all messages over stdio, and the messages in the tables over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of 2026-07-28 over HTTP that say more than their answer, or take long: streams of events."""
+"""Event streams over HTTP in 2026-07-28, for calls with several messages or slow calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A module that another thread is loading right now counts as one that is not there."""
+"""A module that another thread is importing counts as not loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of calls that take long: when their client leaves, cancels them, or ends its session."""
+"""Slow calls whose client disconnects, cancels them, or ends its session."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What becomes of each message with one thing odd about it, over stdio in each revision, and over HTTP.
+"""Responses to messages with one odd value, over stdio in each revision, and over HTTP.
 
 `tests/messages/*.txt` was recorded from the official SDK, which once answered all odd messages; `pytest --update`
-writes the files anew. Two cases are refused that the SDK takes: a progress token that is `true`, as it is a string or
-an integer (schema, `ProgressToken`), and a `listChanged` that is 0, as it is a boolean (schema, `ClientCapabilities`).
-Answers of models among `inputResponses` are looked at when their question is answered with them, as other answers are.
+rewrites the files. Two cases are rejected that the SDK accepts: a progress token that is `true`, because it must be a
+string or an integer (schema, `ProgressToken`), and a `listChanged` that is 0, because it must be a boolean (schema,
+`ClientCapabilities`). Answers of models among `inputResponses` are validated when their question is answered, like
+other answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests that take longer than a moment are answered on a stream, all by one timer."""
+"""Slow requests are answered on a stream; one timer serves all of them."""
 
 from __future__ import annotations
 

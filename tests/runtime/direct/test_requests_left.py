@@ -1,6 +1,6 @@
-"""What is left of requests when they are over: nothing in a circle of references, however they end.
+"""Requests do not end with reference cycles, whatever the cause of their end.
 
-Python looks for such circles after so many new objects, of whatever size: requests of megabytes would stay for long.
+Python collects cycles by the number of new objects, not by their size, so requests of megabytes would stay for long.
 """
 
 from __future__ import annotations

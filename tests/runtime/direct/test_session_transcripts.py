@@ -1,9 +1,9 @@
-"""What clients of sessions are told over HTTP, up to 2025-11-25, event by event.
+"""Events of sessions over HTTP, up to 2025-11-25.
 
 `tests/messages/session_*.txt` was recorded from the official SDK, which once had these streams; `pytest --update`
-writes the files anew. Two things are meant to differ. A request whose session ends is answered, since the handler may
-have done something; the SDK ends its stream. A GET takes the place of the one before, whose client may be gone
-unnoticed; the SDK refuses it with 409.
+rewrites the files. There are two intended differences. A request whose session ends is answered, because the handler
+may have had an effect; the SDK ends its stream. A GET replaces the previous GET, whose client may have disconnected
+undetected; the SDK rejects it with 409.
 """
 
 from __future__ import annotations

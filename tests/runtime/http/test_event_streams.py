@@ -1,4 +1,4 @@
-"""Streams that are sent over one connection after another: each message arrives once, in order."""
+"""Streams that continue over several connections: each message arrives once, in order."""
 
 from __future__ import annotations
 

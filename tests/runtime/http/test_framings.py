@@ -1,4 +1,4 @@
-"""A request ends where a strict reader sees its end, or it is refused (RFC 9112, 2.2, 5.2, 6.1 and 6.3)."""
+"""A request ends where a strict reader finds its end, or it is rejected (RFC 9112, 2.2, 5.2, 6.1 and 6.3)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The functions that judge headers say what the endpoint answers.
+"""The functions that check headers agree with the endpoint's responses.
 
 `tests/messages/heads.txt`, `routing.txt` and `parameter_headers.txt` were recorded from the official SDK, which once
-judged all that is odd; `pytest --update` writes them anew. Since then, a foreign host or origin is refused before
-anything else, 405 says which methods there are, a server without sessions has no GET, a header whose base64 cannot be
-decoded says something else than the body, several lines of `Accept` are one list, a GET or a DELETE of an unknown
-revision is answered with 400, and an empty origin is a foreign one.
+checked all odd headers; `pytest --update` rewrites them. Differences since then: a foreign host or origin is rejected
+first; 405 lists the methods; a server without sessions has no GET; a header with invalid base64 contradicts the body;
+several lines of `Accept` are one list; a GET or a DELETE of an unknown revision is answered with 400; and an empty
+origin is foreign.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tools that are HTTP calls, against real HTTP servers: what is sent, what comes back, and what never leaves."""
+"""Tools that are HTTP calls, with real HTTP servers: requests, results, and data that never leaves the server."""
 
 from __future__ import annotations
 

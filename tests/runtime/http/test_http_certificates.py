@@ -1,4 +1,4 @@
-"""APIs that want a client certificate: each gets its own, others none, and a server that has none does not start."""
+"""APIs with client certificates: each gets its own, others none, and a server without a certificate does not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""APIs that are called as whoever calls the server (RFC 8693): each caller's token for a token of that caller alone."""
+"""Token exchange for API calls (RFC 8693): each caller's token yields a token only for that caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls with arguments that the schema refuses, to an API whose document is wrong about itself (`input: lenient`)."""
+"""Calls with arguments that violate the schema, to an API with a wrong document (`input: lenient`)."""
 
 from __future__ import annotations
 

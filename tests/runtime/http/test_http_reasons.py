@@ -1,4 +1,4 @@
-"""What callers learn where an API cannot be called, and what they must not learn of an answer."""
+"""Errors of API calls: the reasons that callers receive, and the parts of a response that they must not receive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How requests over HTTP may be written, and what answers those that may not: alike on every way to the server."""
+"""Valid and invalid HTTP requests get the same responses on every way to the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes back from APIs: answers that deviate, parts of responses, headers, and pages in the four usual ways."""
+"""Responses of APIs: deviations, selections, headers, and the four common kinds of pagination."""
 
 from __future__ import annotations
 

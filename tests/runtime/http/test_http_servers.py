@@ -1,4 +1,4 @@
-"""Base URLs with variables: what the environment may say of them, and when it is told that it cannot."""
+"""Base URLs with variables: valid values from the environment, and errors for invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of sessions over HTTP that end, and of those that somebody else names."""
+"""Ended HTTP sessions, and sessions that another client names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens that the server gets by itself: from where, how often, and who never sees them."""
+"""Tokens that the server requests: source, caching, and secrecy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes back from APIs, on stdio and HTTP, in the revisions before and from 2026-07-28 on."""
+"""Responses of APIs over stdio and HTTP, in the revisions before and from 2026-07-28 on."""
 
 from __future__ import annotations
 

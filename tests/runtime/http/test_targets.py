@@ -1,4 +1,4 @@
-"""Which host a request over HTTP is for (RFC 9112, 3.2), with both parsers of the server's own listener."""
+"""The target host of an HTTP request (RFC 9112, 3.2), with both parsers of the server's own listener."""
 
 from __future__ import annotations
 

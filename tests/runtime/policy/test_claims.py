@@ -1,4 +1,4 @@
-"""Where the values of bound arguments come from, for each kind of caller."""
+"""Sources of bound arguments for each kind of caller."""
 
 from __future__ import annotations
 

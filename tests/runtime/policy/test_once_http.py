@@ -1,4 +1,4 @@
-"""The key of `once` on its way to an API, which recognizes repeated calls by a header."""
+"""The key of `once` in the header by which an API detects repeated calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates that many processes share: counted by Redis' clock, whatever theirs say, and exact to the microsecond."""
+"""Rates shared by many processes: measured by Redis' clock instead of theirs, and exact to the microsecond."""
 
 from __future__ import annotations
 

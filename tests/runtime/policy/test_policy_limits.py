@@ -1,4 +1,4 @@
-"""Limits: how often, how many at once, how long, how large; and what waits for people and threads cost."""
+"""Limits: rate, concurrency, duration and size; waits for users and threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scopes: what is listed and what is answered, for each thing, caller, hierarchy, way to refuse, transport and era."""
+"""Scopes: lists and responses by feature, caller, hierarchy, kind of rejection, transport and era."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access tokens: which are taken, where their keys come from, and what it costs to be sent others."""
+"""Access tokens: validation, sources of keys, and the cost of invalid tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`budget.result`: results that would fill a model's context are cut, or refused, and never told as not run."""
+"""`budget.result`: results too large for a model's context are truncated or rejected, and reported as executed."""
 
 from __future__ import annotations
 

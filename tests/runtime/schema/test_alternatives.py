@@ -1,4 +1,4 @@
-"""Alternatives within alternatives: what they cost grows with a value, and is reckoned where it could grow faster."""
+"""Nested alternatives: validation cost is linear in the value, and bounded where it could grow faster."""
 
 from __future__ import annotations
 

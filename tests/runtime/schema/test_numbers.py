@@ -1,4 +1,4 @@
-"""Numbers of any size are compared as JSON has them, by their decimal text, with every version of jsonschema-rs."""
+"""Numbers of any size are compared by their decimal text, as in JSON, with every version of jsonschema-rs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An `outputSchema` whose root says `type: object` only by a reference or by its alternatives, in every revision."""
+"""An `outputSchema` with `type: object` only in a reference or in its alternatives, in every revision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of validation that a model can act on in one step."""
+"""Validation errors that a model can correct in one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that are called by their old names: by clients that know nothing else, and in every way that a name decides."""
+"""Tools called by their old names: by old clients, and in every feature that uses names."""
 
 from __future__ import annotations
 

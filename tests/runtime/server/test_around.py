@@ -1,4 +1,4 @@
-"""What handlers have run around each of their methods, and what they raise, raised in the client."""
+"""The code that wraps handlers' methods, and its exceptions, raised again in the client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of calls: one line each, whatever comes, however it ends, and whatever becomes of the file."""
+"""The audit log: one line for each call, for any input, any outcome, and any state of the file."""
 
 from __future__ import annotations
 

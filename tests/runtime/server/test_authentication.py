@@ -1,4 +1,4 @@
-"""Who gets in over HTTP: statuses and headers, exactly."""
+"""Authentication over HTTP: exact statuses and headers."""
 
 from __future__ import annotations
 

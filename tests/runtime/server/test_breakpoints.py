@@ -1,4 +1,4 @@
-"""`breakpoint()` in a server on standard input: ignored, except with a debugger that was set up by other means."""
+"""`breakpoint()` in a server over stdio: ignored, except with an already configured debugger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections of the server's own listener: who opens them without using them takes nobody's place."""
+"""Connections of the server's own listener: unused connections do not block other clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations of embedded resources arrive in tools and prompts, in all revisions (MCP 2025-06-18, server/tools)."""
+"""Annotations of embedded resources in tools and prompts, in all revisions (MCP 2025-06-18, server/tools)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a server over HTTP ends: nobody who was told that there is a connection is cut off without an answer."""
+"""Shutdown of an HTTP server: every accepted connection gets a response."""
 
 from __future__ import annotations
 

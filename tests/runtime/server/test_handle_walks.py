@@ -1,4 +1,4 @@
-"""Random walks over handles, against a model of a few lines, in memory with a clock of their own and in Redis."""
+"""Random walks over handles, checked by a small model, in memory with a fake clock and in Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers that ask in the middle of a request: one straight line of code, in both eras."""
+"""Handlers that ask for input during a request: sequential code, in both eras."""
 
 from __future__ import annotations
 

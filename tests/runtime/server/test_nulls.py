@@ -1,4 +1,4 @@
-"""Null for optional arguments, as some frameworks send for all that a model omits (`wire: {nulls: omitted}`)."""
+"""Null for optional arguments, as some frameworks send for all omitted arguments (`wire: {nulls: omitted}`)."""
 
 from __future__ import annotations
 

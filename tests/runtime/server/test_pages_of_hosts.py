@@ -1,4 +1,4 @@
-"""Pages that hosts show beside results (MCP Apps, SEP-1865): announced, and described where hosts read."""
+"""Pages that hosts show next to results (MCP Apps, SEP-1865): announcement, and metadata for hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The step that seals `requestState`: keys that change, a store that is lost, and whose state it is."""
+"""Sealing of `requestState`: key rotation, a lost store, and ownership."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every part of a server knows of the message that is being answered."""
+"""The current request, available in every part of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a manifest promises, the server keeps, or it does not start."""
+"""A server provides all features of its manifest, or does not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that come back for what they missed: what that costs, what they are told, and how many may."""
+"""Clients that resume missed messages: cost, responses, and their maximum number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server in this process: every revision raw, the SDK's own client, and what a handler may do."""
+"""An in-process server: raw requests in every revision, the SDK's client, and the context of handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions of a server in a process of its own: an answer fits one call, and nobody waits for a client that left."""
+"""Questions of a server process: an answer belongs to one call, and a disconnected client ends the wait."""
 
 from __future__ import annotations
 

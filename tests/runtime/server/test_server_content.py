@@ -1,4 +1,4 @@
-"""Content constructors: blocks as MCP defines them, and plain words where a value cannot be one."""
+"""Content constructors: blocks of MCP, and clear errors for invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State handles: whose they are, how long they live, and what is told of those that are not there."""
+"""State handles: ownership, expiry, and errors for missing handles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Malformed messages and values too deep for any: each is answered, and the server lives on; on stdio and over HTTP."""
+"""Malformed messages and values nested too deeply: each is answered, and the server continues, over stdio and HTTP."""
 
 from __future__ import annotations
 

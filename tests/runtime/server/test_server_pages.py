@@ -1,4 +1,4 @@
-"""Pages of a tool's list: what handlers are asked for, and whose cursors hold for what."""
+"""Pagination of a tool's list: handlers' parameters, and the scope of cursors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m` of a package as a real process: clean stops, an untouched wire, mistakes told in a line."""
+"""`python -m` of a package as a real process: clean shutdown, an uncorrupted wire, one-line errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hygiene: what is removed, what is kept, and that the mirror parses to the same value."""
+"""Sanitizing of output: removed and preserved characters, and a text mirror that parses to the same value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions over HTTP that clients leave behind, and uploads that they break off: bounded, and told in a line."""
+"""Abandoned HTTP sessions and aborted uploads: bounded, and logged in one line."""
 
 from __future__ import annotations
 

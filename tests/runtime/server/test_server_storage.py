@@ -1,4 +1,4 @@
-"""What callers store through a server is bounded, and they are told in plain words, in both eras and both stores."""
+"""Callers' stored data is bounded, with clear errors, in both eras and both stores."""
 
 from __future__ import annotations
 

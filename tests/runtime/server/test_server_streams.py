@@ -1,4 +1,4 @@
-"""Streams of a server over HTTP: they end when their caller's access token expires, and nobody has too many."""
+"""HTTP streams end when their caller's access token expires, and their number per caller is bounded."""
 
 from __future__ import annotations
 

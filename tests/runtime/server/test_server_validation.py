@@ -1,4 +1,4 @@
-"""Violations: the schema decides, and each line says where, what was expected, and what comes near."""
+"""Violations: the schema decides, and each line has the location, the expectation and the nearest match."""
 
 from __future__ import annotations
 

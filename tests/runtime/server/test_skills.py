@@ -1,4 +1,4 @@
-"""Skills that hosts load (SEP-2640): announced, listed with digests, and read, whichever way a message takes."""
+"""Skills that hosts load (SEP-2640): announced, listed with digests, and read, on every path of a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a process whose standard error may not be read."""
+"""The log of a process whose standard error may be unread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals that stop a program in which a server is mounted; `tests/servers/test_real_hosts.py` has real programs."""
+"""Stop signals of a program with a mounted server; `tests/servers/test_real_hosts.py` has real programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OpenTelemetry learns of servers and clients, attribute by attribute as the semantic conventions for MCP have it.
+"""OpenTelemetry attributes of servers and clients, by the semantic conventions for MCP.
 
 The tables have the requirement levels of `model/mcp/` in github.com/open-telemetry/semantic-conventions-genai.
 """

@@ -1,4 +1,4 @@
-"""Plain `def` methods run in threads: how many there may be, in all and for each method."""
+"""Threads for plain `def` methods: the limits in total and for each method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log shows a handler's own frames, not those through which the runtime called it."""
+"""Logged tracebacks have the handler's frames without the runtime's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What telemetry keeps between messages, and which requests are answered ahead of uvicorn while it is set up."""
+"""Telemetry's state between messages, and requests answered ahead of uvicorn with telemetry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects that are recorded in the transaction that makes them, in SQLite and in a real PostgreSQL."""
+"""Effects recorded in the transaction that makes them, in SQLite and in a real PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that open a URL: when all is done there, and requests that wait for it; server and client."""
+"""Elicitation by URL: completion, and requests that wait for it; server and client."""
 
 from __future__ import annotations
 

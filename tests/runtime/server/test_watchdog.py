@@ -1,4 +1,4 @@
-"""The log says which handler holds the event loop, while no other call can be answered."""
+"""The log names the handler that blocks the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of standard input, no faster than they are taken, and of standard output, which are written whole."""
+"""Standard input with backpressure, and atomic lines on standard output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers read when there is no room for what they want to have stored."""
+"""Error messages when a caller's storage budget is exhausted."""
 
 from __future__ import annotations
 

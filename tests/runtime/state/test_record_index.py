@@ -1,4 +1,4 @@
-"""What vouches for records in a shared store: when it holds, when it is over, and which marks are spent."""
+"""Authentication of records in a shared store: validity, expiry, and spent marks."""
 
 from __future__ import annotations
 

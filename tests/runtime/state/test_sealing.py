@@ -1,4 +1,4 @@
-"""Seals: a state opens for the call that it was sealed for, while it holds, and for no other."""
+"""Seals: a state opens only for its call, before its expiry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs of state: those that are refused at start, and passwords that no message repeats."""
+"""URLs of state: rejected URLs at start, and passwords that no message repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store keeps is bounded in bytes, in memory and in Redis: the same tests for both."""
+"""The size of a store is bounded, in memory and in Redis: the same tests for both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server does while nobody knows what its store holds: what its manifest says."""
+"""Behaviour while the contents of the store are unknown, by the manifest's setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers are told while the store is away, in each way in which a Redis can be: one message, no traceback."""
+"""Errors during store outages, in each failure mode of Redis: one message, no traceback."""
 
 from __future__ import annotations
 

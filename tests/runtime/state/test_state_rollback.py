@@ -1,4 +1,4 @@
-"""Who can write to Redis puts old records back: it is noticed as far as it can be."""
+"""Detection of old records that an attacker with write access restores in Redis, within documented limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept, in memory and in Redis: the same tests for both."""
+"""Stores in memory and in Redis: the same tests for both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine of one process looks again at a task that another run is still at."""
+"""The in-process engine retries a task that another run still holds."""
 
 from __future__ import annotations
 

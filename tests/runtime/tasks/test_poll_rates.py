@@ -1,4 +1,4 @@
-"""How often a caller may ask about tasks."""
+"""The maximum rate of a caller's polls of tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ids of tasks, which clients and the command `tasks` name."""
+"""Task ids for clients and for the command `tasks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who runs a task, and what becomes of it when that one dies, stops, or loses the store; over stdio, too."""
+"""The runner of a task, and tasks whose runner dies, stops, or loses the store; also over stdio."""
 
 from __future__ import annotations
 

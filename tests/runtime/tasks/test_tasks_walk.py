@@ -1,7 +1,7 @@
-"""Random walks over tasks: they are made, run, asked, answered, cancelled, expire, and their runners die.
+"""Random walks over tasks: they are created, run, asked for input, answered, cancelled, expire, and their runners die.
 
-Beside the ledger stands a model of a few lines, which says what must be there. Nothing here waits: time is a number,
-and what would run is called. In Redis nothing expires meanwhile; there, processes end and others go on.
+A small model checks the ledger. The tests do not wait: time is a number, and callbacks are called directly. In Redis,
+records do not expire meanwhile; instead, processes end and others continue.
 """
 
 from __future__ import annotations
