@@ -28,7 +28,7 @@ processes.heed_interrupts()
 
 gc.disable()  # while tests are collected: what is imported then is never garbage
 
-# How long an example takes depends on what runs beside it.
+# The time of an example depends on other load.
 settings.register_profile(
     "untimed",
     settings(),
@@ -40,7 +40,7 @@ settings.load_profile("untimed")
 
 ROOT = Path(__file__).parents[1]
 
-collect_ignore = ["cases"]  # what they expect has tests of its own, whose packages are named like those of other tests
+collect_ignore = ["cases"]  # their expected tests have the names of other packages' tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,7 +58,7 @@ pytest_runtest_call = reporting.pytest_runtest_call
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):  # a process of xdist sends its reports to the one that prints them
+    if not hasattr(config, "workerinput"):  # an xdist worker sends its reports to the process that prints them
         config.pluginmanager.register(reporting.Reporter(config))
         if not forked.WHOLE:
             forked.begin()
@@ -115,7 +115,7 @@ def _certificates() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_workers() -> Iterator[None]:
-    """Load here, once, what a worker of each command would load anew; workers have tests of their own."""
+    """Load modules here once that a worker of each command would load again; other tests cover workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker, "is_worthwhile", lambda: False)
         yield
@@ -184,7 +184,7 @@ def state(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The command of the official conformance suite, fetched once, however many processes the tests run in."""
-    import fcntl  # Windows has none, and runs other tests
+    import fcntl  # Windows lacks it, and runs other tests
 
     import conformance
 

@@ -33,7 +33,7 @@ LAYERS = (
     ("cli", "pytest_plugin"),
     ("__main__",),
 )
-"""The rooms from the lowest to the highest; those of one layer do not know each other."""
+"""The rooms from the lowest to the highest layer; rooms of one layer do not import each other."""
 
 RANKS = {room: rank for rank, layer in enumerate(LAYERS) for room in layer}
 
@@ -177,7 +177,7 @@ def test_one_module_reads_strict_json() -> None:
 
 
 def test_the_map_names_files_that_exist() -> None:
-    """Each file and folder in backticks on docs/architecture.md: below a root or beside another."""
+    """Each file and folder in backticks on docs/architecture.md exists below a root or next to another file."""
     checkout = package_data.ROOT.parents[1]
     roots = (checkout, package_data.ROOT, package_data.RUNTIME, package_data.RUNTIME / "server", checkout / "runtime")
     missing = []

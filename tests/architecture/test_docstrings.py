@@ -46,7 +46,7 @@ def documented() -> Iterator[tuple[str, ast.AST, str]]:
 
 @cache
 def known_names(path: Path) -> set[str]:
-    """Return the names that a module has: of classes of ours anywhere, and of what it imports."""
+    """Return the names in a module: our classes anywhere, and its imports."""
     found = {*classes()}
     for node in sources.walk(path):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -64,7 +64,7 @@ MODULES = {path.stem if path.stem != "__init__" else path.parent.name for path i
 
 
 def is_known(name: str, path: Path) -> bool:
-    """Return whether an exception is there: of Python, of ours, or of a module that stands before it."""
+    """Return whether an exception exists: in Python, in our code, or in the module before its dot."""
     first, _, rest = name.partition(".")
     if not rest:
         return name in classes() or hasattr(builtins, name) or name in known_names(path)
@@ -82,7 +82,7 @@ def test_what_is_raised_is_there() -> None:
 
 
 def parameters(node: ast.AST) -> set[str]:
-    """Return what `Args:` may explain: the parameters of a function, or those of what makes an object of a class."""
+    """Return the names that `Args:` may explain: the parameters of a function or of a class's constructor."""
     if isinstance(node, Function):
         arguments = node.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]

@@ -26,10 +26,10 @@ LAYERS = (
     ("server",),
     ("http", "policy", "tasks"),
 )
-"""The rooms from the lowest to the highest, by what their modules import at once; those of one layer do
-not know each other.
+"""The rooms from the lowest to the highest, by the import-time imports of their modules; rooms of one layer do not
+import each other.
 
-What a manifest asks for is imported later. The modules of names, which load what they are asked for, are in none.
+Optional features are imported later. Lazy modules, which import names on access, are not in a room.
 """
 
 RANKS = {room: rank for rank, layer in enumerate(LAYERS) for room in layer}
@@ -127,7 +127,7 @@ def test_one_module_knows_what_keeps_the_promises_of_a_manifest() -> None:
         for other in imported
         if other.parts[0] in LAYERS[-1]
     }
-    types = {"server/core/core", "server/core/feature"}  # of what the one module gives
+    types = {"server/core/core", "server/core/feature"}  # names that the module exports
     assert knowing - types == {"server/app/optional_features", "server/transports/http/protection"}
 
 

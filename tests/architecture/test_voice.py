@@ -22,19 +22,19 @@ CLAUSES = {"What", "Who", "Whom", "Whose", "Whoever", "Whether", "Where", "Which
 VAGUE = {"Something", "Somebody", "Anything", "Anybody", "Nothing", "Nobody"}
 NOUNS = {"The", "A", "An", "Of", "No", "All", "Each", "Every"}
 NO_CALLS = {"property", "cached_property", "getter", "setter", "deleter"}
-"""Decorators of what is read like an attribute, and so described by a noun phrase."""
+"""Decorators of attributes, which a noun phrase describes."""
 
 BEFORE_THE_RULE = "10e32fcc"
-"""The last commit whose subject may be as it is."""
+"""The last commit with a subject in the old style."""
 
 SUBJECT = re.compile(r"[a-z][a-z0-9 ,./-]*: [a-z`].*")
 LONGEST_SUBJECT = 72
 
 
-@pytest.mark.parametrize("package", ratchets.PACKAGES, ids=lambda package: package.name)
-def test_no_file_gains_foreign_english(package: Path) -> None:
+@pytest.mark.parametrize("folder", ratchets.WRITTEN, ids=lambda folder: folder.name)
+def test_no_file_gains_foreign_english(folder: Path) -> None:
     """`python tests/support/voice.py FILE…` lists the texts, and what to write instead."""
-    assert ratchets.list_risen(ratchets.load_table("voice"), ratchets.count_voice(package)) == []
+    assert ratchets.list_risen(ratchets.load_table("voice"), ratchets.count_voice(folder)) == []
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def _is_called(function: ast.AST) -> bool:
 
 
 def docstrings(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str, bool]]:
-    """Yield the line and the text of each docstring, also of attributes, and tell whether it is that of a call."""
+    """Yield the line and the text of each docstring, also of attributes, and whether a function has it."""
     for node in nodes:
         body = getattr(node, "body", None)
         for index, statement in enumerate(body if isinstance(body, list) else ()):
@@ -135,7 +135,7 @@ def docstrings(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str, bool]]:
 
 
 def is_wrong(docstring: str, *, of_call: bool) -> bool:
-    """Tell whether a docstring begins with a clause, or a call's with something other than an imperative."""
+    """Return whether a docstring begins with a clause, or the docstring of a function without an imperative."""
     words = re.findall(r"\w+", docstring)[:2]
     if words[0] in {"Return", "Yield"}:
         return words[1].capitalize() in (CLAUSES | VAGUE) - {"Whether"}

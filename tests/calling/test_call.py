@@ -802,7 +802,7 @@ def test_completion_is_for_the_shell_of_the_user(
 
 
 def test_completion_knows_each_option_that_has_a_value() -> None:
-    """Otherwise the value is taken for the tool."""
+    """Otherwise the shell treats the value as the tool."""
     parsers = cli._parser(completion._VERBS)._subparsers._group_actions[0].choices  # type: ignore[union-attr]
     options = {
         word

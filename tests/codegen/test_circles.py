@@ -214,7 +214,7 @@ def _unwritten(draft: Any) -> datamodel.ModelModule:
 
 
 def work(size: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many functions of ours are called for so many shared schemas, but for those that only write text."""
+    """Return how many of our functions are called for a number of shared schemas, without functions that write text."""
     monkeypatch.setattr(datamodel, "_module", _unwritten)
     bundle = load("m.json", **{"m.json": json.dumps(large(size))})
     calls = 0

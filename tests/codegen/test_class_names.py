@@ -88,7 +88,7 @@ def test_names_that_do_not_meet_stay(folder: Path) -> None:
 
 
 def test_a_schema_that_takes_a_name_and_gives_it_back(tmp_path: Path) -> None:
-    """With the cache of the run before, what comes out is what a run from nothing gives."""
+    """With the cache of the previous run, the output equals a clean run's."""
 
     def generated(schemas: dict[str, Any], *options: str) -> dict[str, str]:
         uses = [tool("get", {name: ref(name) for name in schemas})]

@@ -61,7 +61,7 @@ def case(*examples: Mapping[str, Any], annotations: Any = READ_ONLY, **more: Any
 
 
 def run(folder: Path, value: Mapping[str, Any], **environment: str) -> tuple[int, str]:
-    """Compile a manifest and run its package's tests beside the handlers; the exit status and what pytest says."""
+    """Compile a manifest and run its package's tests with the handlers; return the exit status and pytest's output."""
     generate(folder, value)
     (folder / "logic.py").write_text(HANDLERS)
     (folder / "pytest.ini").touch()  # so that pytest looks no further up

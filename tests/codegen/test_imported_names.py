@@ -34,7 +34,7 @@ def imports() -> Iterator[str]:
 
 @cache
 def names_of_classes() -> Sequence[str]:
-    """Return those that look like classes; what is omitted cannot be the class of a schema, which has words."""
+    """Return the names that look like classes, except names that a schema's class cannot have."""
     return sorted({name for name in imports() if name[0].isupper()} - {"TYPE_CHECKING", "NewType"})
 
 

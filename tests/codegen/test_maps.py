@@ -48,7 +48,7 @@ OBJECTS = st.dictionaries(KEYS, NUMBERS, max_size=5)
 
 
 def ways(model: Any, value: Any) -> Any:
-    """A model of a value, which goes out in every way as the value came."""
+    """Return a model of a value that every serialization returns unchanged."""
     made = model.model_validate(value)
     same = (made, made.model_copy(), made.model_copy(deep=True), copy.deepcopy(made), pickle.loads(pickle.dumps(made)))
     for one in same:

@@ -653,7 +653,7 @@ FORMS: tuple[dict[str, str], ...] = (
 
 
 def formatted(schema: Any, chance: random.Random) -> Any:
-    """A schema with formats wherever strings may be anything, so that there is something for rich models to read."""
+    """Return a schema with formats wherever strings are unrestricted, so that rich models have values to parse."""
     if isinstance(schema, list):
         return [formatted(each, chance) for each in schema]
     if not isinstance(schema, dict):
@@ -714,7 +714,7 @@ def test_real_tools(corpus: Path, rich: bool) -> None:
 
 
 def any_without_reason(module: datamodel.ModelModule, wire: Mapping[str, Any]) -> Iterator[str]:
-    """The parameters that hold `Any` although their schemas name a type, or say what a list or an object holds."""
+    """Return the parameters with `Any` although their schemas have a type, or describe items or properties."""
     properties = wire["inputSchema"].get("properties") or {}
     for each in module.parameters:
         named = properties.get(each.wire)

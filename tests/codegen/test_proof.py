@@ -81,7 +81,7 @@ _MAKE = modules.make
 
 
 def broken(*given: Any) -> list[PrimitiveCode]:
-    """The units, of which that of the second tool names a class that is not there."""
+    """Return the units; the second tool's unit references a missing class."""
     return [
         (
             replace(unit, module=trust(unit.module.replace("| None", "| Lost | None")))

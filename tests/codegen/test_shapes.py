@@ -141,7 +141,7 @@ def test_branches_of_an_object_with_properties_become_optional_fields_of_it() ->
     assert isinstance(joined, Object)
     assert [each.name for each in joined.properties] == ["kind", "path"]
     assert joined.required == frozenset()
-    # The other branch says nothing of `path`, so that it may be anything there.
+    # The other branch does not constrain `path`, so it accepts any value.
     assert document.shape(joined.properties[1].expression) == (STRING, ANY)
 
 

@@ -49,7 +49,7 @@ def models() -> Mapping[str, Any]:
 
 
 def strict(text: str) -> dict[str, Any]:
-    """An object with a text in all places, without the other texts that stand beside it elsewhere."""
+    """Return an object with a text at all places, without the other texts."""
     value = instance(text)
     return {**value, "several": [text, text], "list_or_any": [text, text]}
 

@@ -85,14 +85,14 @@ def refused_by_check(folder: Path, made: Sequence[Group]) -> set[str]:
 
 
 def decided(folder: Path, made: Sequence[Group]) -> list[str]:
-    """What a server with these groups decides, or gives back, wrongly."""
+    """Return the wrong verdicts and results of a server with these groups."""
     package = generate(folder, manifest([group.tool for group in made], name="suite"))
     with imported(folder, package) as module:
         return asyncio.run(answered(module, made))
 
 
 async def answered(package: Any, made: Sequence[Group]) -> list[str]:
-    """Call each tool with each of its cases, and list those that were decided or given back wrongly."""
+    """Call each tool with each of its cases, and return the wrong verdicts and results."""
     wrong: list[str] = []
     async with Client(package.build_server(Echo())) as client:
         for group in made:

@@ -225,7 +225,7 @@ def tasks(folder: Path) -> None:
 
 @pytest.fixture(scope="module", params=["mypy", pytest.param("pyright", marks=pytest.mark.long)])
 def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    """What a type checker says of `right.py`, `wrong.py` and the like, in one run: its start costs most."""
+    """Return a type checker's output for `right.py`, `wrong.py` and the like, in one run, because its start is slow."""
     folder = tmp_path_factory.mktemp("checked")
     (folder / "right.py").write_text(RIGHT)
     (folder / "wrong.py").write_text(WRONG)
@@ -361,5 +361,5 @@ def defaults() -> str:
 
 
 def test_defaults_are_of_their_types(checked: Checked) -> None:
-    """No error, and no cast that says nothing."""
+    """No error, and no redundant cast."""
     assert checked.lines("defaults.py") == set(), checked.printed

@@ -566,7 +566,7 @@ def test_output_is_in_utf_8_wherever_it_goes(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are Unicode there")
 @pytest.mark.parametrize("command", [amounts.mark_long(["check", "é.yaml"]), ["lock", "é.yaml", "-o", "ö.yaml"]])
 def test_file_names_are_in_utf_8_in_every_locale(command: list[str], tmp_path: Path) -> None:
-    """In a process of its own, since the encoding of file names is that of the interpreter."""
+    """In a separate process, because the encoding of file names belongs to the interpreter."""
     text = "stubwright: 1\nserver: {name: a, version: 1.0.0}\ninclude: [ü/*.yaml]\n"
     (tmp_path / "é.yaml").write_text(text)
     (tmp_path / "ü").mkdir()

@@ -115,7 +115,7 @@ def test_of_two_saves_in_one_second_the_second_is_served(project: Path) -> None:
         it.says("interrupt to stop")
         it.answers("helped one")
         newer = project / "newer"
-        write(newer, HANDLERS.replace("one", "two"))  # as long as before
+        write(newer, HANDLERS.replace("one", "two"))  # still the same length
         os.utime(newer, ns=(second, second))  # Python's bytecode knows whole seconds
         newer.replace(handlers)
         it.answers("helped two")
@@ -140,7 +140,7 @@ def test_a_broken_save_keeps_the_last_good_server(project: Path) -> None:
             it.says("serving")
             new = it.answers("helped one")
             end = time.monotonic() + 20
-            while new == first:  # the old one may answer for as long as it takes the new one to start
+            while new == first:  # the old server may answer until the new one has started
                 assert time.monotonic() < end
                 new = it.answers("helped one")
             first = new
@@ -153,7 +153,7 @@ def test_a_broken_save_keeps_the_last_good_server(project: Path) -> None:
 def test_the_last_good_server_answers_what_nobody_has_asked_it_before(project: Path) -> None:
     with dev(project) as it:
         it.says("interrupt to stop")
-        write(project / "diary.yaml", MANIFEST % "tell")  # the package is generated anew, and has no model of `say`
+        write(project / "diary.yaml", MANIFEST % "tell")  # the package is generated again, and has no model of `say`
         it.says("the server of the last good save continues")
         it.answers("helped one")
 
@@ -251,7 +251,7 @@ def test_handlers_may_start_threads_and_processes_at_import(project: Path) -> No
         write(project / "src" / "diary.py", HANDLERS.replace("one", "two") + starting)
         it.answers("helped two")
         proved, served = map(int, (project / "children").read_text().split())
-        assert not is_alive(proved)  # it is of the proof, which is over
+        assert not is_alive(proved)  # the proof has ended
         assert is_alive(served)
         write(project / "src" / "diary.py", HANDLERS.replace("one", "three") + starting)
         it.answers("helped three")

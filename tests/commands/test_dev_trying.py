@@ -82,7 +82,7 @@ def call(url: str, tool: str, arguments: dict[str, Any], token: str | None = Non
 
 
 def command(project: Path, *options: str) -> list[str]:
-    """`stubwright dev`, and its servers, with interpreters that start at once."""
+    """Return the command of `stubwright dev` and its servers with the forking interpreter."""
     python = str(forked.interpreter_in(project.parent))
     return [python, "-m", "stubwright", "dev", "--http", "127.0.0.1:0", *options]
 

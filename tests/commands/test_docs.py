@@ -554,7 +554,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> browser.Browser:
 
 
 def opened(chromium: browser.Browser, text: str, folder: Path) -> Any:
-    """What a browser says of a page."""
+    """Return a browser's report on a page."""
     (folder / "page.html").write_text(text, "utf-8")
     return chromium.run(Path(__file__).parents[1] / "peers" / "browser.mjs", (folder / "page.html").as_uri())
 

@@ -255,7 +255,7 @@ def test_a_saved_list_is_locked(folder: Path) -> None:
 
 
 async def _answer(request: Request) -> Response:
-    """A server without sessions, which wants a token, and says it where its client prompts for that."""
+    """Run a server without sessions that requires a token, and announces that where its client asks for prompts."""
     if TOKEN not in (request.headers.get("authorization", "").removeprefix("Bearer "), request.headers.get("x-token")):
         return PlainTextResponse("no", 401)
     message = await request.json()
@@ -343,7 +343,7 @@ def test_what_may_be_secret_in_a_command_is_hidden(words: list[str], shown: list
     assert [*secrets.hide_in_command(words, {})] == (words if shown is None else shown)
 
 
-# --- what is in the way, and what was edited ---------------
+# --- obstacles, and edited files ---------------
 
 
 def test_an_edited_contract_is_noticed_and_kept(folder: Path) -> None:

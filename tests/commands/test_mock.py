@@ -256,7 +256,7 @@ def test_what_is_too_large_is_told_and_not_made(schema: Any, monkeypatch: pytest
     monkeypatch.setattr(Search, "_spend", counted)
     try:
         Validator(schema)
-    except Exception as error:  # noqa: BLE001 - the validator's own bound, whichever it is
+    except Exception as error:  # noqa: BLE001 - the validator's own limit, whatever its class
         pytest.skip(f"no server can have it: {error}")
     if schema in LARGE:
         with pytest.raises(instances.UnsatisfiableError, match="it requires more than"):
@@ -314,7 +314,7 @@ READ = {"annotations": {"readOnlyHint": True}, "outputSchema": OUTPUT}
 
 
 def everything() -> dict[str, Any]:
-    """A manifest with all that a mock has to stand for."""
+    """Return a manifest with all features that a mock must provide."""
     examples = [
         {"input": {"n": 0}},
         {"input": {"n": 1}, "output": {"n": 10, "word": "one"}},
@@ -597,7 +597,7 @@ def test_a_mock_takes_the_arguments_that_its_server_takes(tmp_path: Path) -> Non
 
 @pytest.mark.long
 def test_tools_with_contexts_of_their_own_are_mocked(tmp_path: Path) -> None:
-    """They ask their callers, or give pages: a mock asks nothing, and gives one page."""
+    """They ask their callers, or return pages: a mock does not ask, and returns one page."""
     output = {"type": "object", "properties": {"books": {"type": "array", "items": {"type": "string"}}}}
     form = {"properties": {"name": {"type": "string"}}, "type": "object"}
     tools = [

@@ -298,7 +298,7 @@ def test_what_is_wrong_with_a_recording_is_said(tmp_path: Path, edit: Any, probl
     said = handshake(call("greet", city="Rome"))
     assert run(tmp_path, "record", "-o", "r.jsonl", "--", sys.executable, "echo.py", said=said).returncode == 0
     lines = (tmp_path / "r.jsonl").read_text().splitlines(keepends=True)
-    # The order of the two directions is that of time.
+    # The two directions are in chronological order.
     lines[1:] = sorted(lines[1:], key=lambda line: '"from":"server"' in line)
     del lines[2]
     (tmp_path / "r.jsonl").write_text(edit("".join(lines)))
@@ -327,7 +327,7 @@ def test_a_recording_whose_values_take_too_much_memory_is_refused(monkeypatch: p
 
 @pytest.mark.parametrize("logs", [True, False])
 def test_a_replay_declares_that_the_server_logged(logs: bool) -> None:
-    """Otherwise a client of 2026-07-28 would not get what was logged."""
+    """Otherwise a client of 2026-07-28 would not receive the log messages."""
     message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
     listed = '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}'
     data = written(
@@ -383,7 +383,7 @@ def test_a_signal_ends_the_proxy_and_its_command(tmp_path: Path) -> None:
 
 @contextmanager
 def over_http(folder: Path, *argv: str) -> Iterator[str]:
-    """A command that serves over HTTP; gives its URL, and stops it as Ctrl-C does."""
+    """Run a command that serves over HTTP; yield its URL, and stop it as Ctrl-C does."""
     command = [*forked.interpreter(), "-m", "stubwright", *argv, "--http", "127.0.0.1:0"]
     with running(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -436,7 +436,7 @@ def test_a_replay_answers_clients_of_both_eras_as_the_server_did(tmp_path: Path,
 
 
 class Answering:
-    """A tool that tells of progress, and one that asks a client of 2026-07-28 for a name."""
+    """A tool that reports progress, and a tool that asks a client of 2026-07-28 for a name."""
 
     async def list(self, _ctx: Any) -> Any:
         tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("slow", "ask")]
@@ -460,7 +460,7 @@ async def ask_with_a_handshake(url: str) -> str:
 
 
 async def converse(url: str, mode: Any) -> tuple[list[Any], list[str]]:
-    """The progress that a client hears of, and the answers that it gets."""
+    """Return the progress messages and results that a client receives."""
     heard: list[Any] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -649,7 +649,7 @@ COMPRESSED: Final = [("gzip", gzip.compress), ("deflate", zlib.compress), ("defl
 
 
 def post_through_proxy(folder: Path, encoding: str, body: bytes, kind: str) -> tuple[bytes, list[Any], str]:
-    """What a client gets of an answer with this body, what is recorded of it, and what the proxy says."""
+    """Return the client's view of a response with this body, its recording, and the proxy's output."""
 
     async def give(_: Request) -> Response:
         return Response(body, headers={"Content-Encoding": encoding, "Content-Type": kind})

@@ -82,7 +82,7 @@ def test_one_module_prints() -> None:
     assert found == {
         "/commands/shared/console.py": {"print"},
         "/importers/live.py": {"logging.getLogger"},  # to silence
-        "/serving/proof.py": {"sys.stderr.write"},  # a program of its own
+        "/serving/proof.py": {"sys.stderr.write"},  # a separate program
         "_runtime/http/calls.py": {"logging.getLogger"},  # to silence
         "_runtime/observability/logs.py": {
             "logging.getLogger",
@@ -188,7 +188,7 @@ def _at_a_terminal(command: list[str], folder: Path) -> str:
         try:
             while chunk := os.read(ours, 65536):
                 data += chunk
-        except OSError:  # so Linux says that nobody writes any more
+        except OSError:  # so Linux reports that there are no more writers
             pass
         process.wait(60)
     os.close(ours)

@@ -99,14 +99,14 @@ def test_a_changed_manifest_is_compiled(folder: Path) -> None:
 
 
 def test_a_client_is_compiled(folder: Path) -> None:
-    """Its package has no files with contents beside its manifest."""
+    """Its package has only one file with contents, its manifest."""
     (folder / "m.json").write_text(json.dumps(manifest([tool("a")], emit=["client"])))
     assert run("generate", "m.json") == 0
     assert files.find_generated("m.json", TARGET) is None
 
 
 def test_a_checkout_is_not_believed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither its files, nor its lock, nor what another user's cache says of them."""
+    """Its files and its lock are not trusted, nor another user's cache."""
     assert run("generate", "m.json") == 0
     file = folder / "generated" / "sample_mcp" / MANIFEST
     good = file.read_bytes()
@@ -159,11 +159,11 @@ def test_a_call_makes_the_validators_of_its_tool(folder: Path, monkeypatch: pyte
     own = loaded.tools["tool_3"].definition
     assert [own["inputSchema"]] == [schema for schema in made if "q" in schema.get("properties", {})]
     assert OUTPUT in made
-    assert len(made) <= 3  # instances are made by a validator of their own
+    assert len(made) <= 3  # a separate validator makes instances
 
 
 def loaded_by(*argv: str) -> list[str]:
-    """Which heavy modules a command loads in a process of its own."""
+    """Return the heavy modules that a command loads in a separate process."""
     code = f"import sys\nfrom stubwright import cli\nassert cli.run({[*argv]!r}) == 0\n"
     code += f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

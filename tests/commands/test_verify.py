@@ -388,7 +388,7 @@ def test_each_format_has_the_place_of_what_is_wrong_with_a_saved_list(folder: Pa
 
 
 def check_formats(folder: Path, words: tuple[str, ...], file: str, code: str, line: int, column: int) -> None:
-    """Check that each format for programs is a document of its own that has one diagnostic."""
+    """Check that each machine-readable format is a complete document with one diagnostic."""
     said = {}
     for style in ("json", "github", "md", "sarif"):
         done = verify(folder, *words, "--format", style)
@@ -486,7 +486,7 @@ def test_an_update_writes_what_lock_would(folder: Path) -> None:
     put(folder, "desk", narrow())
     env = ["--env", f"DESK_TOKEN={TOKEN}"]
     done = verify(folder, "--update", *env)
-    assert done.returncode == 1  # by what it found, which it shows first
+    assert done.returncode == 1  # by its finding, which comes first
     assert "SW538" in done.stdout
     assert done.stdout.endswith("contracts/desk.yaml: locked again\n")
     again = stubwright("lock", *env, "--", sys.executable, "server.py", "desk", cwd=folder)

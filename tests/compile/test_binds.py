@@ -106,7 +106,7 @@ async def test_the_local_user_s_come_from_the_environment(
 async def test_others_come_from_the_token(
     mode: Any, token: str | None, text: str, package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("BINDS_USER", "root")  # which is nobody's over HTTP
+    monkeypatch.setenv("BINDS_USER", "root")  # which has no value over HTTP
     monkeypatch.setenv("BINDS_AGE", "99")
     app = package.asgi_app(Handlers(), token_verifier=None if token is None else Verifier())
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -247,7 +247,7 @@ async def test_what_auth_binds_comes_from_the_token(mode: Any, tmp_path: Path, m
         def list_topics(self, args: Any, ctx: object) -> str:
             return ""
 
-    monkeypatch.setenv("BINDS_USER", "root")  # which is nobody's over HTTP
+    monkeypatch.setenv("BINDS_USER", "root")  # which has no value over HTTP
     with imported(tmp_path, generate(tmp_path, BY_TOKEN)) as module:
         app = module.asgi_app(Notes(), token_verifier=Verifier())
         with asgi(app) as url:

@@ -18,7 +18,7 @@ LONG = {"type": "string", "description": "x" * 300}
 
 
 def schemas(count: int) -> dict[str, Any]:
-    """Schemas that lead to each other, each with something of its own."""
+    """Return schemas that reference each other, each with distinct keywords."""
     return {
         f"Part{index}": {
             "type": "object",

@@ -25,7 +25,7 @@ OUT = {"command", "stderr.txt", "expected"}
 
 
 def run(case: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
-    """Run a case in `folder`, and give its exit status and what it printed for people."""
+    """Run a case in `folder`, and return its exit status and its output on standard error."""
     shutil.copytree(
         case,
         folder,

@@ -32,7 +32,7 @@ EVERY = choose("STUBWRIGHT_WHOLE_PAYLOADS", 499, 127, 13)
 """Of how many combinations one is taken; a prime, so that all keywords, values and places come up."""
 
 BATCH = 150
-"""How many tools a manifest has; those that `check` refuses are omitted before the rest is compiled."""
+"""Tools per manifest; rejected tools are removed before the others are compiled."""
 
 FOREIGN = ("x-handle", "x-mcp-header", "x-foo", "nullable", "discriminator", "example", "stubwright", "typ", "a key")
 KEYWORDS = (*sorted(dialects.KEYWORDS), *FOREIGN)

@@ -24,7 +24,7 @@ def shop(*tools: Any, **more: Any) -> dict[str, Any]:
 
 
 def kept(folder: Path, value: dict[str, Any]) -> dict[str, Any]:
-    """What the package of a manifest knows of its first tool."""
+    """Return the package's data on the first tool of a manifest."""
     made = folder / generate(folder, value) / "manifest.json"
     found: dict[str, Any] = json.loads(made.read_text())["tools"][0]
     return found

@@ -51,7 +51,7 @@ def references(schema: Any) -> list[str]:
     ]
 
 
-# What stands in the place of a reference
+# The replacement of a reference
 
 TEXT = {"type": "string", "minLength": 1}
 POINT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
@@ -686,7 +686,7 @@ def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
             proved += covers(SchemaValidator(made), SchemaValidator(schema)) and covers(
                 SchemaValidator(schema), SchemaValidator(made)
             )
-    # the proof gives up on some schemas with patterns that fit names, or with `unevaluatedProperties` below
+    # the proof gives up on some schemas with patterns that match names, or with nested `unevaluatedProperties`
     assert proved > 0.85 * merged > 0.3 * seeds
 
 

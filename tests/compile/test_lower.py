@@ -29,7 +29,7 @@ SERVER = {"name": "weather", "version": "1.0.0"}
 
 
 def lowered(value: Mapping[str, Any], **more: Any) -> ir.Manifest:
-    """The IR of a manifest, of which `more` are files that it includes or refers to."""
+    """Return the IR of a manifest; `more` are files that it includes or references."""
     texts = {f"specs/{path}": json.dumps(content) for path, content in more.items()}
     bundle = load("specs/m.json", **{"specs/m.json": json.dumps({"stubwright": 1, "server": SERVER, **value}), **texts})
     before = copy.deepcopy({path: document.value for path, document in bundle.documents.items()})
@@ -45,7 +45,7 @@ def tool(name: str = "get", properties: Mapping[str, Any] | None = None, **more:
 
 
 def wire(properties: Mapping[str, Any], schemas: Mapping[str, Any], **more: Any) -> Any:
-    """The input schema on the wire of a tool with these properties, beside these shared schemas."""
+    """Return the wire input schema of a tool with these properties and shared schemas."""
     schema = {"type": "object", "properties": dict(properties), **more}
     return lowered({"schemas": schemas, "tools": [tool() | {"inputSchema": schema}]}).tools[0].input.wire
 

@@ -66,7 +66,7 @@ def test_a_date_without_a_revision_is_the_one_before(date: str, known: str) -> N
 
 
 def test_no_other_module_compares_dates() -> None:
-    """A date of a revision as a text of its own stands in the one table alone."""
+    """Dates of revisions are literals only in the table."""
     modules = [path for root in (package_data.ROOT, package_data.RUNTIME) for path in root.rglob("*.py")]
     texts = [
         (path.name, node.value)
@@ -79,7 +79,7 @@ def test_no_other_module_compares_dates() -> None:
 
 
 def test_a_revision_of_tomorrow_is_a_row_of_the_table() -> None:
-    """In a process of its own: a revision that brings a feature back, takes one away, and adds a field."""
+    """In a separate process: a revision that restores a feature, removes another, and adds a field."""
     program = """
 from stubwright_runtime.mcp import revisions as r
 future = ("2027-01-01", frozenset({"handshake_tasks"}), frozenset({"stateless"}), {"tools": frozenset({"price"})})

@@ -25,7 +25,7 @@ SCHEMA: dict[str, Any] = {
     "definitions": {"c": {"multipleOf": 2, "$anchor": "c", "$id": "https://example.com/c"}},
     "$defs": {"d": {"prefixItems": [{"const": 1}], "if": {"uniqueItems": True}, "then": False}},
 }
-"""Keywords of all dialects; each knows some of them."""
+"""Keywords of all dialects; each dialect has some of them."""
 
 JSON = st.recursive(
     st.none()

@@ -21,7 +21,7 @@ from stubwright.project.files import lock
 pytestmark = pytest.mark.corpus
 
 MANY = choose(corpus.VARIABLE, 7, 30, 60)
-"""Documents of each kind; each takes as long as a command. Thousands were tried once."""
+"""Documents of each kind; each takes as long as a command. Thousands passed in the past."""
 
 
 def written(folder: Path) -> Path:

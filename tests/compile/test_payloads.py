@@ -71,9 +71,9 @@ def generated(checked: pipeline.Result) -> dict[str, bytes]:
 
 
 def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
-    """Those of these places that can take a payload, all at once."""
+    """Return the places that accept a payload, all in one pass."""
     kept: list[Place] = []
-    waiting = [sorted(at, key=lambda place: (place.rule[-1:], place.rule, place.kind))]  # like ones beside each other
+    waiting = [sorted(at, key=lambda place: (place.rule[-1:], place.rule, place.kind))]  # groups similar places
     while waiting:
         group = waiting.pop()
         if not group:
@@ -112,7 +112,7 @@ Once: TypeAlias = Callable[[str, Callable[[Path], list[Place]]], list[Place]]
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """Places that a name stands for, which are found once in however many processes the tests run."""
+    """Cached lists of places, computed once for all processes of a run."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder = write(tmp_path_factory.mktemp("settled"), {name: data.encode() for name, data in payloads.FILES.items()})
@@ -193,7 +193,7 @@ def assert_only_words_differ(one: Mapping[str, bytes], two: Mapping[str, bytes])
 
 
 def assert_plain(files: Mapping[str, bytes]) -> None:
-    """All modules parse, and no text stands in an f-string."""
+    """Check that all modules parse, and that f-strings have no payload."""
     for path, data in files.items():
         if _is_ours(path):
             skeleton(data.decode())
@@ -319,7 +319,7 @@ def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
     amounts.sample(
         [
             *[(f"specs/{payload}.yaml", "x +ACI-") for payload in PAYLOADS.values()],
-            # PEP 263: the first two lines may name the encoding, in which a text is code. This one ends a docstring.
+            # PEP 263: the first two lines may name the encoding, in which a text is code. This text ends a docstring.
             ("a coding=utf_7 .yaml", f"x+ACIAIgAi-; {payloads.in_utf_7(payloads.RUN)}; +ACIAIgAi-y"),
             ("coding:utf7 .yaml", f"x+ACIAIgAi-; {payloads.in_utf_7(payloads.RUN)}; +ACIAIgAi-y"),
         ],
@@ -390,20 +390,20 @@ def test_pages_and_messages_show_a_payload_as_text(
             for form in FORMS if WHOLE else FORMS[(GROUPS.index(names) + (taken is kept)) % 3 :][:1]:
                 say("check", "manifest.json", "--format", form)
         Path("manifest.json").write_text(json.dumps(payloads.placed(BASE, dict.fromkeys(kept, payload))))
-        if IS_ALL or not index:  # it says what `check` says, and paths
+        if IS_ALL or not index:  # the output of `check`, and paths
             say("generate", "manifest.json", "--check")
         for form in ("text", "md") if IS_ALL else (("text", "md")[index % 2],):
             say("diff", "old.json", "manifest.json", "--format", form)
 
 
 def shown(payload: str) -> str:
-    """A payload as a page shows it: what nobody would see by its number."""
+    """Return a payload as a page shows it, with invisible characters by number."""
     return page_text(payload.encode("utf-8", "replace").decode())
 
 
 _RANGES = (range(9), range(11, 32), range(127, 160), range(0x2028, 0x202F), range(0x2066, 0x206A))
 UNSEEN = {chr(code) for codes in _RANGES for code in codes}
-"""Characters that steer a terminal, or the direction of what it shows."""
+"""Characters that control a terminal, or the direction of its text."""
 
 
 def listed(manifest: Any) -> dict[str, Any]:
@@ -433,7 +433,7 @@ def listed(manifest: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("names", amounts.sample(GROUPS, 1))
 def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
-    """Imported from a live process, with a payload wherever MCP lets a server say something; name and all."""
+    """Import from a live process with a payload in each text that a server sends, including names."""
     mine = [
         place for place in PLACES if place.pointer[0] in ("server", *SECTIONS) and "stubwright" not in place.pointer
     ]
@@ -525,7 +525,7 @@ LITERALS = ("pycode.py", "codegen/source/literals.py", "codegen/typescript/sourc
 
 
 def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
-    """The words of `fill` and `join` stand in stubwright's own source; few modules make code of anything else."""
+    """The arguments of `fill` and `join` are constants in stubwright's source; few other modules make code."""
     trusting = set()
     for path in sorted(SOURCES.rglob("*.py")):
         if "runtime" in path.relative_to(SOURCES).parts:

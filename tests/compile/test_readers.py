@@ -60,7 +60,7 @@ PARTS = (
 
 
 def codes(arguments: dict[str, Any], result: dict[str, Any] | None = None, **more: Any) -> list[str]:
-    """The codes that a property of the arguments and one of the result get, of those that tell of clients."""
+    """Return the codes about clients for a property of the arguments and for a property of the result."""
     one = tool("t", {"a": arguments})
     if result is not None:
         one["outputSchema"] = {"type": "object", "properties": {"a": result}}

@@ -217,7 +217,7 @@ LIST: Json = {
 def test_a_schema_is_derived_as_exactly_as_it_can_be(schema: Json, pointers: list[str], expected: Json) -> None:
     derived = SchemaSelector(schema)
     made = derived.finish(derived.keep(schema, make_tree(pointers)))
-    if expected == "whole":  # what is kept whole keeps its references, and what they lead to
+    if expected == "whole":  # a completely selected value keeps its references and their targets
         items = made["properties"]["items"]["items"]
         assert items["properties"] == {"owner": {"$ref": "#/$defs/Owner"}}
         assert made["$defs"] == {"Owner": OWNER, "Pet": PET}

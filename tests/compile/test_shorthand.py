@@ -629,7 +629,7 @@ def shorten_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shorten(schema: Any) -> Any:
-    """A schema with `fields` for its properties, if their order and those that are required allow it."""
+    """Return a schema with `fields` instead of properties, if the order and the required properties permit it."""
     if not isinstance(schema, dict) or "$schema" in schema:
         return schema
     if list(schema)[:3] != ["type", "properties", "required"] or schema["type"] != "object":

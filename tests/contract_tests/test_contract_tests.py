@@ -361,7 +361,7 @@ def test_a_schema_that_is_none_is_a_fault_and_one_that_leads_elsewhere_is_not(tm
     assert all(tool["skipped"].startswith("one of its schemas is unusable: ") for tool in report["tools"])
 
 
-# --- servers that are away --------------------------------------------------------------------------------------------
+# --- unavailable servers ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

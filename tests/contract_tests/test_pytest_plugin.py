@@ -57,7 +57,7 @@ def run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
 
 
 def start(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
-    """The same in a process of its own."""
+    """Run the same in a separate process."""
     return pytester.runpytest_subprocess(*STRICT, *words)
 
 

@@ -311,7 +311,7 @@ def test_saved_lists_of_tools(
     Path("old.json").write_text(json.dumps({"serverInfo": info, "tools": [tool]}))
     assert cli.run(["diff", "old.json", "new.json"]) == 1
     assert "suggested: a minor version, 0.3.1 → 0.4.0" in capsys.readouterr().out
-    assert {one["new"] for one in value["changes"]} == {None}  # no places in a text that nobody has
+    assert {one["new"] for one in value["changes"]} == {None}  # a text without a file has no locations
 
 
 def test_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -387,7 +387,7 @@ def test_a_deprecation_is_a_minor_version(
 def test_a_version_speaks_to_callers(
     new: list[str], part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A new tool breaks the handlers, which must have its method, and nobody who calls the server."""
+    """A new tool breaks the handlers, which must implement its method, but no callers of the server."""
     monkeypatch.chdir(tmp_path)
     for side, names in {"old": ["a"], "new": new}.items():
         tools = ", ".join(f"{{name: {name}, description: d, inputSchema: {{type: object}}}}" for name in names)
@@ -509,7 +509,7 @@ def test_an_unknown_code_is_a_bug() -> None:
 
 
 def test_a_live_server_is_a_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only what goes on the wire is compared: a server does not tell what its handlers are."""
+    """Only the wire format is compared, because a server does not report its handlers."""
     paths = f"PYTHONPATH={ROOT / 'generated'}:{ROOT / 'examples'}"
     server = ["--", "env", paths, *forked.interpreter(), "-m", "weather_mcp"]
     assert cli.run(["diff", str(ROOT / "specs" / "weather.yaml"), *server]) == 0
@@ -566,7 +566,7 @@ MAKER = "class Maker:\n    async def make_basket(self, args, ctx): ...\n"
 def test_a_manifest_does_not_differ_from_its_own_server(
     refs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bound arguments, old names, handles, and schemas that results need not fit are on no list; skills are."""
+    """Lists lack bound arguments, old names, handles, and unenforced output schemas; they have skills."""
     monkeypatch.chdir(tmp_path)
     skill = tmp_path / "skills" / "refunds" / "SKILL.md"
     skill.parent.mkdir(parents=True)

@@ -49,14 +49,14 @@ def test_an_order_that_means_nothing_breaks_nobody(
     while len(olds) < TOOLS:
         schema = {"$schema": dialect.uri, **schema_edits.schema(chance)}
         (tmp_path / "one.json").write_text(json.dumps(manifest(schema)))
-        if cli.run(["check", str(tmp_path / "one.json")]) == 0:  # some have references that lead back to themselves
+        if cli.run(["check", str(tmp_path / "one.json")]) == 0:  # some have recursive references
             olds.append(schema)
     capsys.readouterr()
     news = [schema_edits.reordered(chance, schema) for schema in olds]
     assert json.dumps(olds) != json.dumps(news)
     status, changes = differences(tmp_path, manifest(*olds), manifest(*news), capsys)
     worse = [change for change in changes if change["impact"] != "cosmetic"]
-    # A class of an alternative that nothing else tells apart is called after what it requires: `…WithNameAndAge`.
+    # The class of an otherwise ambiguous alternative is named after its required properties: `…WithNameAndAge`.
     assert [change for change in worse if change["side"] == "wire" or "With" not in str(change)] == []
     assert status == 0 or worse
 

@@ -41,7 +41,7 @@ def decide(old: Json, new: Json, direction: Literal["input", "output"]) -> str |
 
 
 def part(schema: Json, **more: Json) -> Subschema:
-    """A schema as a part of one that has more keywords."""
+    """Return a schema as a part of a schema with more keywords."""
     return Subschema(schema, SchemaValidator(schema | more))
 
 
@@ -398,7 +398,7 @@ TEXTS: Json = {"type": "array", "items": {"type": "string"}}
 def test_a_property_that_a_reference_leads_to_is_added_or_gone(
     direction: Literal["input", "output"], is_added: bool
 ) -> None:
-    """Each schema is whole, but one with this edit alone has a reference that does not resolve."""
+    """Both schemas are complete, but a schema with only this edit has an unresolved reference."""
     linked = {"staged": TEXTS, "rest": {"$ref": "#/properties/staged"}}
     pair = [
         {"type": "object", "additionalProperties": False, "properties": properties}

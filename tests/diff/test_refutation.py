@@ -36,7 +36,7 @@ def node(name: str, **more: Json) -> Json:
 
 
 def written_out(name: str) -> Json:
-    """The same tree, in which the first step below a node is written out."""
+    """Return the same tree with the first step below a node expanded."""
     tree = node(name)
     tree["$defs"][name]["properties"]["k"]["items"] = node(name)["$defs"][name]
     return tree

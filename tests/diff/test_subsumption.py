@@ -153,7 +153,7 @@ def defined(leaf: Json, **more: Json) -> Json:
 
 
 def resource(leaf: Json) -> Json:
-    """A leaf with a base of its own, where the same reference leads elsewhere than outside."""
+    """Return a leaf with a new base, where the same reference has another target than outside."""
     return {"$id": "https://example.com/leaf", "$ref": "#/$defs/leaf", "$defs": {"leaf": leaf}}
 
 

@@ -212,7 +212,7 @@ def edit_union(chance: random.Random, old: Json) -> Json:
         case _:
             place = chance.randrange(len(options))
             options[place] = schema_edits.edited(chance, options[place])
-            new |= {"$defs": options[place].pop("$defs", {})}  # that references from there lead to
+            new |= {"$defs": options[place].pop("$defs", {})}  # the target of references from there
     return new
 
 

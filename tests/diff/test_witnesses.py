@@ -151,7 +151,7 @@ def examine(made: Iterator[tuple[str, Pair]]) -> None:
             ] == []
             try:
                 judge(pair, direction, found, seed)
-            except RecursionError:  # a reference that leads back to itself, which `check` refuses
+            except RecursionError:  # a self-reference, which `check` rejects
                 verdicts["endless"] += 1
     assert verdicts["breaking"] > verdicts.total() / 10
     if PAIRS >= ENOUGH:

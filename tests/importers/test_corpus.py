@@ -45,7 +45,7 @@ LARGEST = choose(real.VARIABLE, 200_000, 2**40, 2**40)
 
 
 def files(corpus: Path, shard: int | None = None) -> list[Path]:
-    """The lists that this run takes, of which the few large ones would take more time than all others."""
+    """Return the lists for this run. The few large lists would take more time than all others."""
     return [path for path in real.files(corpus, shard) if path.stat().st_size <= LARGEST]
 
 
@@ -284,7 +284,7 @@ def written(folder: Path) -> Counter[str]:
 
 
 def kind(annotation: str) -> str:
-    """How `Any` stands in an annotation."""
+    """Return how an annotation contains `Any`."""
     if not re.search(r"\bAny\b", annotation):
         return "none"
     if re.fullmatch(r"(Nullable\[)?Any\]?( \| None)?", annotation):

@@ -42,7 +42,7 @@ def _slowly() -> Iterator[bytes]:
 
 
 def _in_turns(cases: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Each case with each era; in one of them alone, which changes from case to case, it is not `long`."""
+    """Return each case with each era. Only one era of each case, which alternates, is not `long`."""
     return [
         (era, *case) if index % len(ERAS) == turn else amounts.mark_long((era, *case))
         for index, case in enumerate(cases)
@@ -168,7 +168,7 @@ def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_p
 
 @pytest.mark.long
 def test_the_time_is_for_the_whole(tmp_path: Path) -> None:
-    """A list that is read at once takes several seconds to check."""
+    """A list that arrives immediately takes several seconds to check."""
     tools = [{**_TOOL, "name": f"tool_{number}"} for number in range(20_000)]
     (tmp_path / "said").write_bytes(response("$ID", {"tools": tools}).replace(b'"$ID"', b"$ID"))
     server = (*forked.interpreter(), hostile.__file__, HANDSHAKE, "tools/list", "said")

@@ -180,7 +180,7 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
     )
 
 
-# --- what it is told of its client ---------------------------------------------------------------------------------
+# --- information about its client -------------------------------------------------------------------------------------
 
 CHOOSY = str(Path(__file__).parents[1] / "support" / "choosy.py")
 ASKED = (
@@ -644,7 +644,7 @@ def bare(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def listed(url: str, section: str) -> list[Any]:
-    """What the server lists, by the SDK's own client, as it goes on the wire."""
+    """Return the server's lists in wire format, from the SDK's own client."""
     methods = {"tools": "list_tools", "resources": "list_resources", "prompts": "list_prompts"}
 
     async def ask() -> list[Any]:
@@ -666,7 +666,7 @@ def filesystem(tmp_path_factory: pytest.TempPathFactory) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         why = "there is no npx, with which the filesystem server is fetched and run"
         if shutil.which(FILESYSTEM[0]) is not None:
-            # Its folder is missing, so that it ends at once.
+            # Its folder is missing, so it ends immediately.
             done = subprocess.run([*FILESYSTEM, "/missing/folder"], capture_output=True, text=True, check=False)
             if "directories are accessible" in done.stderr or "ENOENT" in done.stderr:
                 return

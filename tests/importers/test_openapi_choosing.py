@@ -204,7 +204,7 @@ def test_standard_input_is_a_source(tmp_path: Path) -> None:
     done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1] == "# stubwright import openapi -"
-    assert "listReaders" not in done.stdout  # it stands in a file beside
+    assert "listReaders" not in done.stdout  # it is in another file
     assert "would have to be fetched" in done.stderr
 
 
@@ -231,7 +231,7 @@ def test_a_url_is_fetched_once_and_nothing_that_the_document_refers_to(tmp_path:
             assert done.stdout.splitlines()[1] == f"# stubwright import openapi {shlex.quote(shown)}"
             names = [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]]
             assert "listPets" not in names
-            assert ("ping" in names) == (count == 1)  # the name that the document has is the one that was asked for
+            assert ("ping" in names) == (count == 1)  # the document's name is the requested name
             assert "the reference `other.json#/x` would have to be fetched" in done.stderr
             assert "hidden" not in done.stdout + done.stderr
 

@@ -118,7 +118,7 @@ def test_the_media_type_that_is_asked_for(
 
 
 def test_what_is_sent_says_what_it_is(tmp_path: Path) -> None:
-    """A call that patches goes out as the merge patch, which the API reads by its `Content-Type`."""
+    """A call that patches is sent as a merge patch, which the API detects by its `Content-Type`."""
 
     def answer(asked: Asked) -> Answer:
         return {"sent": asked.headers["content-type"], "asked": asked.headers["accept"], "body": asked.json}

@@ -16,7 +16,7 @@ CLOSED = {"additionalProperties": False}
 
 
 def input_of(tmp_path: Path, schema: Any, **schemas: Any) -> tuple[dict[str, Any], Any]:
-    """The schema of an argument that is a list of what `schema` describes, and what the import told."""
+    """Return the schema of an argument that is a list of `schema`, and the import's notes."""
     body = {"content": {"application/json": {"schema": {"type": "array", "items": schema}}}}
     document = {
         "servers": [{"url": "https://h.example"}],
@@ -197,7 +197,7 @@ def test_alternatives_that_always_fit_together_may_do_so(tmp_path: Path) -> None
 
 
 def test_examples_that_the_document_itself_refuses_are_told(tmp_path: Path) -> None:
-    """Intercom: of 120 examples of requests, 49 do not fit the schemas beside them."""
+    """Intercom: 49 of 120 examples of requests violate their own schemas."""
     schema = {**NAME, "properties": {**NAME["properties"], "size": {"type": "integer"}}}
     examples = {"fits": {"value": {"name": "a", "size": 1}}, "not": {"value": {"name": "a", "size": "large"}}}
     listed = {"schema": {"type": "array", "items": schema}, "example": [{"size": 1}]}

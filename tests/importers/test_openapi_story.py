@@ -33,7 +33,7 @@ def blocks() -> list[tuple[str, str]]:
 
 
 def steps(text: str) -> Iterator[tuple[list[str], list[str]]]:
-    """The commands of a block, each with the lines of what it prints that the page has."""
+    """Return the commands of a block, each with the output lines on the page."""
     for command, printed in walkthrough.commands(text):
         yield shlex.split(command), printed.splitlines()
 
@@ -48,7 +48,7 @@ def run(command: list[str], folder: Path) -> tuple[int, str]:
 
 
 def do(text: str, folder: Path) -> list[tuple[str, int]]:
-    """Run the commands of a block; gives the verbs, and how they ended."""
+    """Run the commands of a block; return the verbs and their exit statuses."""
     ended = []
     for command, said in steps(text):
         status, output = run(command, folder)
@@ -59,7 +59,7 @@ def do(text: str, folder: Path) -> list[tuple[str, int]]:
 
 
 def undeclared(document: dict[str, Any]) -> dict[str, Any]:
-    """A document that does not say how to authenticate."""
+    """Return a document without a declaration of authentication."""
     del document["security"], document["components"]["securitySchemes"]
     return document
 

@@ -34,7 +34,7 @@ class NotThereError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """A browser as it was found: the Node that drives it, the folder of its modules, and perhaps its program."""
+    """A browser: the Node that drives it, the folder of its modules, and its program, if it was on the `PATH`."""
 
     node: Path
     modules: Path

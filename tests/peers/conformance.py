@@ -27,7 +27,7 @@ FINE = frozenset({"SUCCESS", "INFO", "SKIPPED"})  # a WARNING is a SHOULD that t
 
 _FETCH = ("npx", "-y", "-p", "node@22", "-p", SUITE, "-c", "command -v node && command -v conformance")
 _START = 60  # seconds
-_RUN = 900  # seconds; one that hangs ends by itself, since the suite gives each scenario 30
+_RUN = 900  # seconds; a hanging scenario ends after the suite's own 30
 _SERVING = re.compile(r"serving (http://\S+)")
 _STARTED = re.compile(r"^=== Running scenario: (\S+) ===$", re.MULTILINE)
 _FOLDER = re.compile(r"server-(.+)-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-\d{3}Z")
@@ -39,7 +39,7 @@ class NotRunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What the suite says of one point."""
+    """The suite's result of one check."""
 
     scenario: str
     id: str
@@ -52,11 +52,11 @@ class Check:
 
 @contextmanager
 def serving(package: str, paths: Sequence[Path], log: Path, *options: str) -> Iterator[str]:
-    """Run a package's server over HTTP, on a port of its own, and give its URL.
+    """Run a package's server over HTTP on a free port, and yield its URL.
 
     Args:
         package: The package's name.
-        paths: Where the package and its handlers are.
+        paths: The folders of the package and its handlers.
         log: The file for the server's standard error.
         options: More options of the server.
 
@@ -108,16 +108,16 @@ def fetch() -> list[str]:
 
 
 def judge(suite: Sequence[str], url: str, revision: str, folder: Path) -> list[Check]:
-    """All checks that the suite makes of a revision, in its own order; also those that it makes and does not score.
+    """Return all checks of the suite for a revision in its order, including checks without a score.
 
     Args:
         suite: The command of the suite.
         url: The server's URL.
         revision: The revision of the protocol, such as `2026-07-28`.
-        folder: An empty folder, for what the suite writes.
+        folder: An empty folder for the suite's output.
 
     Raises:
-        NotRunError: The suite broke down.
+        NotRunError: The suite failed to run.
     """
     command = [*suite, "server", "--url", url, "--requirements", revision, "-o", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN)
@@ -129,14 +129,14 @@ def judge(suite: Sequence[str], url: str, revision: str, folder: Path) -> list[C
 
 
 def judge_one(suite: Sequence[str], url: str, revision: str, scenario: str, folder: Path) -> list[Check]:
-    """The checks of one scenario, whether or not the suite says that it belongs to the revision; otherwise as `judge`.
+    """Return the checks of one scenario, even if the suite does not assign it to the revision; otherwise as `judge`.
 
     Args:
         suite: The command of the suite.
         url: The server's URL.
         revision: The revision of the protocol.
         scenario: Its name.
-        folder: An empty folder, for what the suite writes.
+        folder: An empty folder for the suite's output.
     """
     options = ("--scenario", scenario, "--spec-version", revision, "--force", "-o", str(folder))
     done = subprocess.run([*suite, "server", "--url", url, *options], capture_output=True, text=True, timeout=_RUN)
@@ -148,11 +148,11 @@ def judge_one(suite: Sequence[str], url: str, revision: str, scenario: str, fold
 
 
 def read(folder: Path, scenarios: Sequence[str]) -> list[Check]:
-    """The checks in a folder that the suite wrote.
+    """Return the checks in a folder of the suite's output.
 
     Args:
         folder: The folder.
-        scenarios: What was run. A scenario that broke down leaves no result; that is a check that failed.
+        scenarios: The scenarios that ran. A crashed scenario has no result, which counts as a failed check.
     """
     results: dict[str, Path] = {}
     for path in folder.glob("*/checks.json"):

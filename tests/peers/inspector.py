@@ -27,21 +27,21 @@ class NotThereError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """The Inspector as it was fetched: the program, and the Node to run it."""
+    """The fetched Inspector: the program, and the Node that runs it."""
 
     node: Path
     entry: Path
 
     def ask(self, target: Sequence[str], paths: Sequence[Path], *arguments: str) -> Any:
-        """The result of one method, of which neither the Inspector nor the server has anything to say.
+        """Return the result of one method, without a complaint of the Inspector or the server.
 
         Args:
             target: The server's URL, or the command that starts it.
-            paths: Where the server's modules are.
-            arguments: What to ask.
+            paths: The folders of the server's modules.
+            arguments: The request.
 
         Raises:
-            AssertionError: It failed, or complained.
+            AssertionError: It failed or complained.
         """
         place = ["-e", f"PYTHONPATH={os.pathsep.join(map(str, paths))}"] if paths else []
         command = [str(self.node), str(self.entry), "--cli", *target, *place, "--format", "json", *arguments]

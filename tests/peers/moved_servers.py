@@ -51,16 +51,16 @@ class NotThereError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A server that somebody published.
+    """A third-party server.
 
     Attributes:
-        name: What it is called here; so is the file with what it needs.
+        name: Its name here, and the name of its requirements file.
         distribution: Its name on the index.
-        old: What the old server is started with, in its environment's folder of programs.
-        source: The file with the server object: in the environment's packages, or the text of one to write.
-        is_shared: Whether both servers share an environment; otherwise the old one needs another SDK than ours.
-        calls: Calls that both have to answer alike; `{folder}` is a folder that is empty before each server's first.
-        by_hand: What is left to do, as docs/importing.md says it.
+        old: The command of the old server, in its environment's folder of programs.
+        source: The file with the server object: in the environment's packages, or the text of a file to write.
+        is_shared: Whether both servers share an environment; otherwise the old server needs another SDK.
+        calls: Calls that both must answer alike; `{folder}` is a folder that is empty before each server's first call.
+        by_hand: The remaining manual steps, as in docs/importing.md.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Installed:
         return str(self.bin / "python") if self.server.is_shared else sys.executable
 
     def source(self, folder: Path) -> Path:
-        """Return the file with the server object, which is written if the package has none to import."""
+        """Return the file with the server object; write it if the package does not have it."""
         if self.server.source.endswith(".py"):
             [site] = self.bin.parent.glob("lib/*/site-packages")
             return site / self.server.source
@@ -106,12 +106,12 @@ class Installed:
         return _run([*command, "--yes", "--", str(self.bin / "python")], _RUN, folder)
 
     def ask_old(self, folder: Path) -> tuple[list[Any], list[Any]]:
-        """Return the tools that the old server lists, and what it answers."""
+        """Return the old server's tools and results."""
         program, *options = self.server.old
         return self._ask([str(self.bin / program), *options], {}, folder)
 
     def ask_new(self, folder: Path) -> tuple[list[Any], list[Any]]:
-        """Return the tools that the moved server lists, and what it answers."""
+        """Return the moved server's tools and results."""
         return self._ask([self.python, "-m", "moved_mcp"], _find_moved(folder), folder)
 
     def run_new(self, script: str, folder: Path) -> Any:

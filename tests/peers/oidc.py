@@ -39,7 +39,7 @@ class NotRunError(Exception):
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """Return an unused port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
 
@@ -122,7 +122,7 @@ def issuing(resource: str, scopes: Sequence[str], log: Path) -> Iterator[Issuer]
 
 @contextmanager
 def processing(package: str, folder: Path, log: Path, handlers: str, *options: str) -> Iterator[str]:
-    """A package's server over HTTP in a process of its own, which logs all that it can; gives its URL."""
+    """Run a package's server over HTTP in a separate process with full logging; yield its URL."""
     command = [sys.executable, "-m", package, "--http", "127.0.0.1:0", "--handlers", handlers, "--log-level", "debug"]
     command += options
     env = {**os.environ, "PYTHONPATH": str(folder)}

@@ -38,7 +38,7 @@ class NotRunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prism:
-    """Prism as it was fetched: the program, and the Node to run it."""
+    """The fetched Prism: the program, and the Node that runs it."""
 
     node: Path
     entry: Path
@@ -79,7 +79,7 @@ class Judged:
 
 @dataclass
 class Judge:
-    """Prism behind an API that keeps what it was asked and what Prism said: `url` is what a client calls."""
+    """Prism behind an API that records requests and Prism's responses: clients call `url`."""
 
     url: str
     judged: list[Judged]
@@ -139,7 +139,7 @@ class _Running:
     """Prism's process for a document."""
 
     def __init__(self, prism: Prism, document: Path, log: Path, seconds: float) -> None:
-        # Prism takes a free port itself: one that is found before may be taken until it starts.
+        # Prism chooses a free port: a port found in advance may be occupied before it starts.
         mock = ("mock", "--errors", "--port", "0", str(document))
         self._port = 0
         self._command = [str(prism.node), str(prism.entry), *mock]
@@ -148,7 +148,7 @@ class _Running:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, in place of one that ended."""
+        """Start Prism, or restart it after its end."""
         self.stop()
         with self._log.open("wb") as output:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
@@ -168,7 +168,7 @@ class _Running:
             self._process.wait(10)
 
     def ask(self, asked: Asked) -> tuple[http.client.HTTPResponse, bytes]:
-        """The answer to a request, which goes on as it came, and its body."""
+        """Return the response to an unmodified request, and its body."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         target = asked.path + (f"?{asked.query}" if asked.query else "")
         headers = {name: value for name, value in asked.headers.items() if name not in _OWN_HEADERS}
@@ -181,7 +181,7 @@ class _Running:
 
 
 def refusal(status: int, body: bytes) -> Refusal | None:
-    """What Prism says in a problem document of its own; nothing of an answer that it mocks, whatever its status."""
+    """Return Prism's problem document; an empty text for a mocked response of any status."""
     try:
         problem = json.loads(body)
     except ValueError:

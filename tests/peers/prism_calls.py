@@ -20,7 +20,7 @@ from stubwright.jsonschema import instances
 Json = Any
 
 HOSTILE = ("a/b", "c & d", "#e", "f;g", "two  words", "Zürich 東京", "100% + more", "q=1&r=2", "i?j", "'\"")
-"""Texts with what has a meaning in a path, a query, a header or a form."""
+"""Texts with special characters of paths, queries, headers and forms."""
 
 _BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
@@ -44,7 +44,7 @@ def choose(tools: Sequence[Mapping[str, Json]], most: int = MOST) -> list[Mappin
 
 
 def calls(tool: Mapping[str, Json]) -> Iterator[Call]:
-    """The calls of a tool, as `tools/list` has it; none for what no value is found."""
+    """Return the calls of a tool from `tools/list`; an empty list if an argument has no possible value."""
     name, schema = tool["name"], tool["inputSchema"]
     required = [each for each in schema.get("required", ()) if each in schema.get("properties", {})]
     kept = {key: each for key, each in schema.get("properties", {}).items() if key in required}

@@ -46,7 +46,7 @@ class Result:
 
 @dataclass
 class Report:
-    """What Prism says of the calls of a document's tools."""
+    """Prism's verdicts on the calls of a document's tools."""
 
     document: str
     tools: int
@@ -65,7 +65,7 @@ class Report:
 
 
 def build(document: Path, folder: Path, most: int) -> dict[str, Json]:
-    """Import a document and generate the server of up to `most` of its tools; gives the manifest."""
+    """Import a document, generate the server of up to `most` of its tools, and return the manifest."""
     done = stubwright("import", "openapi", str(document), "--name", document.stem, "-o", "whole.yaml", cwd=folder)
     assert done.returncode == 0, done.stderr
     with (folder / "whole.yaml").open("rb") as source:

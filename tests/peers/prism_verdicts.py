@@ -84,7 +84,7 @@ def _names_meet(call: Call, judged: Judged, violation: Violation) -> bool:
 
 
 def _paths_meet(call: Call, judged: Judged, violation: Violation) -> bool:
-    """`/a/{x}` beside `/a/{y}`, which the specification does not have: a parameter that is the other's."""
+    """Return whether `/a/{x}` and `/a/{y}` both exist, which is against the specification: Prism confuses them."""
     wanted = violation.place.removeprefix("path.")
     return wanted != violation.place and _argument(call, wanted) is None
 

@@ -277,7 +277,7 @@ def _wait_until_taken(url: str, token: str) -> None:
 
 
 def test_keys_are_rotated(issuer: Issuer, guarded: Guarded) -> None:
-    """Tokens of the new key are taken once the pause is over; those of the old one are not any more."""
+    """Tokens of the new key are accepted after the pause; tokens of the old key are rejected."""
     before = issuer.keys
     try:
         with guarded.serving(pause=3.0) as url:
@@ -295,7 +295,7 @@ def test_keys_are_rotated(issuer: Issuer, guarded: Guarded) -> None:
 
 @pytest.mark.long
 def test_an_issuer_that_comes_later_is_found(issuer: Issuer, guarded: Guarded, tmp_path: Path) -> None:
-    """In a process of its own, which starts although there is no issuer: 503, and 200 once there is one."""
+    """In a separate process, which starts without an issuer: 503, and 200 when the issuer is available."""
     later = free_port()
     folder = tmp_path / "later"
     value = manifest(
@@ -344,7 +344,7 @@ class Person:
         self.client = client_info
 
     async def browse(self, url: str) -> None:
-        """Follow where the authorization server leads, until it leads back."""
+        """Follow the authorization server's redirects back to the client."""
         asked = parse_qs(urlsplit(url).query)
         assert asked["code_challenge_method"] == ["S256"]
         self.asked.append({*asked["scope"][0].split()} - {"offline_access"})

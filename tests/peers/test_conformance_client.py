@@ -98,7 +98,7 @@ BOTH_ERAS: Final = ("tools_call", "json-schema-2020-12-preservation")
 def _played(
     suite: Sequence[str], folder: Path, scenario: str, command: Sequence[object], *options: str
 ) -> list[Mapping[str, Any]]:
-    """Let the suite run the client, and give what it checked."""
+    """Run the client in the suite, and return the checks."""
     results = folder / "results"
     done = subprocess.run(
         [

@@ -37,7 +37,7 @@ def inspect(tmp_path_factory: pytest.TempPathFactory) -> Inspector:
 
 
 def declared(server: str, key: str) -> list[str]:
-    """The names of what a committed server's manifest declares."""
+    """Return the names declared in a committed server's manifest."""
     manifest = json.loads((ROOT / "generated" / f"{server}_mcp" / "manifest.json").read_text("utf-8"))
     return names(manifest, key)
 

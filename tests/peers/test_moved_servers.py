@@ -66,7 +66,7 @@ SERVERS = [
 ]
 
 WORD = SERVERS[1]
-"""The one that brings FastMCP itself."""
+"""The server that depends on FastMCP."""
 
 TALKS = """
 import asyncio
@@ -193,12 +193,12 @@ def test_functions_of_fastmcp_log_and_ask_through_the_moved_server(ours: list[Pa
 
 
 def offered(tool: Any) -> Any:
-    """Return what models and clients know of a tool."""
+    """Return the parts of a tool that models and clients see."""
     keys = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
     return {key: tool.get(key) for key in keys}
 
 
 def answered(result: Any) -> Any:
-    """Return what a tool answered; without the text beside a structured result, which is now its JSON."""
+    """Return a tool's result without the text mirror of structured content, which is now its JSON."""
     structured = result["structuredContent"]
     return {"isError": result["isError"], "is": result["content"] if structured is None else structured}

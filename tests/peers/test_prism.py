@@ -114,7 +114,7 @@ def test_no_refusal_is_ours(name: str, fetched: Prism, corpus: Path, tmp_path: P
 
 @pytest.mark.long
 def test_a_refusal_that_is_ours_is_told(fetched: Prism, tmp_path: Path) -> None:
-    """Prism has another type for one property than the document that was imported, and finds nothing else."""
+    """Prism gets a document with another type for one property than the imported one, and reports only that."""
     document = tmp_path / "small.json"
     document.write_text(json.dumps(SMALL))
     manifest = prism_run.build(document, tmp_path, prism_calls.MOST)

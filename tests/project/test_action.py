@@ -83,7 +83,7 @@ class Project:
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
     def write(self, manifest: str) -> None:
-        """Write the manifest, and what is generated from it."""
+        """Write the manifest and its generated files."""
         (self.folder / "desk.yaml").write_text(manifest)
         assert forked.run(["generate", "-q"], self.folder).returncode == 0
 

@@ -12,7 +12,7 @@ from stubwright.project.files.append_only import AppendedFile
 
 
 def _cut(monkeypatch: pytest.MonkeyPatch, after: Callable[[], object]) -> None:
-    """Have the next write stop after four bytes, and the one after it fail."""
+    """Stop the next write after four bytes, and make the following write fail."""
     write, calls = os.write, iter([True])
 
     def cut(descriptor: int, data: bytes) -> int:

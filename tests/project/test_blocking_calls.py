@@ -20,7 +20,7 @@ from urllib import request
 
 
 def found(body: str, signature: str = "async def get(self, args, ctx):", head: str = HEAD) -> list[str]:
-    """What is said of a handler, with where it stands in it."""
+    """Return the warnings on a handler with their positions in it."""
     first = f"{head}class X(XHandlers):\n    {signature}\n"
     written = HandwrittenClass("x.py", f"{first}        {body}\n", "X", "XHandlers", "x_mcp")
     lines = []

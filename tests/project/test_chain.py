@@ -60,7 +60,7 @@ def test_a_near_document_is_recorded_from_the_project(
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with an API's document and a project that was made of it, in a folder of its own."""
+    """Create a repository with an API's document and a project made from it, in a separate folder."""
     root = tmp_path_factory.mktemp("chain")
     git("init", "-q", "-b", "main", cwd=root)
     (root / "api.json").write_text(document("cats"))

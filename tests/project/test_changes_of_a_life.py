@@ -140,10 +140,10 @@ UNIMPLEMENTED: Final = (
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the manifest, what is said of it, and what is done about that.
+    """A change of the manifest, the reports on it, and the owner's fixes.
 
-    `check` are its findings with their remedies. `diff` are its findings, each a line that starts with the class, with
-    why; then the version that it suggests. `mypy` and `pytest` are the errors, none where they are content.
+    `check` has its findings with their remedies. `diff` has its findings, each a line that starts with the class and
+    has the reason, then the suggested version. `mypy` and `pytest` have the errors, if any.
     """
 
     made: tuple[tuple[str, str], ...]
@@ -181,7 +181,7 @@ RENAMED: Final = (
     "may break: SW582 python handler `track_parcel`: the method is no longer called",
     "it was renamed to `find_parcel`",
 )
-"""What `diff` says of a tool's Python names when the tool is renamed."""
+"""The output of `diff` on a tool's Python names when the tool is renamed."""
 
 RENAMED_TYPES: Final = (
     'caller.py:10: error: "ParcelsClient" has no attribute "track_parcel"  [attr-defined]',
@@ -192,7 +192,7 @@ RENAMED_TYPES: Final = (
         '"find_parcel"  [abstract]'
     ),
 )
-"""What mypy says of them."""
+"""mypy's errors for them."""
 
 CHANGES: Final = {
     "rename": Change(
@@ -498,7 +498,7 @@ CHANGES: Final = {
 
 @dataclass(frozen=True)
 class Told:
-    """What is said of one change, by all but mypy; and what `check --strict` and pytest say once all is done."""
+    """The reports on one change, except mypy's, and the output of `check --strict` and pytest after the fixes."""
 
     check: Run
     diff: Run
@@ -509,13 +509,13 @@ class Told:
 
 @dataclass(frozen=True)
 class Life:
-    """What is said of each change, and what mypy prints of all copies."""
+    """The reports on each change, and mypy's output for all copies."""
 
     told: Mapping[str, Told]
     mypy: str
 
     def mypy_errors(self, copy: str) -> list[str]:
-        """Return what mypy says of one copy, as if it ran in there."""
+        """Return mypy's errors for one copy, relative to its folder."""
         lines = re.findall(rf"^{copy}/(.* error: .*)$", self.mypy, re.MULTILINE)
         return sorted(line.replace(f"{copy}.parcels_mcp", "parcels_mcp") for line in lines)
 
@@ -547,7 +547,7 @@ def run_pytest(project: Path) -> Run:
 
 
 def go_through(name: str, before: Path, tree: Path) -> Told:
-    """Make a change in a copy of the project, hear what is said, do it, and hear again."""
+    """Make a change in a copy of the project, collect the reports, apply the fixes, and collect the reports again."""
     project = Path(shutil.copytree(before, before.with_name(name)))
     edit(project, {"parcels.yaml": CHANGES[name].made})
     checked = stubwright("check", cwd=project)

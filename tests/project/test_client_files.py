@@ -66,7 +66,7 @@ def test_a_server_is_put_in(client: Client, state: str, tmp_path: Path, update: 
     assert [put["command"], *put["args"]] == [LAUNCH.python, *LAUNCH.arguments]
     was.get(client.key, {}).pop("weather", None)
     assert now == {**was, client.key: was.get(client.key, {})}
-    assert not edit(file, entry(client).put, private=True)  # it is there already
+    assert not edit(file, entry(client).put, private=True)  # it already exists
     assert file.read_bytes() == golden.read_bytes()
 
 

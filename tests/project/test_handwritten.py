@@ -449,7 +449,7 @@ def test_a_renamed_tool_is_a_renamed_method(project: Path) -> None:
         assert "rename it: `async def jot(self, args: JotInput, ctx: Context) -> Content:`" in done.stderr
         assert re.findall(r"SW42\d", done.stderr) == ["SW427"]
     assert (project / "src" / "diary.py").read_text() == DIARY
-    later = stubwright("generate", "--stubs", cwd=project)  # the package knows nothing of the old name any more
+    later = stubwright("generate", "--stubs", cwd=project)  # the package no longer has the old name
     assert "async def jot(" in (project / "src" / "diary.py").read_text()
     assert "warning[SW421]: `write` is no longer needed" in later.stderr
 

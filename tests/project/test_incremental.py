@@ -44,7 +44,7 @@ def files() -> Files:
 
 
 def generated(folder: Path, what: Files, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, bytes], str]:
-    """All that is in the output folder after a run, and what the run says of the manifest."""
+    """Return the output folder's contents after a run, and the run's report on the manifest."""
     for name, value in what.items():
         (folder / name).write_text(json.dumps(value))
     cli.run(["generate", "--strict", "manifest.json"])  # which says each warning
@@ -54,7 +54,7 @@ def generated(folder: Path, what: Files, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def made_of(tree: dict[str, bytes]) -> dict[str, Any]:
-    """What the lock says of the files; the rest of it may be older, where nothing that is generated changed."""
+    """Return the lock's entries for files; its other entries may be older if no generated file changed."""
     kept = json.loads(tree[LOCK])["manifests"]["manifest.json"]
     return {key: kept[key] for key in ("hash", "files")}
 
@@ -66,7 +66,7 @@ def both(
     *,
     before: Edit | None = None,
 ) -> str:
-    """Run, edit and run again, and compare that with a run from nothing. What it says."""
+    """Run, edit and run again, and compare the output with a clean run's. Return the report."""
     start = files()
     if before is not None:
         before(start)

@@ -56,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project, and a home of its own."""
+    """Create the project and a separate home."""
     for name in ("APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -68,7 +68,7 @@ def read(file: Path) -> Any:
 
 
 def quick(folder: Path) -> list[str]:
-    """Options of `install`, with an interpreter that starts at once."""
+    """Return options of `install` with the forking interpreter."""
     return ["--python", str(forked.interpreter_in(folder))]
 
 

@@ -40,7 +40,7 @@ asyncio.run(main())
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a shell on a fresh machine: a virtual environment with stubwright is active, from wheels."""
-    import fcntl  # Windows has none, and runs other tests
+    import fcntl  # Windows lacks it, and runs other tests
 
     home = tmp_path_factory.mktemp("home")
     shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else home
@@ -79,7 +79,7 @@ def made(machine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> t
 
 
 def say(shell: dict[str, str], folder: Path, command: str, **more: str) -> str:
-    """Run a command in a shell, which has to succeed, and give what it printed."""
+    """Run a shell command that must succeed, and return its output."""
     done: subprocess.CompletedProcess[Any] = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         cwd=folder,
@@ -94,9 +94,9 @@ def say(shell: dict[str, str], folder: Path, command: str, **more: str) -> str:
 
 
 def make_runner(shell: dict[str, str], folder: Path) -> str:
-    """Make a machine of CI, with a Python and a pip, and neither stubwright nor anything else; gives its PATH.
+    """Create a CI runner with Python and pip, without stubwright and other packages; return its PATH.
 
-    To install a pip of its own would take as long as all that is installed with it.
+    Installing another pip would take as long as all other packages.
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     program = folder / "bin" / "pip"

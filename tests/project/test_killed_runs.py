@@ -51,7 +51,7 @@ class Halved:
 
 
 def killed(number: int, work: Callable[[], object]) -> bool:
-    """Do work in a process that ends just before its change of the disk of that number; False where it has none."""
+    """Run work in a process that is killed before its disk change of this number; return False if there is none."""
     child = os.fork()
     if child:
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -105,7 +105,7 @@ AFTER = HEAD + TOOL.format("a", "Oh.", "integer") + TOOL.format("d", "De.", "str
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """All files and folders below a folder, but for what Python keeps."""
+    """Return all files and folders below a folder, except bytecode."""
     found = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)
     return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in found}
 
@@ -128,9 +128,9 @@ def generate(*options: str) -> int:
 
 @pytest.fixture
 def states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes | None]]:
-    """What comes of each manifest from nothing; the first one is on disk."""
+    """Return the clean output of each manifest; the first output is on disk."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(proofs, "prove", lambda *_: [])  # in a process of its own, which changes nothing on the disk
+    monkeypatch.setattr(proofs, "prove", lambda *_: [])  # in a separate process, which does not change the disk
     artifacts: dict[str, Any] = {}
     make = pipeline.generate
 
@@ -200,7 +200,7 @@ def test_a_kill_while_a_killed_run_is_mended_changes_nothing_of_that(
 ) -> None:
     Path("m.yaml").write_text(MEANT)
     half: dict[str, bytes | None] = {}
-    for _ in each_kill(generate):  # until a file is the new one, and others still lie beside what they are to replace
+    for _ in each_kill(generate):  # until one file is replaced, and others have only temporary files
         half = tree(Path("generated"))
         is_new = half.get("killed_mcp/__init__.py") == states[MEANT]["killed_mcp/__init__.py"]
         if is_new and len([name for name in half if name.endswith(".tmp")]) > 1:

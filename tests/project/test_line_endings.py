@@ -75,7 +75,7 @@ def generated() -> dict[str, bytes]:
 
 
 def check_out(origin: Path, monkeypatch: pytest.MonkeyPatch, to: Path, attributes: str = "") -> None:
-    """Clone as on Windows; `attributes` are a user's own, which count for more than those in the repository."""
+    """Clone as on Windows; `attributes` are the user's, which override the repository's."""
     git(to.parent, "-c", "core.autocrlf=true", "clone", "-q", "--no-checkout", str(origin), str(to))
     (to / ".git/info").mkdir(exist_ok=True)
     (to / ".git/info/attributes").write_text(attributes)
@@ -84,7 +84,7 @@ def check_out(origin: Path, monkeypatch: pytest.MonkeyPatch, to: Path, attribute
 
 
 def is_settled(capsys: pytest.CaptureFixture[str]) -> bool:
-    """Whether nothing is to be done, for a run that writes nothing and one that would."""
+    """Return whether there are no changes to make, for a run that does not write and a run that does."""
     before = generated()
     for command in (["generate", "--check"], ["generate"], ["generate"]):
         capsys.readouterr()

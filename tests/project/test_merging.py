@@ -62,7 +62,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def merged(folder: Path, one: Callable[[], None], two: Callable[[], None], side: str = "--ours") -> set[str]:
-    """Make two branches, merge them, take a side of what conflicts but for the lock, and generate; what conflicted."""
+    """Merge two branches, take one side of all conflicts except in the lock, and generate; return the conflicts."""
     save(folder)
     git(folder, "checkout", "-qb", "one")
     one()
@@ -81,7 +81,7 @@ def merged(folder: Path, one: Callable[[], None], two: Callable[[], None], side:
 
 
 def is_as_from_nothing(folder: Path) -> bool:
-    """Whether the generated tree is what a run from nothing gives."""
+    """Return whether the generated tree equals a clean run's."""
     before = {path: path.read_bytes() for path in (folder / "generated").rglob("*") if path.is_file()}
     for module in (folder / "generated").rglob("*.py"):
         module.unlink()

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command: str, cwd: Path, path: list[Path] | None = None, stdin: str = "") -> str:
-    """Run a command that must succeed, and give what it printed."""
+    """Run a command that must succeed, and return its output."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path or []))}
     done = subprocess.run(
         command, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, check=False, timeout=120
@@ -47,7 +47,7 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     own = [project, project / "generated"]
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "anyio"]
     tested = forked.python(pytest, project, own, **ALONE)
-    assert "3 passed" in tested.stdout, tested.stdout  # one of them the manifest's example
+    assert "3 passed" in tested.stdout, tested.stdout  # including the manifest's example
     assert "async def client()" in (project / "tests" / "test_tools.py").read_text("utf-8")
     package = next(project.glob("generated/*_mcp")).name
     module = forked.python([*pytest, "--pyargs", f"test_{package}"], tmp_path, own, **ALONE)

@@ -34,7 +34,7 @@ OLD_ADDRESSES = ("tests/releases/", "tests/upgrades/")  # as earlier releases wr
 
 
 def metadata(name: str) -> ProjectMetadata[Any]:
-    """Return what hatchling makes of a `pyproject.toml`, which is what an index gets."""
+    """Return hatchling's metadata of a `pyproject.toml`, as an index receives it."""
     return ProjectMetadata(str(FOLDERS[name]), PluginManager())
 
 

@@ -274,7 +274,7 @@ def test_a_lock_in_conflict_is_read_as_both_sides() -> None:
 
 @pytest.mark.parametrize("section", ["inputs", "tools"])
 def test_an_older_lock_in_conflict_owns_its_files_alone(section: str) -> None:
-    """Such a lock has more sections, whose entries look like those of files."""
+    """Such a lock has more sections, with entries like the entries of files."""
     made = lock.dump(lock.Lock("1", {"m": entry("sha256:" + "1" * 64, [("a.py", b"1")])}))
     more = f'"{section}": {{\n        "other": "{digests.compute_digest(b"2")}"\n      }}'
     before = made.replace('"files": {', f'{more},\n      "files": {{')

@@ -30,7 +30,7 @@ def generate(*words: str) -> int:
 
 
 def modules() -> set[str]:
-    """Return the names of the modules, of which each has a second file."""
+    """Return the names of the modules; each has a second file."""
     names = {path.name for path in FOLDER.glob("*.ts")}
     seconds = {name for name in names if name.count(".") == 2}
     assert seconds == {
@@ -85,7 +85,7 @@ def test_the_runtime_goes_with_the_last_module() -> None:
 
 def test_modules_of_a_lost_lock_are_found(capsys: pytest.CaptureFixture[str]) -> None:
     Path("generated/stubwright.lock.json").unlink()
-    assert generate("b.yaml", "--force") == 0  # which knows no other manifest
+    assert generate("b.yaml", "--force") == 0  # which does not include another manifest
     assert modules() == {"a_mcp.ts", "b_mcp.ts", "stubwright.ts"}
     Path("a.yaml").unlink()
     (FOLDER / "mine.ts").write_text("export {};\n")

@@ -50,7 +50,7 @@ def model() -> str:
 
 
 def units() -> str:
-    """The name of the kept units of a checkout in the working folder."""
+    """Return the name of the cached units of a checkout in the working folder."""
     return user_cache.name(Path("generated"), "m.json", "units")
 
 
@@ -192,7 +192,7 @@ def test_what_was_read_longest_ago_goes(kept: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("place", [Path(), Path("generated")])
 def test_a_cache_in_a_checkout_is_not_read(place: Path, checkout: Path, kept: Path) -> None:
-    """Neither the folder of older versions, nor the user's own with its key, that somebody put there."""
+    """Neither the folder of older versions, nor a copy of the user's folder with its key."""
     data = user_cache.read(units())
     assert data is not None
     value = json.loads(data)
@@ -214,7 +214,7 @@ def test_a_cache_in_a_checkout_is_not_read(place: Path, checkout: Path, kept: Pa
 
 @pytest.mark.parametrize("column", [0, 2])
 def test_code_in_the_cache_is_not_taken(column: int, checkout: Path) -> None:
-    """Not even by whoever has the key: classes declare fields, and methods call the client."""
+    """Code is rejected even with a valid key: classes declare fields, and methods call the client."""
     data = user_cache.read(units())
     assert data is not None
     value = json.loads(data)

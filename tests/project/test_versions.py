@@ -26,7 +26,7 @@ class Checked:
         self.capsys = capsys
 
     def __call__(self, project: str = PROJECT, *arguments: str, **manifests: str) -> str:
-        """What `check` says of a project with these manifests."""
+        """Return the output of `check` for a project with these manifests."""
         (self.folder / "pyproject.toml").write_text(project)
         for name, text in manifests.items():
             (self.folder / f"{name}.yaml").write_text(text)

@@ -49,7 +49,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @cache
 def installed(wheel: Path) -> Path:
-    """A folder in which an installer has put a wheel and its compiled modules, beside the wheel."""
+    """Install a wheel and its compiled modules into a folder next to the wheel."""
     folder = wheel.with_suffix("")
     wheels.install(folder, wheel)
     return folder
@@ -97,7 +97,7 @@ def compiled(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
 
 
 def test_the_lock_says_the_same_as_the_checkout(compiled: Path) -> None:
-    """Else whoever installs a wheel changes the lock of a project that others compile from a checkout."""
+    """Otherwise the installed wheel changes the lock of a project that others compile from a checkout."""
     theirs = json.loads((compiled / "generated" / "stubwright.lock.json").read_text())["manifests"]
     ours = json.loads((ROOT / "generated" / "stubwright.lock.json").read_text())["manifests"]
     assert theirs["specs/weather.yaml"] == ours["specs/weather.yaml"]
@@ -119,7 +119,7 @@ def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tup
 
 @pytest.fixture(scope="module")
 def lightly(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a light installation, by the list that the wheels themselves write where nothing else is."""
+    """Return the Python of a light installation, by the list that the wheels contain."""
     folder = tmp_path_factory.mktemp("light")
     bare = environment(folder / "bare", folder / "nothing", *built)
     printed = run(bare, "-m", "stubwright", "wheels", "--light", cwd=folder)

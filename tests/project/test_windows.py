@@ -70,7 +70,7 @@ def refuse(*_: object) -> None:
 
 @pytest.fixture
 def break_signal(monkeypatch: pytest.MonkeyPatch) -> signal.Signals:
-    """A signal that stands for Ctrl-Break; there is no SIGHUP."""
+    """Define a signal in place of Ctrl-Break, and remove SIGHUP."""
     monkeypatch.setattr(signal, "SIGBREAK", signal.SIGUSR1, raising=False)
     monkeypatch.delattr(signal, "SIGHUP")
     return signal.SIGUSR1
@@ -160,7 +160,7 @@ def test_what_is_imported_names_its_source_with_slashes(kind: str, name: str, to
     "head", ["saved/api.yaml -o specs/imported.yaml", r"'saved\api.yaml' -o 'specs\imported.yaml'"]
 )
 def test_refresh_takes_backslashes(head: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On the command line, and in what an earlier release wrote."""
+    """On the command line, and in the output of an earlier release."""
     imported = folder / "specs/imported.yaml"
     assert cli.run(["import", "openapi", r"saved\api.yaml", "--fragment", "-o", r"specs\imported.yaml"]) == 0
     text = imported.read_text()

@@ -9,7 +9,7 @@ import ast
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -19,6 +19,19 @@ import voice
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = (ROOT / "generator/stubwright", ROOT / "runtime/stubwright_runtime")
+
+_DATA: Final = {"cases", "releases", "transcripts", "upgrades"}
+"""Folders in tests/ with inputs and expected output in Python."""
+
+WRITTEN: Final = (
+    *PACKAGES,
+    ROOT / "bench",
+    *sorted(each for each in (ROOT / "tests").iterdir() if each.is_dir() and each.name not in _DATA),
+)
+"""Folders whose texts must be plain English."""
+
+_QUOTING: Final = {"voice.py", "test_voice.py"}
+"""Modules that quote the patterns of `voice`."""
 
 Counts: TypeAlias = Mapping[str, int]
 
@@ -41,9 +54,9 @@ def load_table(name: str) -> Counts:
     return table
 
 
-def count_voice(package: Path) -> Counts:
+def count_voice(folder: Path) -> Counts:
     """Return how often the patterns of `voice` occur, by file."""
-    counts = {_name(path): voice.count_patterns(path) for path in package.rglob("*.py")}
+    counts = {_name(path): voice.count_patterns(path) for path in folder.rglob("*.py") if path.name not in _QUOTING}
     return {name: count for name, count in counts.items() if count}
 
 
@@ -130,13 +143,13 @@ def _name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def _count_all(count: Callable[[Path], Counts]) -> Counts:
-    return {name: number for package in PACKAGES for name, number in count(package).items()}
+def _count_all(count: Callable[[Path], Counts], folders: Iterable[Path]) -> Counts:
+    return {name: number for folder in folders for name, number in count(folder).items()}
 
 
 RATCHETS: Final[Mapping[str, Callable[[], Counts]]] = {
-    "voice": lambda: _count_all(count_voice),
-    "weight": lambda: _count_all(count_weight),
+    "voice": lambda: _count_all(count_voice, WRITTEN),
+    "weight": lambda: _count_all(count_weight, PACKAGES),
     "arrows": count_upward_imports,
     "calls": call_traces.count_all,
 }

@@ -135,7 +135,7 @@ class ShapesClient(Binding):
 
 
 class Script:
-    """A server that answers `tools/call` as it is told, and remembers what it was asked."""
+    """A server with scripted responses to `tools/call` that records its requests."""
 
     def __init__(self, answer: Answer | Mapping[str, Any], *pages: Sequence[Mapping[str, Any]]) -> None:
         self.asked: list[str] = []
@@ -1030,7 +1030,7 @@ async def test_a_slow_list_does_not_stop_the_call(caplog: pytest.LogCaptureFixtu
 
 def test_tools_can_have_all_names_but_these() -> None:
     public = {name for name in dir(Binding) if not name.startswith("_")}
-    assert public | {"with_raw_response"} == CLIENT_NAMES - {"tasks"}  # that one stands in generated clients
+    assert public | {"with_raw_response"} == CLIENT_NAMES - {"tasks"}  # generated clients have one
 
 
 def test_importing_a_client_does_not_import_the_sdk() -> None:

@@ -364,7 +364,7 @@ async def test_without_callbacks_nothing_is_announced(kind: str) -> None:
 
 
 async def test_where_several_requests_wait_the_error_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Before 2026-07-28 nobody can tell for which of them the server asks."""
+    """Before 2026-07-28, it is ambiguous for which request the server asks."""
     waiting = anyio.Event()
 
     async def handler(ctx: Any) -> Mapping[str, Any]:

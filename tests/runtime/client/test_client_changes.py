@@ -60,7 +60,7 @@ _LISTS: dict[str, ServerEvent] = {
 
 
 class News:
-    """A server whose tool `tell` tells of changes: of lists by their kind, of resources by their URI."""
+    """A server whose tool `tell` notifies of changes: of lists by their kind, of resources by their URI."""
 
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
@@ -113,7 +113,7 @@ async def _next(told: AsyncIterator[Change], count: int) -> list[Change]:
 
 async def _until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(60):
-        while not condition():  # noqa: ASYNC110 - what changes it knows of no event, and may be another thread
+        while not condition():  # noqa: ASYNC110 - the changing code has no event, and may be in another thread
             await anyio.sleep(0.01)
 
 

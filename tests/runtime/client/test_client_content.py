@@ -141,7 +141,7 @@ async def test_broken_content_is_an_error_that_says_where(transport: str, era: s
             blocks = [block for block, _ in BROKEN.values()]
             attacker.say(said(blocks, structuredContent={"area": 1}))
             with pytest.raises(InvalidResult) as raised:
-                await client.render()  # it is a part of the result, whether somebody asks for it or not
+                await client.render()  # it is a part of the result, even if it is not accessed
             assert len(raised.value.violations) == len(BROKEN)
             attacker.say(said(blocks * 10))
             with pytest.raises(InvalidResult) as raised:
@@ -230,7 +230,7 @@ def _peak() -> int:
 
 @pytest.mark.parametrize(("transport", "era"), amounts.sample([*product(TRANSPORTS, ERAS)], 1))
 async def test_very_many_blocks_are_refused_before_they_are_objects(transport: str, era: str, tmp_path: Path) -> None:
-    """To make them would take seven times as long as to read their JSON, and half as much memory again."""
+    """Their objects would take seven times as long as parsing their JSON, and half as much memory again."""
     attacker = Attacker(transport, era, "tools/call", tmp_path)
     attacker.say(said([{"type": "text", "text": "x"}] * 60_000))
     with attacker.target() as target:

@@ -157,7 +157,7 @@ RESULTS: Final[dict[str, str]] = {
     "pages that go round": '{"content":5,"nextCursor":"a","tools":[],"prompts":[],"resources":[],'
     '"resourceTemplates":[],"contents":5,"messages":5,"completion":5}',
 }
-"""What is no result of any kind that is asked for, by what is wrong with it."""
+"""Invalid results for every kind of request, by their fault."""
 
 MESSAGES: Final[dict[str, str]] = {
     **{name: _result(text) for name, text in RESULTS.items()},
@@ -208,7 +208,7 @@ STRAYS: Final[dict[str, str]] = {
     "nothing": "",
     "bytes": "\xff\xfe\x00",
 }
-"""What does not say which request it answers: on stdio the answer may still come, until the call's time is over."""
+"""Messages without a matching request id: over stdio, the response may still arrive before the timeout."""
 
 
 async def _outcome(asked: Awaitable[Any]) -> BaseException | None:
@@ -295,7 +295,7 @@ def _is_unknown(error: BaseException | None) -> bool:
 
 HARMLESS: Final = {
     "a number beyond a double",  # JSON has them, and Python
-    "a ttl without an end",  # nobody looks at it before 2026-07-28
+    "a ttl without an end",  # it is ignored before 2026-07-28
 }
 
 
@@ -357,7 +357,7 @@ async def test_an_odd_opening_is_an_error(
         if not isinstance(error, mcp.MCPError):
             wrong[name] = repr(error)
 
-    async with anyio.create_task_group() as tasks:  # most of them are waited for until the time is over
+    async with anyio.create_task_group() as tasks:  # the client waits until the timeout for most of them
         for number, (name, said) in enumerate(OPENINGS.items()):
             tasks.start_soon(attempted, number, name, said)
     assert wrong == {}
@@ -554,7 +554,7 @@ async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.L
         async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=_MOST) as client:
             before = _peak()
             error = await _outcome(client.render())
-            if name == "a text without an end":  # of which nothing is read
+            if name == "a text without an end":  # which are not read
                 assert isinstance(error, mcp.MCPError)
                 assert not _is_late(error)
             else:
@@ -619,7 +619,7 @@ async def test_large_results_come_as_far_as_the_call_allows(transport: str, era:
 
 @pytest.mark.parametrize("era", amounts.sample(ERAS, 1))
 async def test_a_stream_may_be_long_where_its_events_are_short(era: str) -> None:
-    """What counts is the event: an honest server may tell of progress for days."""
+    """The size of an event counts: an honest server may report progress for days."""
     progress = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%b"}}\r\n\r\n'
     pieces = [progress % (b"x" * 50_000), b": still there\n\n"] * 60
 
@@ -658,7 +658,7 @@ FORGED: Final = (
 
 @pytest.mark.parametrize(("era", "said", "stream"), amounts.sample([*product(ERAS, FORGED, STREAMS)], 10))
 async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str, stream: str | None) -> None:
-    """As JSON, in a stream whatever its lines end with, at its end, and in the rest of one that was cut."""
+    """As JSON, in a stream with any line endings, at its end, and in the rest of a cut stream."""
 
     def answer(method: str, number: Any) -> Said | None:
         if method == "GET":
@@ -829,7 +829,7 @@ def test_the_end_of_an_event_may_be_cut_anywhere(end: bytes, cut: int) -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_very_many_wrong_entries_cost_no_more_than_a_few(transport: str, tmp_path: Path) -> None:
-    """pydantic tells of each wrong entry, in some kilobytes: 400 kB would become 500 MB."""
+    """pydantic reports each wrong entry in some kilobytes: 400 kB would become 500 MB."""
     attacker = Attacker(transport, HANDSHAKE, "tools/call", tmp_path)
     attacker.say(_result(f'{{"content":[{"5," * 200_000}5]}}').encode())
     with attacker.target() as target:

@@ -102,7 +102,7 @@ KINDS: Final = ("direct", "legacy", "command")
 
 
 async def in_own_task(awaitable: Any) -> Any:
-    """Await something in a task of its own."""
+    """Await a coroutine in a separate task."""
 
     async def run() -> Any:
         return await awaitable
@@ -192,7 +192,7 @@ async def test_one_task_opens_and_another_closes(kind: str) -> None:
     assert await in_own_task(client.ping())
     await in_own_task(connection.__aexit__(None, None, None))
     assert asyncio.all_tasks() == before
-    await connection.__aexit__(None, None, None)  # nothing is left to close
+    await connection.__aexit__(None, None, None)  # all is already closed
 
 
 @pytest.mark.asyncio
@@ -219,7 +219,7 @@ async def test_a_client_is_not_entered_twice() -> None:
 
 
 class _Ending(AbstractAsyncContextManager[Any, None]):
-    """A client of the SDK, as far as `Connection` knows it."""
+    """A client of the SDK with the interface that `Connection` requires."""
 
     def __init__(self, *, crash: Exception | None = None, leaving: Exception | None = None) -> None:
         self.server = None
@@ -425,7 +425,7 @@ async def test_who_is_cancelled_leaves_nothing_behind(opens: bool, how: str) -> 
     else:
         scope.cancel()
     await slow.cleans.wait()
-    using.cancel()  # once more, which does not let the task be left alone
+    using.cancel()  # a second cancellation must not abandon the task
     await asyncio.wait([using], timeout=0)
     assert not using.done()
     slow.may_end.set()
@@ -462,7 +462,7 @@ async def test_a_process_does_not_outlive_who_waited_for_it(tmp_path: Path) -> N
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
-    async with asyncio.timeout(60):  # the system may still know it for a moment, until its end is read
+    async with asyncio.timeout(60):  # the system may still list it for a moment, until its status is read
         while is_alive(process):  # noqa: ASYNC110 - what ends is no event
             await asyncio.sleep(0.01)
 
@@ -476,7 +476,7 @@ async def test_handlers_see_the_context_variables_that_they_saw_before(kind: str
     OF_CALLER.set("ann")
     OF_LIFESPAN.set("nothing")
     async with EchoClient.connect(target(kind)) as client:
-        of_lifespan = "the lifespan" if kind == "direct" else "nothing"  # it has a task of its own otherwise
+        of_lifespan = "the lifespan" if kind == "direct" else "nothing"  # otherwise it has a separate task
         assert await client.ping() == f"ann, {of_lifespan}"
         OF_CALLER.set("bob")
         assert await client.ping() == f"bob, {of_lifespan}"

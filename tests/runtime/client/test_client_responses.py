@@ -317,7 +317,7 @@ HINTS: Final = {"readOnlyHint": True, "destructiveHint": False}
 
 
 def trusting(folder: Path, name: str, **more: Any) -> str:
-    """A package of a client whose tools say that they are harmless."""
+    """Return a package of a client whose tools are declared as harmless."""
     tools = [tool(one, annotations=HINTS) for one in ("harmless", "liar", "settled", "guarded")]
     tools[2]["stubwright"] = {"policy": {"confirm": False}}
     tools[3]["stubwright"] = {"policy": {"confirm": True}}

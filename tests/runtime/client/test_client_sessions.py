@@ -202,7 +202,7 @@ class EchoClient(Binding):
 
 @contextmanager
 def forgetting(again: Callable[[BaseHTTPRequestHandler, dict[str, Any]], bool]) -> Iterator[tuple[str, list[str]]]:
-    """A server that knows no session; after the first handshake, `again` may answer instead."""
+    """Run a server that loses every session; after the first handshake, `again` may answer instead."""
     methods: list[str] = []
 
     def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:

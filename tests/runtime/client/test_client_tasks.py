@@ -131,7 +131,7 @@ async def test_a_server_that_makes_no_task_of_a_tool_is_told_apart(shop: Any) ->
 
 
 class _Unknown(Tasking):
-    """A server whose answers about tasks are of a kind that nobody knows."""
+    """A server with responses of an unknown kind about tasks."""
 
     def __init__(self, method: str, *states: Any, **options: Any) -> None:
         super().__init__([*states, "working"], interval=10, **options)

@@ -30,7 +30,7 @@ ANSWERS: dict[str, Any] = {
 
 
 class Handlers:
-    """Answer with what is asked for."""
+    """Return the requested content."""
 
     def say(self, args: Any, ctx: object) -> Any:
         return ANSWERS[args.what]

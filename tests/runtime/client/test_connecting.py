@@ -540,7 +540,7 @@ def command(code: str) -> list[str]:
 async def test_a_command_that_ends_says_how(
     code: str, why: str, status: int | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)  # the last one does not end by itself
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)  # the last one must be killed
     with pytest.raises(ServerExited) as raised:
         async with EchoClient.connect(command(code)):
             pass
@@ -548,7 +548,7 @@ async def test_a_command_that_ends_says_how(
     if status is not None:
         assert raised.value.stderr == ("no key is set",)
         assert str(raised.value) == f"`{Path(sys.executable).name}` {why}\n  | no key is set"
-    assert capsys.readouterr().err == "no key is set\n"  # it is seen as it comes, too
+    assert capsys.readouterr().err == "no key is set\n"  # it is also reported immediately
 
 
 async def test_a_command_that_ends_says_which_variables_it_lacked(monkeypatch: pytest.MonkeyPatch) -> None:

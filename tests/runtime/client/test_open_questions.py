@@ -22,7 +22,7 @@ def anyio_backend() -> str:
 
 
 class _Line:
-    """A transport in memory, which hands over what the server says as long as the connection has room."""
+    """An in-memory transport that delivers the server's messages while the connection has room."""
 
     over_http = False
     name = "line"

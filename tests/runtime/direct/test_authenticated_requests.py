@@ -44,7 +44,7 @@ class Handlers:
 
 @dataclass
 class Verifier:
-    """Takes tokens that are the names of subjects, but those that are revoked."""
+    """Accepts subjects' names as tokens, except revoked tokens."""
 
     revoked: set[str] = field(default_factory=lambda: {"mallory"})
 
@@ -70,7 +70,7 @@ def verifier() -> Verifier:
 @pytest.fixture
 def urls(package: ModuleType, verifier: Verifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     """With the direct path of the listener, and without it."""
-    # On a busy machine, the time would be over, and uvicorn would read the rest of the connection.
+    # On a busy machine, the time would expire, and uvicorn would read the rest of the connection.
     monkeypatch.setattr(direct, "_LATE", 60)
     monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)
     with ExitStack() as stack:

@@ -132,9 +132,9 @@ def conversations(draw: st.DrawFn) -> tuple[bool, list[Any]]:
 
 
 def is_read_alike(message: Any) -> bool:
-    """Whether the SDK takes nothing that the schema refuses (`test_messages.py`), and there are no half characters.
+    """Return whether the schema accepts all that the SDK accepts (`test_messages.py`), without lone surrogates.
 
-    These become U+FFFD over HTTP, too, as on stdio; the SDK refuses them in some places, and gives others back.
+    Over HTTP, as over stdio, these become U+FFFD; the SDK rejects them at some places, and replaces them at others.
     """
     return "\\ud8" not in json.dumps(message) and not any(
         (key == "progressToken" and type(container[key]) in (bool, float))
@@ -144,7 +144,7 @@ def is_read_alike(message: Any) -> bool:
 
 
 def _said(client: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client says of itself in each request."""
+    """Return a client's information about itself in each request."""
     said = {"clientInfo": client, "clientCapabilities": capabilities}
     return {f"io.modelcontextprotocol/{key}": deepcopy(dict(value)) for key, value in said.items()}
 
@@ -232,7 +232,7 @@ def variations() -> Iterator[tuple[str, Callable[[list[tuple[str, str]]], list[t
 
 @pytest.fixture(scope="module")
 def urls(package: ModuleType) -> Iterator[list[str]]:
-    """A server on each way over HTTP; on a busy machine, a moment would be over for some, which get streams."""
+    """Run a server on each way over HTTP. On a busy machine, slow responses would become streams."""
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)

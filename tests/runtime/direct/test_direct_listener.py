@@ -80,7 +80,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module", params=PARSERS)
 def ports(request: pytest.FixtureRequest, package: ModuleType) -> Iterator[tuple[int, int]]:
-    """With the direct path of the listener, and without it; nothing is handed over since it takes a while."""
+    """Run the listener with and without its direct path. The long delay prevents streams."""
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)
         found = []
@@ -135,7 +135,7 @@ Answer = tuple[bytes, dict[bytes, bytes], Any]
 async def answered(
     port: int, requests: Sequence[Sequence[bytes]], wait: float, *, at_once: bool = False, patience: float = 60
 ) -> list[Any]:
-    """What a server answers to these requests, until it ends the connection or says nothing for these seconds."""
+    """Return the responses to these requests, until the server closes the connection or is idle for these seconds."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answers: list[Any] = []
     try:
@@ -158,7 +158,7 @@ async def answered(
 
 
 async def heard(reader: asyncio.StreamReader, patience: float) -> Answer:
-    """One answer, as far as clients see it: the SDK writes headers and members in another order."""
+    """Return one response as clients see it: the SDK writes headers and members in another order."""
     async with asyncio.timeout(patience):
         head = await reader.readuntil(b"\r\n\r\n")
         if head.startswith(b"HTTP/1.1 100"):
@@ -188,7 +188,7 @@ def alike(ports: tuple[int, int], requests: Sequence[Sequence[bytes]], wait: flo
 
 
 def taken(answers: Sequence[Any]) -> list[Any]:
-    """Without the refusal of the parser that ends a connection, which may be lost where more has come by then."""
+    """Return the responses without the parser's final rejection, which may be lost if more bytes have arrived."""
     is_lost = answers[-1] == "the end"
     return [
         each
@@ -231,7 +231,7 @@ def test_what_is_usual_is_answered_directly(package: ModuleType, monkeypatch: py
         await respond(self, answering)
 
     monkeypatch.setattr(direct.DirectReader, "_respond", noted)
-    # On a busy machine, either time would be over, and uvicorn would read the rest of the connection.
+    # On a busy machine, either time would expire, and uvicorn would read the rest of the connection.
     monkeypatch.setattr(direct, "_LATE", 60)
     monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)
     # Another test of this process may have set OpenTelemetry up.
@@ -251,7 +251,7 @@ def test_what_is_usual_is_answered_directly(package: ModuleType, monkeypatch: py
 async def test_a_connection_is_closed_some_time_after_its_last_answer(
     parser: Literal["httptools", "h11"], package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One timer watches over many answers, and does not end the connection of a request that is under way."""
+    """One timer covers many responses, and does not close a connection with a running request."""
     monkeypatch.setattr("stubwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 1.0)
     monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._STREAM_DELAY", 60)  # no stream
     monkeypatch.setattr("stubwright_runtime.server.transports.http.endpoint.is_observed", lambda: False)

@@ -82,7 +82,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 
 async def answered(package: ModuleType, *messages: Any) -> list[Any]:
-    """All that a client on standard input hears that says these messages."""
+    """Return all messages that a client over stdio receives after sending these messages."""
     sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
     async with core.lifespan():
@@ -98,7 +98,7 @@ async def answered(package: ModuleType, *messages: Any) -> list[Any]:
 
 
 def is_right(method: str, answer: Mapping[str, Any]) -> bool:
-    """Whether an answer is the result of a method that the server has, or says that it has it not."""
+    """Return whether a response is the result of one of the server's methods, or an error for an unknown method."""
     if method in NOT_SERVED:
         return bool(answer["error"]["code"] == -32601)
     return "result" in answer
@@ -182,7 +182,7 @@ def test_listening(package: ModuleType) -> None:
         async with core.lifespan(), asyncio.timeout(60):
             connection = Connection(core, sink)
             await connection.handle(Line(json.dumps(listen).encode()))
-            while not sink.lines:  # noqa: ASYNC110 - the sink says nothing
+            while not sink.lines:  # noqa: ASYNC110 - the sink has no event
                 await asyncio.sleep(0)
             for _ in range(2):  # of which the client hears once
                 await core.resources.updated("docs://a")
@@ -245,14 +245,14 @@ SURE = request("s", "tools/call", {"name": "sure"}, stateless=False)
 
 
 async def asked(package: ModuleType, *then: Any) -> Any:
-    """What a client hears whose call asks a question, after what it says then; `None` stands for the end of input."""
+    """Return the messages to a client whose call asks a question and that then sends `then`; `None` ends the input."""
     sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
     async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)
         for message in (shaking("2025-11-25"), READY, SURE):
             await connection.handle(Line(json.dumps(message).encode()))
-        while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink says nothing
+        while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink has no event
             await asyncio.sleep(0)
         for message in then:
             if message is None:
@@ -302,21 +302,21 @@ def test_a_question_fails_when_the_input_ends(package: ModuleType) -> None:
 
 
 async def asked_early(package: ModuleType, then: Any) -> Any:
-    """What a client hears that calls before it is ready, after what it says then; `None` is the end of input."""
+    """Return the messages to a client that calls before it is ready and then sends `then`; `None` ends the input."""
     sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
     async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)
         for message in (shaking("2025-11-25"), SURE):
             await connection.handle(Line(json.dumps(message).encode()))
-        while not connection._outgoing.questions._open:  # noqa: ASYNC110 - it says nothing
+        while not connection._outgoing.questions._open:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0)
         assert [line["id"] for line in sink.lines] == ["hello"]
         if then is None:
             await connection.disconnect()
         elif then == READY:
             await connection.handle(Line(json.dumps(READY).encode()))
-            while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink says nothing
+            while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink has no event
                 await asyncio.sleep(0)
             answer = {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": {"confirm": True}}}
             await connection.handle(Line(json.dumps(answer).encode()))

@@ -42,7 +42,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 
 async def asked(core: Core, before: Sequence[Any], message: Any) -> str:
-    """What comes back for a message on a connection of its own."""
+    """Return the responses to a message on a separate connection."""
     sink: Any = Sink()
     connection = Connection(core, sink)
     for earlier in before:
@@ -56,7 +56,7 @@ async def asked(core: Core, before: Sequence[Any], message: Any) -> str:
 
 
 async def all_asked(core: Core, before: Iterable[Sequence[Any]], named: Iterable[tuple[str, Iterable[Case]]]) -> str:
-    """What comes back for all cases, each after what comes next of what is said before, as a file holds it."""
+    """Return the responses to all cases in the format of a file; the sequences of `before` precede the cases in turn."""
     text = ""
     turns = cycle(before)
     async with core.lifespan():

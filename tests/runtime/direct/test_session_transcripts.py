@@ -48,7 +48,7 @@ Scene: TypeAlias = "Callable[[Caller, Handlers], AsyncIterator[str]]"
 
 
 class Moments:
-    """The moments that requests have to end, which are over once one waits at a gate: a busy machine ends none."""
+    """Delays that expire when a request waits at a gate, so that a busy machine does not expire them."""
 
     def __init__(self) -> None:
         self._posts: list[Post] = []
@@ -132,7 +132,7 @@ async def until(holds: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-# Each scene is a client's, in a session of its own
+# Each scene has one client, in a separate session
 
 
 async def telling(caller: Caller, _handlers: Handlers) -> AsyncIterator[str]:
@@ -210,7 +210,7 @@ async def coming_back(caller: Caller, handlers: Handlers) -> AsyncIterator[str]:
             yield line
         return
     start = stream.last
-    await stream.rest()  # how far it has come by then is not said
+    await stream.rest()  # its progress at that time is not recorded
     back = caller.send("GET", last_event_id=start)
     yield f"back: {await back.head()}"
     yield await back.next()

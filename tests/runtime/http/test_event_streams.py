@@ -73,7 +73,7 @@ STEPS = st.lists(st.sampled_from(["say", "say", "leave", "come back", "come back
 
 
 async def followed(log: EventLog, steps: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What was sent on a stream, and what a client got that leaves and comes back."""
+    """Return the messages of a stream, and the messages to a client that disconnects and resumes."""
     stream, client = AnswerStream(log, "1", has_cursor=True), Client()
     line: EventWriter | None = client.line()
     sent: list[str] = []

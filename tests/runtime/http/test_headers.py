@@ -398,7 +398,7 @@ def test_find_parameter_fault_agrees_with_the_sdk(call: tuple[Any, dict[str, Any
     raw = [(name.encode(), value.encode()) for name, value in headers]
     rejection = validate_mcp_param_headers(deepcopy(schema), arguments, Headers(raw=raw))
     fault = find_parameter_error(schema, arguments, raw)
-    if fault is not None and "cannot mirror" in fault.message:  # SEP-2243, of which the SDK knows nothing
+    if fault is not None and "cannot mirror" in fault.message:  # SEP-2243, which the SDK does not implement
         numbers = [*map(abs, _list_integers(arguments))]
         assert max(numbers) > MAX_SAFE_INTEGER
         return

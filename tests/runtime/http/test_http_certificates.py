@@ -132,7 +132,7 @@ def package(folder: Path, **apis: Any) -> str:
 
 
 async def ask(module: Any, *names: str) -> list[Any]:
-    """What each API says of who asks, over one server; the text of an error otherwise."""
+    """Return each API's information about its client, over one server, or the text of an error."""
     async with mcp.Client(module.build_server(None)) as client:
         answers = [await client.call_tool(name, {}) for name in names]
     texts = [str(getattr(answer.content[0], "text", None)) for answer in answers]

@@ -72,7 +72,7 @@ def token(subject: str, number: int = 0, issuer: str = "https://a.example") -> s
 
 @dataclass
 class Exchange:
-    """A token endpoint and an API at once: a token in exchange stands for the caller, and for one exchange."""
+    """A token endpoint and an API: an exchanged token identifies the caller and the exchange."""
 
     expires: Any = 3600
     says: Callable[[dict[str, str]], Answer] | None = None
@@ -213,11 +213,11 @@ async def test_tokens_of_the_manifests_own_issuer_are_exchanged(
 async def test_no_caller_is_ever_served_with_the_token_of_another(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Calls of many callers at once, in both revisions, with tokens that end, are refused, and are got slowly."""
+    """Concurrent calls of many callers in both revisions, with expiring, rejected and slowly fetched tokens."""
     chance = random.Random(seed)
     uses: Counter[str] = Counter()
 
-    def is_good(given: str) -> bool:  # a token is good for some calls, so that it is got anew in between
+    def is_good(given: str) -> bool:  # a token is valid for some calls, so it is fetched again in between
         uses[given] += 1
         return uses[given] < 6
 
