@@ -220,7 +220,7 @@ async def test_expired_connections_give_way_to_those_of_other_servers(monkeypatc
 
 
 async def test_a_response_that_nobody_reads_stops_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server sends as much as fits into the buffers, and the rest when the client reads."""
+    """The server sends until the buffers are full, and the rest when the client reads."""
     monkeypatch.setattr(transport_module, "_MOST_BUFFERED", 1000)
     size = 20_000_000
     sent = 0

@@ -61,7 +61,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[ModuleType]:
-    """The package, with the modules of its handlers beside it."""
+    """Generate the package with its handlers."""
     examples = ROOT / "examples"
     with (
         imported(ROOT / "generated", "database_mcp") as package,
@@ -159,7 +159,7 @@ async def ask(client: Any, sql: str, tool: str = "execute_sql", **more: Any) -> 
 @BOTH
 async def test_hostile_statements(way: str, era: str, database: ModuleType, folder: Path) -> None:
     before = digests(folder.parent)
-    for some in (HOSTILE[:50], HOSTILE[50:]):  # as many as a minute allows
+    for some in (HOSTILE[:50], HOSTILE[50:]):  # up to the limit of a minute
         async with connected(way, era, database) as client:
             for statement in some:
                 sql = statement.sql.replace("{folder}", str(folder))
@@ -461,7 +461,7 @@ async def test_the_header_of_the_database_is_checked(database: ModuleType, folde
 async def post(
     url: str, token: str | None, era: str, headers: dict[str, str] | None = None, tool: str = "execute_sql"
 ) -> httpx2.Response:
-    """The HTTP response to a call of a tool, as a client of 2026-07-28 makes it or one that has shaken no hands."""
+    """Return the HTTP response to a tool call by a client of 2026-07-28, or by a client without a handshake."""
     sent = {"accept": "application/json, text/event-stream", "mcp-protocol-version": era, **(headers or {})}
     params: dict[str, Any] = {"name": tool, "arguments": {"database": "library", "sql": "SELECT 1"}}
     if era == "2026-07-28":
@@ -550,7 +550,7 @@ async def test_writing_takes_a_scope_and_leave(way: str, era: str, database: Mod
     assert page["rows"] == [[1800]]
     after = digests(folder)
     assert {name for name in after if after[name] != before[name]} == {"library.sqlite"}
-    async with connected(way, era, database, "db:write") as client:  # which can ask nobody
+    async with connected(way, era, database, "db:write") as client:  # which cannot ask a user
         if era == "2026-07-28":
             with pytest.raises(mcp.MCPError, match="execute_write needs") as missing:
                 await ask(client, sql, "execute_write", parameters=values)

@@ -45,13 +45,13 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def desk() -> Iterator[ModuleType]:
-    """The package, with the module of its handlers beside it."""
+    """Generate the package with its handlers."""
     with imported(ROOT / "generated", "helpdesk_mcp") as package, imported(ROOT / "examples", "helpdesk"):
         yield package
 
 
 def handlers() -> Any:
-    """New handlers, with a database of their own."""
+    """Return new handlers with a separate database."""
     return importlib.import_module("helpdesk").Helpdesk()
 
 

@@ -233,7 +233,7 @@ def no_task_left_behind(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def mounted(package: ModuleType, stack: Sequence[Middleware], place: str, handlers: Any = None) -> Any:
-    """A client of the server, where the middlewares and the place are those of the outer application."""
+    """Return a client of the server, mounted at a path behind the outer application's middlewares."""
     prefix, path, root_path = PLACES[place]
     mcp = package.asgi_app(handlers or Handlers())
     app = Starlette(routes=[Mount(prefix, mcp)], middleware=stack, lifespan=lambda _: mcp.router.lifespan_context(mcp))
@@ -284,7 +284,7 @@ class FailingMiddleware:
     ("revision", "number"), [(OLD, 0), (NEW, 1), amounts.mark_long((OLD, 1)), amounts.mark_long((NEW, 0))]
 )
 def test_middlewares_that_fail(revision: str, number: int, package: ModuleType) -> None:
-    """The host gets the exception, once; no task is left that nothing waits for, and the server goes on."""
+    """The host gets the exception once; no task remains, and the server continues."""
 
     async def converse() -> None:
         async with mounted(package, [], "alone") as client:
@@ -293,7 +293,7 @@ def test_middlewares_that_fail(revision: str, number: int, package: ModuleType) 
             failing = Client(FailingMiddleware(client.app, number), "/mcp", "")
             for ask in (ask_call, ask_stream, ask_listen, ask_invalid, ask_wrong):
                 if (ask, session is None, number) == (ask_listen, False, 1):
-                    continue  # nothing is sent after the start
+                    continue  # no message is sent after the start
                 with pytest.raises(LookupError, match="the middleware failed"):
                     await ask(failing, revision, session)
             await ask_call(client, revision, session)
@@ -325,7 +325,7 @@ def test_a_connection_that_the_host_finds_lost(package: ModuleType) -> None:
 
 @pytest.mark.parametrize("revision", [OLD, NEW])
 def test_streams_end_when_the_server_is_stopped(revision: str, package: ModuleType) -> None:
-    """Also those that are opened then, by clients that come back, until the application is started again."""
+    """Also new streams of clients that reconnect, until the application is started again."""
     mcp = package.asgi_app(Handlers())
     client = Client(mcp, "/mcp", "")
 

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Handlers(SimpleNamespace):
-    """Handlers with a life of their own."""
+    """Handlers with a lifespan."""
 
     alive = False
 
@@ -73,7 +73,7 @@ def served(app: Starlette, prefix: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("prefix", ["", "/api"])
 def test_two_servers_beside_a_route(packages: list[ModuleType], prefix: str) -> None:
-    """The prefix is one that a proxy removes before the path comes here."""
+    """A proxy removes the prefix before the path arrives here."""
     handlers = [Handlers(), Handlers()]
     parts = [package.asgi_app(one, path="/") for package, one in zip(packages, handlers, strict=True)]
 
@@ -117,7 +117,7 @@ def test_requests_without_the_lifespan_say_what_to_do(packages: list[ModuleType]
 
 @pytest.mark.parametrize("size", [0, 1, 1_000_000])
 def test_clients_see_that_a_server_without_its_lifespan_fails(size: int, packages: list[ModuleType]) -> None:
-    """Over a connection, on which what a client still sends must not hide the answer."""
+    """Over a connection, on which remaining client data must not hide the response."""
     outer = Starlette(routes=[Mount("/one", packages[0].asgi_app(Handlers(), path="/"))])
     why = "the server was mounted without its lifespan; see its log"
 

@@ -113,7 +113,7 @@ def write(folder: Path, issuer: FakeApi, *, challenges: bool = False) -> Path:
 
 
 def commands(text: str) -> list[tuple[list[str], list[str]]]:
-    """The commands of a block, each with the lines of what it prints."""
+    """Return the commands of a block, each with its output lines."""
     return [(shlex.split(command), printed.splitlines()) for command, printed in walkthrough.commands(text)]
 
 
@@ -157,7 +157,7 @@ async def names(made: mcp.Client) -> list[str]:
 
 
 def curl(arguments: Sequence[str], folder: Path) -> str:
-    """What `curl` prints, so far as the page uses it, without its spaces."""
+    """Return `curl`'s output without its spaces, with the features that the page uses."""
     parser = argparse.ArgumentParser()
     parser.add_argument("-s", action="store_true")
     parser.add_argument("-i", action="store_true")
@@ -182,7 +182,7 @@ def curl(arguments: Sequence[str], folder: Path) -> str:
 
 
 def do(text: str, folder: Path, places: Mapping[str, str], **values: str) -> None:
-    """Run the commands of a block, with other places and with values for variables, and look for what they print."""
+    """Run the commands of a block with other paths and values of variables, and check their output."""
     for (name, *arguments), said in commands(text):
         given = [re.sub(r"\$(\w+)", lambda found: values[found[1]], each) for each in arguments]
         for old, new in places.items():
@@ -259,7 +259,7 @@ BAD: dict[str, Mapping[str, Any]] = {
 
 
 def with_hmac(given: str) -> str:
-    """A token that is signed with the public key, which everybody has."""
+    """Return a token that is signed with the public key, which is not secret."""
     head, said, _ = given.split(".")
     head = jwt.utils.base64url_encode(b'{"alg":"HS256","kid":"1"}').decode()
     public = KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

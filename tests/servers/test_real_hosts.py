@@ -140,7 +140,7 @@ def hosted(host: str, workers: int, folder: Path, log: Path) -> Iterator[tuple[s
             command, stdout=err, stderr=err, cwd=folder, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
         ) as process,
     ):
-        # All workers: one that is asked to stop while it starts may miss that.
+        # All workers: a worker may miss a stop request while it starts.
         while not (_is_open(port) and log.read_text().count("HANDLERS BEGAN") == len(STACKS) * workers):
             assert process.poll() is None, log.read_text()
             time.sleep(0.02)
@@ -191,7 +191,7 @@ class Client:
     def listen(self, stack: ExitStack) -> Iterator[str]:
         """Listen, and return the lines of the stream."""
         while True:
-            # Each try on a connection of its own, which may reach another worker.
+            # Each attempt on a new connection, which may reach another worker.
             http = stack.enter_context(httpx2.Client(timeout=60))
             if self._session is not None:
                 opening = http.stream("GET", self._url, headers=usual({}, self._revision, self._session))

@@ -233,7 +233,7 @@ def starting(*options: str) -> list[str]:
 
 @contextmanager
 def over_http(project: Path, log: TextIO, environment: Mapping[str, str]) -> Iterator[str]:
-    """The generated server over HTTP in a process of its own; gives its URL."""
+    """Run the generated server over HTTP in a separate process; yield its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         host, port = free.getsockname()
@@ -461,7 +461,7 @@ assert "httpcore2.http11" in known
 
 @pytest.mark.long
 def test_loggers_that_are_made_with_the_first_request_pass_the_redaction(project: Path) -> None:
-    """In a process of its own, since what another test imported is there already."""
+    """In a separate process, because modules imported by other tests are already loaded."""
     ended = subprocess.run(
         [sys.executable, "-c", LOGGERS], cwd=project, capture_output=True, text=True, timeout=60, check=False
     )
@@ -494,7 +494,7 @@ def test_what_the_sdk_tells_a_client_of_messages_has_no_secret(
 def test_an_asgi_application_logs_no_session_and_no_secret(
     project: Path, package: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nobody set up logging as the package's own command does."""
+    """Without the logging configuration of the package's own command."""
     monkeypatch.syspath_prepend(str(project))
     for name in (None, "mcp", "client"):  # an import in this process may have silenced the latter
         caplog.set_level(logging.DEBUG, logger=name)

@@ -34,7 +34,7 @@ SEEDS = {
     "token": "seed-token-0b5e7f",
 }
 SHOWN: Mapping[str, frozenset[str]] = {"log": frozenset({"exception"})}
-"""What is meant to be there: the reason of an internal error stands in the log, and nowhere else."""
+"""Permitted seeds: the reason of an internal error is in the log, and in no other sink."""
 
 ASKED = {"secret": {"message": "Which?", "schema": {"type": "object", "properties": {"word": {"type": "string"}}}}}
 PROPERTIES = {
@@ -88,7 +88,7 @@ class Handlers:
 
 
 class Sown:
-    """A server in a process of its own, an issuer, and what came back so far."""
+    """A server in a separate process, an issuer, and the responses so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -105,7 +105,7 @@ class Sown:
         (folder / "sown.json").write_text(json.dumps(value))
 
     def token(self, *, kid: str = "one", **more: Any) -> str:
-        """A token that holds seeds, and whose signature nobody may see, either."""
+        """Return a token with seeds, whose signature must not appear, either."""
         mine = {"scope": "mcp read", "jti": SEEDS["token"], "email": SEEDS["claim"], **more}
         said = {**claims(self.issuer, self.audience), **mine}
         self.tokens.append(self.key.sign(said, kid=kid))
@@ -160,7 +160,7 @@ def _refused(sown: Sown, url: str) -> None:
 
 @contextmanager
 def _sinks(sown: Sown, log: Path) -> Iterator[dict[str, str]]:
-    """All that a server gives away, after it ended."""
+    """Return all output of a server after its end."""
     pages = sown.folder / "pages"
     done = forked.run(["docs", str(sown.folder / "sown.json"), "-o", str(pages)], sown.folder)
     assert done.returncode == 0, done.stderr

@@ -43,7 +43,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[ModuleType]:
-    """The package, with the modules of its handlers beside it."""
+    """Generate the package with its handlers."""
     examples = ROOT / "examples"
     with (
         imported(ROOT / "generated", "shop_mcp") as package,
@@ -61,7 +61,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Customer:
-    """Who answers what the shop asks. `meanwhile` is done when the question is there, before it is answered."""
+    """Answers the shop's questions. Runs `meanwhile` between the question and the answer."""
 
     def __init__(self, *, agrees: bool = True, meanwhile: Callable[[str], Any] | None = None) -> None:
         self.agrees = agrees
@@ -101,7 +101,7 @@ class Verifier:
 
 @contextmanager
 def serving(package: ModuleType, own: Any) -> Iterator[Callable[..., Any]]:
-    """A server over HTTP; gives what makes a client of whoever has a token."""
+    """Run a server over HTTP; yield a function that makes the client of a token."""
     with asgi(package.asgi_app(own, token_verifier=Verifier())) as url:
 
         def connect(token: str, **more: Any) -> Any:
@@ -112,7 +112,7 @@ def serving(package: ModuleType, own: Any) -> Iterator[Callable[..., Any]]:
 
 
 async def filled(client: Any, **items: int) -> Any:
-    """A basket with so many of each product; `TEA_01` is TEA-01."""
+    """Return a basket with this many of each product; `TEA_01` is TEA-01."""
     basket = (await client.create_basket()).basket_id
     for sku, count in items.items():
         await client.add_item(basket_id=basket, sku=sku.replace("_", "-"), count=count)
@@ -120,14 +120,14 @@ async def filled(client: Any, **items: int) -> Any:
 
 
 def amounts(stock: Any, sku: str) -> tuple[int, int]:
-    """How many of a product are free, and how many lie on the shelf."""
+    """Return the available and the stored amount of a product."""
     row = stock.db.execute("SELECT free, shelf FROM product WHERE sku = ?", (sku,)).fetchone()
     return row[0], row[1]
 
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not holds():  # noqa: ASYNC110 - nobody tells of it
+        while not holds():  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.01)
 
 
@@ -168,7 +168,7 @@ async def test_a_customer_buys_and_gets_tea(era: str, shop: ModuleType) -> None:
     assert "input_required" in statuses
     assert statuses[-1] == "completed"
     assert shipped.neighbour
-    assert again == shipped  # it is shipped once, and nobody is asked again
+    assert again == shipped  # it is shipped once, without a second question
     assert (between, after) == ((38, 40), (38, 38))
 
 
@@ -233,7 +233,7 @@ async def test_two_customers_and_the_last_one_of_a_product(
     there = asyncio.Barrier(2)
 
     async def both(message: str) -> None:
-        if "pay?" in message:  # so that each has seen the total before anybody has paid
+        if "pay?" in message:  # so that each client has seen the total before any payment
             await there.wait()
 
     with serving(shop, handlers()) as connect:
@@ -376,7 +376,7 @@ async def test_a_stale_update_is_tried_again_once(
     assert items == ({"CUP-01": 1, "TEA-01": 1} if faster == 1 else {"CUP-01": 2})
 
 
-# What is shipped, and what is not
+# Shipped and unshipped orders
 
 
 @ERAS

@@ -262,7 +262,7 @@ async def test_a_lost_cancellation_does_not_hold_up_a_stop(redis_url: str, monke
     asked = asyncio.Event()
 
     async def read(*_: object, **__: object) -> dict[bytes, Any]:
-        """Redis' answer that nothing is there, in which a cancellation is lost."""
+        """Redis' response that the key does not exist, which loses a cancellation."""
         asked.set()
         with suppress(asyncio.CancelledError):
             await asyncio.sleep(0.1)
@@ -377,7 +377,7 @@ async def test_tasks_outlive_redis(project: Path, start: Callable[..., Process],
             read = await asked(http, url, "tasks/get", taskId=tasks[0])
             assert f"{lost}nothing was done" in read["error"]["message"]
             said = await asked(http, url, "tools/call", name="once", arguments={"number": 9, "seconds": 0})
-            # Another connection may be dying yet: whether a write that meets it was done, nobody knows.
+            # Another connection may still fail: it is unknown whether its write was executed.
             assert re.search(f"{lost}(nothing was done|it is unknown)", said["result"]["content"][0]["text"])
             await asyncio.sleep(0.6)
             server.start()

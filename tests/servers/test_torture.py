@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "bench" / "torture"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "run" and not path.stem.startswith("_"))
 
 LIMITED = ("clocks", "connections")
-"""What starts servers under limits, or with a library of their own: these do not reach what is forked."""
+"""Attacks that start servers under limits, or with a preloaded library, which have no effect on forked processes."""
 
 
 @pytest.mark.long

@@ -32,7 +32,7 @@ from stubwright import cli
 FOLDER = Path(__file__).parents[1] / "transcripts"
 TRANSCRIPTS = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.txt"))
 SEALED = "(sealed)"
-"""What stands for the last `requestState`, which is never the same."""
+"""Placeholder for the last `requestState`, which varies."""
 
 _STATE = re.compile('"requestState":"([^"]+)"')
 _MASK = f'"requestState":"{SEALED}"'
@@ -73,7 +73,7 @@ def test_transcript_keeps_to_the_schema_of_its_revision(name: str, corpus: Path)
 
 
 class Connection:
-    """A server in a process of its own, line by line."""
+    """A server in a separate process with a line-by-line client."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -90,7 +90,7 @@ class Connection:
         return self._lines.get(timeout=PATIENCE).removesuffix("\n")
 
     def close(self) -> list[str]:
-        """End the input; gives the lines that still come."""
+        """Close the input, and return the remaining lines."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         return list(iter(self.receive, ""))
@@ -104,7 +104,7 @@ class Connection:
 
 @contextmanager
 def connection(package: str, paths: Sequence[Path]) -> Iterator[Connection]:
-    """`python -m` of a package, which must end by itself when its input does, with nothing to complain of."""
+    """Run `python -m` of a package, which must end without errors when its input ends."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     command = [*forked.interpreter(), "-m", package]
     pipe = subprocess.PIPE
@@ -116,7 +116,7 @@ def connection(package: str, paths: Sequence[Path]) -> Iterator[Connection]:
 
 
 def replay(script: str, connected: Connection) -> str:
-    """Send what a script sends; gives the script with what came back in the place of what it expects."""
+    """Run a script, and return it with the actual responses."""
     told: list[str] = []
     awaited: set[int | str] = set()
     state = ""
@@ -155,7 +155,7 @@ class Message:
 
 
 def read(transcript: str) -> list[Message]:
-    """The messages of a transcript, also those in batches."""
+    """Return the messages of a transcript, including messages in batches."""
     lines = [(line[:2], json.loads(line[3:])) for line in transcript.splitlines() if line[:3] in ("-> ", "<- ")]
     return [
         Message("->" if way == "->" else "<-", value)
@@ -165,9 +165,9 @@ def read(transcript: str) -> list[Message]:
 
 
 def definitions(messages: Sequence[Message], schema: Any) -> list[str]:
-    """What the schema calls each message: by its own method, or by that of the request that it answers.
+    """Return the schema's name of each message, by its method, or by the method of its request.
 
-    Requests that are refused may be wrong; they are messages, and no more.
+    Rejected requests may be invalid; they only count as messages.
     """
     by_method = {
         parts["properties"]["method"]["const"]: name

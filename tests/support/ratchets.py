@@ -26,7 +26,7 @@ _DATA: Final = {"cases", "releases", "transcripts", "upgrades"}
 WRITTEN: Final = (
     *PACKAGES,
     ROOT / "bench",
-    *sorted(each for each in (ROOT / "tests").iterdir() if each.is_dir() and each.name not in _DATA),
+    *sorted(each for each in (ROOT / "tests").iterdir() if each.name not in _DATA and any(each.rglob("*.py"))),
 )
 """Folders whose texts must be plain English."""
 

@@ -25,7 +25,7 @@ MANIFEST = manifest(
 
 
 class Handlers:
-    """They say what they were given."""
+    """Handlers that return their arguments."""
 
     async def count_words(self, args: Any, _ctx: Any) -> str:
         return f"{len(args.text.split())} {'least' in args.model_fields_set}"

@@ -32,7 +32,7 @@ def project(schema: Json, target: str = STRICT, name: str = "get") -> ProjectedT
 
 
 def refused(projected: ProjectedTool, target: str) -> list[str]:
-    """What the table of targets says of a function."""
+    """Return the violations of the table of targets by a function."""
     definition = {"name": projected.name, "description": "d", "inputSchema": projected.parameters}
     found = targets.find_violations(targets.make_list([definition], "s"), targets.TARGETS[target])
     return [finding.what for finding in found if finding.tool is not None]
@@ -223,7 +223,7 @@ def test_all_tools_of_public_servers_are_taken(target: str, corpus: Path) -> Non
 
 @pytest.mark.parametrize("target", amounts.sample(FORMS, 1))
 def test_nothing_changes_on_the_way(target: str, corpus: Path) -> None:
-    """All instances that a function can express come back as they were, and are instances of its schema."""
+    """All instances that a function can express return unchanged, and conform to its schema."""
     counts = {True: 0, False: 0}
     for path in files(corpus):
         for tool in json.loads(path.read_text("utf-8"))["tools"]:
@@ -235,7 +235,7 @@ def test_nothing_changes_on_the_way(target: str, corpus: Path) -> None:
 
 @pytest.mark.parametrize("target", amounts.sample(REWRITTEN, 1))
 def test_what_a_model_may_write_is_read_in_one_way(target: str, corpus: Path) -> None:
-    """An instance of the function's schema becomes one of the contract, which the way there and back leaves alone."""
+    """An instance of the function's schema maps to an instance of the contract, which a round trip does not change."""
     read = 0
     for path in files(corpus):
         for tool in json.loads(path.read_text("utf-8"))["tools"]:

@@ -56,7 +56,7 @@ async def asked(core: Core, before: Sequence[Any], message: Any) -> str:
 
 
 async def all_asked(core: Core, before: Iterable[Sequence[Any]], named: Iterable[tuple[str, Iterable[Case]]]) -> str:
-    """Return the responses to all cases in the format of a file; the sequences of `before` precede the cases in turn."""
+    """Return the responses to all cases in the format of a file; sequences of `before` precede them in turn."""
     text = ""
     turns = cycle(before)
     async with core.lifespan():

@@ -681,7 +681,7 @@ def test_a_long_line_in_many_pieces_costs_what_it_is_long() -> None:
         return time.process_time() - start
 
     few = min(cost(2_000) for _ in range(3))
-    assert cost(32_000) < few * 16 * 4  # 16 times as much; that of squares would be 256
+    assert cost(32_000) < few * 16 * 4  # linear: 16 times; quadratic would be 256 times
 
 
 # --- Large results ---
@@ -714,7 +714,7 @@ def test_a_large_result_is_a_part_and_a_link_to_the_whole(mode: str, tmp_path: P
 
 @pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 def test_a_result_over_its_budget_of_tokens_is_a_part_and_a_link_too(mode: str, tmp_path: Path) -> None:
-    """The part, the note and the link fit into it together, so that nothing is cut a second time."""
+    """The part, the note and the link fit into it together, so there is no second cut."""
     body = "é" * 1000 + "\n" + "x" * 1000
     tools = [called("get", {}, {"url": "/x", "large": "resource"}), called("cut", {}, {"url": "/x"})]
     for each in tools:

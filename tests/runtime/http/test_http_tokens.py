@@ -36,7 +36,7 @@ USER = {"type": "oauth2", "flow": "authorizationCode", "clientIdEnv": "O_ID", "r
 
 @dataclass
 class Issuer:
-    """A fake token endpoint and API at once: tokens are `token-N`; `good` says which the API takes."""
+    """A fake token endpoint and API: tokens are `token-N`; `good` decides which tokens the API accepts."""
 
     expires: Any = 3600
     good: Callable[[str], bool] = lambda _: True
@@ -80,7 +80,7 @@ class There:
         return [asked.headers.get("authorization") for asked in self.api.asked if asked.path != "/token"]
 
     def calls(self, *at_once: int, between: Callable[[], None] = lambda: None) -> list[Any]:
-        """The results of so many calls at once, and so many after them, on one server."""
+        """Return the results of concurrent calls, followed by sequential calls, on one server."""
 
         async def go() -> list[Any]:
             found: list[Any] = []
@@ -120,7 +120,7 @@ def package_of(folder: Path, url: str, scheme: dict[str, Any], security: Any = (
 
 
 def tokens(results: list[Any]) -> list[str]:
-    """The tokens that the API got, which it gives back to front: as they are, no caller would see them."""
+    """Return the API's tokens, which it sends back reversed, because the server would redact them."""
     return [result.structured_content["token"][::-1] for result in results]
 
 
@@ -244,7 +244,7 @@ def test_a_token_endpoint_that_gives_none(
 def test_a_token_endpoint_that_is_slow_or_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     issuer = Issuer(pause=0.6)
     with there(tmp_path, issuer, CLIENT, SECRETS, monkeypatch) as found:
-        found.calls(0)  # so that the runtime is there
+        found.calls(0)  # loads the runtime
         module = sys.modules["stubwright_runtime.http.tokens"]
         monkeypatch.setattr(module, "_TIMEOUT", 0.2)
         (result,) = found.calls(1)

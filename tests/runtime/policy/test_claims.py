@@ -24,7 +24,7 @@ DEFAULT = {**VARIABLE, "default": 2}
 
 
 class Bound:
-    """A tool with one argument that the server sets, and one that the caller does."""
+    """A tool with one argument from the server and one from the caller."""
 
     name = "rise"
     package = SimpleNamespace(asserts_formats=False, has_exact_formats=False)

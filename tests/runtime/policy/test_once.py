@@ -363,7 +363,7 @@ async def test_a_process_that_dies_leaves_the_effect_unknown(
     dead.gate = asyncio.Event()
 
     async def die(*_: object) -> None:
-        """A dead process keeps nothing."""
+        """A dead process loses its state."""
 
     monkeypatch.setattr(once.Once, "_settle", die)
     async with in_memory(package.build_server(dead, state=redis_url), STATELESS, {}) as wire:

@@ -81,7 +81,7 @@ async def test_bursts_fill_no_second_beyond_the_rate(counters: list[SharedWindow
 
 
 class Windows(RuleBasedStateMachine):
-    """The script of a window against a list of all hits, by a clock that also goes back."""
+    """Compares the script of a window with a list of all hits, with a clock that also goes back."""
 
     server: ClassVar[redis_server.RedisServer]
 

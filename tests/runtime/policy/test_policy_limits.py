@@ -336,7 +336,7 @@ async def _connected(module: Any, handlers: Handlers, mode: Any = "auto", **more
 
 
 async def _said(client: mcp.Client, name: str, **arguments: Any) -> str:
-    """The text of a result, with a mark before that of a failure."""
+    """Return the text of a result; failures have a prefix."""
     result = await client.call_tool(name, arguments)
     assert isinstance(result, mcp_types.CallToolResult)
     [content] = result.content
@@ -383,7 +383,7 @@ async def test_ten_thousand_calls_of_64_clients(module: Any) -> None:
     async with AsyncExitStack() as stack:
         modes: Sequence[Any] = ("auto",) * 60 + ("legacy",) * 4
         clients = [await stack.enter_async_context(mcp.Client(server, mode=mode)) for mode in modes]
-        for until in (1935, 10_000):  # at most 64 more are under way then
+        for until in (1935, 10_000):  # at most 64 more run then
             async with anyio.create_task_group() as tasks:
                 for client in clients:
                     tasks.start_soon(work, client, until)
@@ -506,7 +506,7 @@ async def test_many_clients_over_http_are_admitted_exactly(module: Any) -> None:
         ("waits", LATE),
         ("fails", LATE),
         ("swallows and waits", LATE),
-        ("swallows", "swallowed"),  # it ended, and what it did is told
+        ("swallows", "swallowed"),  # it ended, and its effect is reported
     ],
 )
 async def test_an_async_handler_is_stopped_in_time(how: str, said: str, mode: str, module: Any) -> None:
@@ -528,7 +528,7 @@ async def test_a_thread_keeps_its_place_until_it_ends(mode: str, module: Any) ->
         assert _places(module) == {"quick_sync": 1}
         handlers.open.set()
         with anyio.fail_after(60):
-            while _places(module) != {"quick_sync": 0}:  # noqa: ASYNC110 - a thread ends, and no event says so
+            while _places(module) != {"quick_sync": 0}:  # noqa: ASYNC110 - a thread's end has no event
                 await anyio.sleep(0.01)
         assert await _said(client, "quick_sync", how="now") == "now"
 
@@ -561,14 +561,14 @@ async def test_a_place_is_left_however_a_call_ends(mode: str, module: Any) -> No
             assert await _said(client, "single", how="now") == BUSY.format("single")
             tasks.cancel_scope.cancel()
         with anyio.fail_after(60):
-            while _places(module) != {"single": 0}:  # noqa: ASYNC110 - the server hears of it later
+            while _places(module) != {"single": 0}:  # noqa: ASYNC110 - the server receives it later
                 await anyio.sleep(0.01)
         assert await _said(client, "single", how="now") == "done"
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_person_takes_neither_time_nor_place_and_is_counted_once(mode: str, module: Any) -> None:
-    """Three are asked at once where one may run; each goes on when it is its turn, and a fourth is one too many."""
+    """Three users are asked concurrently where one call may run; calls continue in turn, and a fourth is rejected."""
     handlers, asked, answer = Handlers(), Counter[str](), anyio.Event()
 
     async def person(_context: Any, params: Any) -> mcp_types.ElicitResult:

@@ -120,7 +120,7 @@ def _closure(held: Sequence[str], hierarchy: Mapping[str, Sequence[str]]) -> set
 
 
 def _expected(name: str, held: Sequence[str], hierarchy: str, on_missing: str, *, over_http: bool) -> tuple[bool, str]:
-    """Whether a thing is listed, and what is answered."""
+    """Return whether a feature is listed, and the expected response."""
     if {*NEEDED[name]} <= _closure(held, HIERARCHIES[hierarchy]):
         return True, "served"
     return (True, "403") if over_http and on_missing == "challenge" else (False, "absent")
@@ -129,7 +129,7 @@ def _expected(name: str, held: Sequence[str], hierarchy: str, on_missing: str, *
 # The ways to ask.
 
 Ask = Callable[[Sequence[str], str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Asks with scopes; gives `result`, `error` or, where a request was refused over HTTP, `status` and `header`."""
+"""Sends a request with scopes; returns `result`, `error` or, for a rejection over HTTP, `status` and `header`."""
 
 
 class Verifier:
@@ -293,7 +293,7 @@ def _challenge(scopes: str) -> str:
 
 
 async def _listed(ask: Ask, held: Sequence[str], method: str, key: str) -> list[str]:
-    """The names in a list, from all of its pages, of which none has more than two."""
+    """Return the names in a list, from all of its pages; no page has more than two."""
     names: list[str] = []
     cursor: str | None = None
     while True:
@@ -330,7 +330,7 @@ async def test_a_session_is_one_person_s(made: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("uri", ["res://one", "tpl://one/1"])
 async def test_a_hidden_resource_is_not_heard_of(uri: str, made: Path, tmp_path: Path) -> None:
-    """`subscriptions/listen` of 2026-07-28 acknowledges what is heard of."""
+    """`subscriptions/listen` of 2026-07-28 acknowledges the visible resources."""
     for module in _server(made, tmp_path):
         wanted = {"resourceSubscriptions": [uri, "res://none", "tpl://none/1", "other://x"]}
         for held, heard in (((), wanted["resourceSubscriptions"][1:]), (("read",), wanted["resourceSubscriptions"])):
@@ -356,7 +356,7 @@ async def test_listening_to_a_resource_asks_for_its_scopes(made: Path, tmp_path:
 
 
 async def test_headers_tell_nobody_of_a_hidden_tool(tmp_path: Path) -> None:
-    """A wrong header of a call is an error of its own only where the tool is there for the caller."""
+    """A wrong header of a call is a separate error only if the caller can see the tool."""
     schema = {"place": {"type": "string", "x-mcp-header": "Place"}}
     policy = {"policy": {"scopes": ["read"]}}
     value = manifest([tool("none", stubwright=policy), tool("one", schema, stubwright=policy)], name="vault")

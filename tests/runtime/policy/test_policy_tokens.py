@@ -94,7 +94,7 @@ def issuer() -> Issuer:
 
 
 class Clock:
-    """The clock that keys are kept by, which moves only when a test moves it."""
+    """The clock for the expiry of keys, which only the test advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -126,7 +126,7 @@ async def test_a_good_token_is_taken(issuer: Issuer, key: Key, kind: str) -> Non
 
 
 BLANKS = [blank for blank in map(chr, range(0x3001)) if blank.isspace() and blank != " "]
-"""Python's white space, to U+3000, but the space, which alone stands between scopes (RFC 6749, 3.3)."""
+"""Python's white space up to U+3000, except the space, the only separator of scopes (RFC 6749, 3.3)."""
 
 
 @pytest.mark.parametrize(
@@ -601,7 +601,7 @@ def test_tokens_are_taken_out_of_texts() -> None:
 
 
 async def test_the_environment_s_proxy_leads_to_the_issuer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it leads to the APIs that tools call; else no token could be verified behind one."""
+    """As for the APIs that tools call; otherwise tokens could not be verified behind a proxy."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         asked: list[bytes] = []
 

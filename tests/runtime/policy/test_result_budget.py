@@ -46,7 +46,7 @@ TOOLS = [
 
 
 class Handlers:
-    """Results as large as they are asked for."""
+    """Returns results of the requested size."""
 
     def __init__(self) -> None:
         self.ran: Counter[str] = Counter()
@@ -163,7 +163,7 @@ async def test_a_tool_may_have_a_budget_of_its_own(module: Any) -> None:
 
 
 async def test_a_failure_stays_the_failure_that_it_was(module: Any) -> None:
-    """It is cut anywhere, and nothing says that the call was carried out."""
+    """It is cut at any position, and does not claim that the call was executed."""
     async with connected(module, "auto") as (client, _):
         failed, text, _ = await call(client, "fails", size=5000)
         assert failed

@@ -27,7 +27,7 @@ def anyio_backend() -> str:
 
 
 class Given(Keys):
-    """Keys that are there; another set of them is as if the issuer had been asked again."""
+    """A set of keys; another set simulates a new request to the issuer."""
 
     def __init__(self, *keys: Key) -> None:
         super().__init__(ISSUER)
@@ -96,7 +96,7 @@ async def test_its_key_has_to_be_there_still(decoded: list[str]) -> None:
     assert await verifier.verify_token(token) is None
     keys.give(key)
     assert await verifier.verify_token(token) is not None
-    assert decoded == [token] * 3  # without a key there is nothing to verify with
+    assert decoded == [token] * 3  # verification is impossible without a key
 
 
 async def test_so_many_are_kept(decoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -310,7 +310,7 @@ def test_a_class_around_a_value_counts_as_no_field() -> None:
 
 
 def test_a_schema_within_a_schema_of_ours_is_explained() -> None:
-    """As `check` looks at defaults, which have the whole of their schema for references to lead to."""
+    """As `check` does for defaults, whose references resolve in the complete schema."""
     root = {**trees.schema(), "$id": "stubwright:schema"}
     schema = {"$defs": {"root": root}, "$ref": "stubwright:schema#"}
     (line,) = Validator(schema).find_errors(trees.tree(60, {"kind": "a", "children": 1}, kind="b"))

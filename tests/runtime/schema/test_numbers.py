@@ -75,7 +75,7 @@ def test_large_floats_become_exact(value: Any, replaced: Any) -> None:
     before = json.dumps(value)
     assert json.dumps(make_exact_schema(value)) == json.dumps(replaced)
     assert make_exact_instance(value) == replaced
-    assert json.dumps(value) == before  # the given value is kept
+    assert json.dumps(value) == before  # the given value does not change
 
 
 @pytest.mark.parametrize("value", [0.1, 1.0, 2.0**53 - 1, float("inf"), True, None, "1e23", 10**30])

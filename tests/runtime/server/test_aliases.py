@@ -202,7 +202,7 @@ async def test_an_argument_that_comes_under_both_names_is_refused(new: ModuleTyp
 
 
 async def test_what_is_not_there_is_not_there_by_an_old_name(new: ModuleType, revision: str) -> None:
-    """Nor does an answer say what it is called now."""
+    """The response does not reveal the new name, either."""
     server = new.build_server(Handlers(), toolset="routes")
     unknown, there = await exchange(server, revision, call("get_forecast", city="Rome"), call("travel", to="x"))
     assert unknown["error"]["message"] == "Unknown tool: get_forecast"
@@ -286,7 +286,7 @@ async def post(app: Any, name: str, body_name: str, arguments: Mapping[str, Any]
 async def test_headers_say_what_the_body_says(
     new: ModuleType, header: str, body: str, place: str | None, status: int
 ) -> None:
-    """A client that has only read the list does not know which arguments of an old name are mirrored."""
+    """A client that has only the list cannot detect which arguments of an old name are mirrored."""
     app = new.asgi_app(Handlers(), allowed_hosts=["here"])
     mirrored = {} if place is None else {"Mcp-Param-Place": place}
     answer = await post(app, header, body, {"city": "Rome"}, **mirrored)

@@ -190,7 +190,7 @@ async def test_each_call_is_a_line(kind: str, era: str, project: Path, package: 
     assert first["argument_bytes"] == len(json.dumps({"x": 1, "pw": SECRET}))
     assert first["result_bytes"] == len(b'{"content":[{"type":"text","text":"fine"}]}')
     assert 0 < first["duration_ms"] < 10_000
-    assert "arguments" not in found[1]  # nobody knows what they are
+    assert "arguments" not in found[1]  # their meaning is unknown
     failed = next(line for line in found if line["tool"] == "breaks")
     assert failed["reference"] == failed["id"]
     assert failed["id"] in broken.content[0].text
@@ -240,7 +240,7 @@ async def test_a_question_that_waits_is_no_line_of_its_own(era: str, package: An
     server = package.build_server(handlers(), audit=records.append)
     async with mcp.Client(server, mode=era, elicitation_callback=agree) as client:
         assert not (await client.call_tool("asks", {})).is_error
-    async with mcp.Client(server, mode=era) as client:  # nobody can be asked
+    async with mcp.Client(server, mode=era) as client:  # no client can answer
         if era == "legacy":
             assert (await client.call_tool("asks", {})).is_error
         else:
@@ -510,7 +510,7 @@ async def test_a_full_disk_is_told_once_and_a_line_says_what_was_lost(
     server.core.instrumentation._recorder = recorder
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {"x": 0})
-        await logged("No space left on device", caplog)  # it is the one that cannot be written
+        await logged("No space left on device", caplog)  # the file that cannot be written
         for number in range(1, 6):
             await client.call_tool("ok", {"x": number})
         path.unlink()

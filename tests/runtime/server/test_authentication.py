@@ -366,7 +366,7 @@ AUTH = {"issuer": "https://auth.example.com", "audience": "https://mcp.example.c
     ],
 )
 async def test_clients_are_told_whom_to_ask(auth: Mapping[str, Any], path: str, resource: str, tmp_path: Path) -> None:
-    """RFC 9728, section 2: without a token, and with what the challenge names."""
+    """RFC 9728, section 2: without a token, and with the values of the challenge."""
     async with _application(tmp_path, auth) as client:
         answer = await client.get(path)
         assert answer.json() == {

@@ -29,7 +29,7 @@ def anyio_backend() -> str:
 
 
 class App:
-    """Answers GET at once, unless it is to hold it, and POST when the body is there."""
+    """Answers GET immediately, unless it must hold it, and POST after the body."""
 
     def __init__(self) -> None:
         self.hold = asyncio.Event()
@@ -50,7 +50,7 @@ class App:
 
 
 class Transport(asyncio.Transport):
-    """A transport whose client reads when the test says so."""
+    """A transport whose client reads when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ async def test_a_slow_reader_is_given_time_until_it_has_its_answer() -> None:
     async with served(App(), Bounds(4, None, head=0.0)) as (port, links):
         _, writer = await link(port)
         async with asyncio.timeout(60):
-            while not links._open:  # noqa: ASYNC110 - nothing says so
+            while not links._open:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0)
         [connection] = links._open
         real, slow = connection.transport, Transport()
@@ -92,7 +92,7 @@ async def test_a_slow_reader_is_given_time_until_it_has_its_answer() -> None:
 
 @asynccontextmanager
 async def served(app: Any, bounds: Bounds) -> AsyncIterator[tuple[int, Connections]]:
-    """The application behind the server's own listener; gives the port, and what counts connections."""
+    """Run the application behind the server's own listener; yield the port and the counter of connections."""
     listener = listen("127.0.0.1", 0)
     server = GracefulServer(app, 0, lambda: None, bounds=bounds)
     server.config.load()
@@ -113,7 +113,7 @@ async def link(port: int, said: bytes = b"", address: str = "127.0.0.1") -> tupl
 
 
 async def answer(port: int, said: bytes = GET, address: str = "127.0.0.1") -> bytes:
-    """The answer to a request on a connection of its own."""
+    """Return the response to a request on a separate connection."""
     reader, writer = await link(port, said, address)
     try:
         async with asyncio.timeout(60):
@@ -164,7 +164,7 @@ async def test_a_request_without_an_end_is_closed_in_time(said: bytes, monkeypat
 
 
 async def test_a_connection_that_was_used_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where its last answer came before the time was over that it was given first: one timer moves on."""
+    """Also if its last response was sent before its first deadline: one timer is rescheduled."""
     monkeypatch.setattr("stubwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 0.2)
     async with served(App(), Bounds(9, None, head=0.4)) as (port, all_):
         reader, writer = await link(port)
@@ -251,7 +251,7 @@ async def test_where_all_are_at_work_the_next_is_refused_at_once(caplog: pytest.
 
 
 async def test_an_upload_that_is_slow_goes_on_and_one_that_stops_is_answered() -> None:
-    """A body that stops never comes, however busy the machine is; one that goes on has 20 seconds for each part."""
+    """A stopped body never arrives, on any machine; a slow body has 20 seconds for each part."""
     uploads = {b"": Uploads(seconds=0.3, floor=100), b"slow": Uploads(seconds=0.3, floor=1)}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -289,7 +289,7 @@ async def test_requests_that_wait_for_an_answer_stay_bytes() -> None:
     async with served(app, Bounds(4, None)) as (port, links):
         reader, writer = await link(port, GET * 5000)
         async with asyncio.timeout(60):
-            while not links._open or not app.held:  # noqa: ASYNC110 - nothing says so
+            while not links._open or not app.held:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0)
             [connection] = links._open
             waiting = len(getattr(connection, "pipeline", ()))  # h11 has no such list: all stays bytes

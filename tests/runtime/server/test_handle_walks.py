@@ -36,7 +36,7 @@ Counts = Handle[Any, str]
 
 TTL, IDLE, MOST = 0.9, 0.4, 3
 DOUBT = 0.06
-"""Seconds around an end in which nobody knows whether Redis came first."""
+"""Seconds around an expiry during which Redis may or may not have deleted the key."""
 
 PACKAGE: Any = SimpleNamespace(
     name="walk_mcp",
@@ -77,7 +77,7 @@ class RealClock(Clock):
 
 @dataclass
 class Kept:
-    """What the model knows of a handle."""
+    """The model's state of a handle."""
 
     owner: str
     state: int

@@ -617,7 +617,7 @@ async def test_rounds_raw(package: ModuleType) -> None:
     assert asked["inputRequests"]["who"]["params"]["requestedSchema"] == NAME
     answers = {"who": ACCEPT, "who.2": {"action": "accept", "content": {"name": "Eve"}}}
     [again] = await rounds(made, {"inputResponses": answers, "requestState": asked["requestState"]})
-    assert list(again["inputRequests"]) == ["who.2"]  # an answer to what was not asked yet is not believed
+    assert list(again["inputRequests"]) == ["who.2"]  # an answer before its question is ignored
     assert again["requestState"] != asked["requestState"]
     second = {"who.2": {"action": "accept", "content": {"name": "Bob"}}}
     [done] = await rounds(made, {"inputResponses": second, "requestState": again["requestState"]})

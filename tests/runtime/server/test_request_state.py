@@ -80,7 +80,7 @@ class Server:
 
 
 async def test_keys_may_change_while_servers_run() -> None:
-    """The order in which users deploy: the new key opens at all processes before one of them seals with it."""
+    """The order in which users deploy: all processes accept the new key before a process seals with it."""
     store, other = Keys(), Keys()
     server, elsewhere = Server(store), Server(other)
     first = await server.ask()
@@ -162,7 +162,7 @@ async def test_the_log_says_why(caplog: pytest.LogCaptureFixture, monkeypatch: p
 
 @pytest.mark.parametrize("answer", [{"requestState": None}, {"resultType": "complete"}])
 async def test_what_asks_nothing_stays_as_it_is(answer: dict[str, Any]) -> None:
-    """A `null` is no state: a client may leave the member out as well."""
+    """A `null` is not a state: a client may omit the member as well."""
     server = Server(Keys(None), answer)
     assert await server.get({**CALL, "requestState": None}) == server.answer
     assert await server.get(None) == server.answer

@@ -38,7 +38,7 @@ ALWAYS_KEPT = {
 """What each package can do, whatever its manifest says."""
 
 NOT_FOR_SERVERS = {"onStateLoss", "trusted"}
-"""It says what other parts do while the state is lost; and is for clients."""
+"""`onStateLoss` configures other features during a loss; `trusted` is for clients."""
 
 
 def _schema() -> Any:
@@ -59,7 +59,7 @@ def test_each_part_of_a_policy_has_a_test_of_its_serving() -> None:
 
 
 def test_all_that_the_manifest_can_say_is_known() -> None:
-    """Of what a file of a manifest may hold, some is for the compiler alone."""
+    """Some parts of a manifest's file are only for the compiler."""
     schema = _schema()
     compiler = {
         "defaults",
@@ -103,7 +103,7 @@ UNKNOWN = {"x-ours": 1, "quarantine": True}
     ],
 )
 def test_what_nobody_knows_is_not_left_open(place: str, words: str, tmp_path: Path) -> None:
-    """What a newer compiler wrote, or somebody's hand."""
+    """Entries of a newer compiler, or manual edits."""
     generate(tmp_path, manifest([tool("a0")], name="kept"))
     path = tmp_path / "kept_mcp" / "manifest.json"
     said = json.loads(path.read_text())

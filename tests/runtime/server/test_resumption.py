@@ -241,7 +241,7 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
         first = await replay.append("7", None)
 
         async def lost(topic: str, data: bytes) -> None:
-            """Nobody hears it."""
+            """Discard the message."""
 
         monkeypatch.setattr(store, "publish", lost)
         monkeypatch.setattr(resumption, "POLL_INTERVAL", 1000.0)
@@ -249,7 +249,7 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
         await replay.append("7", note("one"))
-        await awaited._on_event(None)  # as the store says where it may have missed some
+        await awaited._on_event(None)  # as the store reports a possible loss
         assert '"text":"one"' in await waiting.text()
         waiting.leave()
         await asyncio.wait_for(waiting.task, 60)
@@ -298,7 +298,7 @@ async def test_large_messages_are_read_when_there_is_room(state: str, monkeypatc
         clients = [asyncio.create_task(app.answer(first, never, slow)) for _ in range(7)]
         await until(lambda: sent == 4)
         assert counts["bytes"] < 4 * 2100
-        await until(lambda: sent == 7)  # those that took nothing were given up
+        await until(lambda: sent == 7)  # clients that did not read were disconnected
         taking.set()
         for client in clients:
             client.cancel()

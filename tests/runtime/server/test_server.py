@@ -105,7 +105,7 @@ async def test_tools_go_out_as_the_manifest_has_them(package: Any, revision: str
 
 @pytest.mark.parametrize("cursor", ["x", ""], ids=["unknown", "empty"])
 async def test_a_cursor_that_was_never_given(package: Any, cursor: str) -> None:
-    """An empty string is a cursor, too: it does not stand for the first page, which is kept by then."""
+    """An empty string is a cursor, too: it does not mean the first page, which is cached by then."""
     first, answer = await exchange(serve(package), "2025-11-25", ("tools/list", {}), ("tools/list", {"cursor": cursor}))
     assert "error" not in first
     assert answer == {"error": {"code": -32602, "message": "Invalid cursor"}}
@@ -248,7 +248,7 @@ async def test_a_wrong_answer_without_a_schema(package: Any, caplog: pytest.LogC
 
 
 async def test_text_stands_among_blocks(package: Any, api: Any) -> None:
-    """In content, and in what a `Reply` adds: as a block of text would, cleaned as that."""
+    """In content, and in the additions of a `Reply`: like a text block, and sanitized like it."""
     blocks = [{"type": "text", "text": text} for text in ("a", "b", "c")]
     server = serve(package, say=lambda args, ctx: ["a\x07", api.text("b"), "c"])
     assert (await call(server, "say"))["content"] == blocks
@@ -368,7 +368,7 @@ async def test_a_thread_learns_that_its_call_was_cancelled(
         ctx.on_cancel(stop.set)
         started.set()
         assert stop.wait(60)
-        ctx.on_cancel(ended.set)  # at once: it has happened
+        ctx.on_cancel(ended.set)  # immediately, because it has already happened
         return "late"
 
     async with mcp.Client(serve(package, say=handler), mode=mode) as client, anyio.create_task_group() as tasks:
@@ -514,7 +514,7 @@ async def test_state_needs_a_place(package: Any) -> None:
 
 
 class Managed:
-    """Handlers with a life of their own, which must be left in the task that entered it."""
+    """Handlers with a lifespan, which must exit in the task that entered it."""
 
     def __init__(self) -> None:
         self.log: list[str] = []

@@ -133,7 +133,7 @@ META = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": CAN}
 def test_an_answer_fits_one_call_over_stdio(process: Process) -> None:
     process.send("tools/call", {**CALL, "_meta": META})
     state = process.receive()["result"]["requestState"]
-    for _ in range(3):  # at once: nobody waits for the first
+    for _ in range(3):  # immediately, because no call waits for the first
         process.send("tools/call", {**CALL, "_meta": META, "requestState": state, "inputResponses": YES})
     refused(process.receive() for _ in range(3))
     process.close()

@@ -214,7 +214,7 @@ async def test_a_handle_goes_by_stdio(folder: Path, tmp_path: Path, era: str, re
         "    def tell(self, args, ctx): return {}\n"
     )
     basket = ""
-    for count in (1, 2):  # a process of its own each: what is in Redis outlives it
+    for count in (1, 2):  # separate processes, because Redis' data outlives them
         command, *arguments = forked.interpreter()
         arguments += ["-m", "shop_mcp", "--handlers", "handlers:Shop", "--state", redis_url]
         where = StdioServerParameters(
@@ -237,7 +237,7 @@ class Anybody:
 
 @asynccontextmanager
 async def as_(who: str, url: str, era: str = "2026-07-28") -> AsyncIterator[mcp.Client]:
-    """A client with the token of somebody."""
+    """Return a client with this user's token."""
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {who}"}) as http,
         client(streamable_http_client(f"{url}/mcp", http_client=http), era) as connected,
@@ -329,7 +329,7 @@ async def test_a_value_that_another_alternative_takes_is_no_id(package: ModuleTy
 
 
 async def test_of_several_changes_at_once_one_is_kept(package: ModuleType, state: str) -> None:
-    all_have_begun = asyncio.Barrier(12)  # each with the basket as it was
+    all_have_begun = asyncio.Barrier(12)  # each with the initial basket
 
     class Slow(Shop):
         async def add_item(self, args: Any, ctx: Any) -> Any:

@@ -299,7 +299,7 @@ def test_answers_and_notifications_that_are_malformed_are_never_answered() -> No
 
 
 def hello(size: int, parts: int) -> dict[str, Any]:
-    """The parameters of a handshake with so many bytes of JSON, and so many objects and arrays."""
+    """Return the parameters of a handshake with this many bytes of JSON, objects and arrays."""
     filled = {"lists": [[] for _ in range(parts - 2)], "text": ""}
     filled["text"] = "x" * (size - len(json.dumps(filled, separators=(",", ":"))))
     return filled

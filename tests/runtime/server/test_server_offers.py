@@ -487,7 +487,7 @@ async def test_clients_that_shook_hands_hear_of_changes(package: ModuleType) -> 
 
 async def test_what_changed_before_a_client_was_ready_is_told_then(package: ModuleType) -> None:
     server = package.build_server(Handlers())
-    await server.prompts.changed()  # before anybody shook hands
+    await server.prompts.changed()  # before any handshake
     [_, *told] = await exchange(
         server,
         "2025-11-25",
@@ -703,7 +703,7 @@ async def test_a_capability_without_entries_is_there_if_the_manifest_declares_it
                 assert (getattr(made.server_capabilities, kind) is not None) is (value is True)
 
 
-# What is kept for clients that come back
+# Messages for clients that resume
 
 
 async def replayed(replay: Any, last: str, sent: list[tuple[bytes, str]]) -> str | None:
@@ -770,7 +770,7 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
     assert [message for message, _ in sent] == [big]
     huge = b"x" * 50_000
     await sessions[0].append("a", huge)
-    assert await replayed(sessions[0], "0/a", sent) == "a"  # the newest is kept however large it is
+    assert await replayed(sessions[0], "0/a", sent) == "a"  # the newest is stored at any size
     del session
     sessions.clear()
     gc.collect()

@@ -107,7 +107,7 @@ async def cursor_of(connected: mcp.Client, **arguments: Any) -> str:
 
 
 def told(result: types.CallToolResult) -> str:
-    """What a caller is told of a call that is refused."""
+    """Return the error of a rejected call."""
     assert result.is_error
     assert isinstance(result.content[0], types.TextContent)
     return result.content[0].text
@@ -213,7 +213,7 @@ async def test_a_result_without_a_position_is_the_last_page(package: ModuleType)
 
 
 class Anybody:
-    """Takes any token for that of the user it names."""
+    """Accepts any token as that of the user it names."""
 
     async def verify_token(self, token: str) -> AccessToken:
         return AccessToken(token=token, client_id="app", scopes=[], subject=token, resource=HERE)

@@ -223,7 +223,7 @@ def test_a_batch_is_answered_by_an_array(project: Path) -> None:
         "None": "error",
     }
     process.write(b'[{"jsonrpc":"2.0","method":"notifications/initialized"}]\n[]\n[7]\n')
-    assert process.receive()["error"]["code"] == -32600  # nothing is said of the first; the second is one error
+    assert process.receive()["error"]["code"] == -32600  # the first is not reported; the second is one error
     refused: Any = process.receive()
     assert [answer["error"]["code"] for answer in refused] == [-32600]
     process.close()
@@ -391,7 +391,7 @@ def test_a_client_that_is_gone_ends_the_server_quietly(server: Process) -> None:
 
 
 def test_a_client_that_does_not_read_is_served_no_further(server: Process) -> None:
-    """More than the budget waits for it: no handler begins until it reads, and nothing is lost or broken."""
+    """More messages than the budget wait for it: no handler begins until it reads, without loss or corruption."""
     assert server.popen.stderr is not None
     for _ in range(20):
         server.call("say", size=1_000_000)
@@ -521,7 +521,7 @@ def test_a_star_is_all_addresses_of_both_families(address: str) -> None:
         assert listener.family == socket.AF_INET6
 
 
-# Mistakes. One process tells all of them.
+# Mistakes. One process reports all of them.
 
 PROGRAM = """
 import json, sys

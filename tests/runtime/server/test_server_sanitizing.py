@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 DIRTY = "a\x1b[31m\u202eb\x9b\x7f"
-"""Eight characters that nobody should be sent, in the middle of two."""
+"""Eight characters to remove, between two letters."""
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_values_are_cleaned_with_their_keys_and_their_mirror() -> None:
 
 
 def test_what_is_clean_is_not_walked() -> None:
-    """Its JSON is searched once, and the value comes back as it is; only one that is not clean is copied."""
+    """Its JSON is searched once, and the value is returned unchanged; only an unclean value is copied."""
     clean_value = {"rows": [{"name": "row", "text": "words"}]}
     assert sanitize(clean_value)[0] is clean_value
     assert sanitize({"rows": ["\u202e"]})[0] == {"rows": [""]}

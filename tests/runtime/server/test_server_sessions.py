@@ -58,8 +58,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def process(project: Path) -> Iterator[Process]:
-    # An interpreter, whose memory is looked at. It gives blocks of megabytes back as soon as they are free; otherwise,
-    # how many of them glibc keeps depends on where they lie.
+    # The test measures this interpreter's memory. It releases free blocks of megabytes immediately; otherwise, the
+    # number of blocks that glibc retains depends on their addresses.
     python = ["env", "MALLOC_MMAP_THRESHOLD_=1000000", sys.executable]
     made = Process(project, "--http", "127.0.0.1:0", "--log-level", "info", python=python)
     yield made
@@ -120,7 +120,7 @@ def test_sessions_that_are_left_behind_keep_little(process: Process, kind: str) 
                 continue
             session = {"mcp-session-id": opened(web, url).headers["mcp-session-id"]}
             web.post(url, content=json.dumps(large(kind)), headers={**HEADERS, **session})
-        # They are 37 MiB, of which nothing is kept.
+        # Their 37 MiB are all released.
         deadline = time.monotonic() + 60
         while (grown := resident(process) - before) >= 20:
             assert time.monotonic() < deadline, grown

@@ -75,7 +75,7 @@ class Handlers:
         return "held"
 
     def let_go(self) -> None:
-        """Let tasks end that are held in the loop of another thread, so that the server need not wait for them."""
+        """Release tasks that wait in the loop of another thread, so that the server need not wait for them."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self.go.set)
 

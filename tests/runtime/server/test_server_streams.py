@@ -51,7 +51,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 
 class Verifier:
-    """Takes each token for the user of that name; one that ends with `-forever` has no end."""
+    """Accepts each token for the user of that name; a token that ends with `-forever` never expires."""
 
     async def verify_token(self, token: str) -> AccessToken | None:
         name, _, forever = token.partition("-")
@@ -112,7 +112,7 @@ async def served(package: ModuleType, handlers: Any = None, **options: Any) -> A
 
 @contextmanager
 def held(package: ModuleType, seconds: float) -> Iterator[None]:
-    """Within the block, tokens hold for so many seconds from its start."""
+    """Limit tokens during the block to this many seconds from its start."""
     expiry: Any = importlib.import_module("stubwright_runtime.server.middlewares.expiry")
     start, before = time.time(), expiry.clock
     expiry.clock = lambda: EXPIRES - seconds + time.time() - start
@@ -227,7 +227,7 @@ async def test_a_stream_goes_on_though_what_was_told_on_it_is_not_kept(
     telling: list[asyncio.Task[None]] = []
 
     async def busy(args: Any, ctx: Any) -> str:
-        for number in range(600):  # of a session, 512 messages are kept
+        for number in range(600):  # a session stores 512 messages
             await ctx.progress(number)
 
         async def tell() -> None:  # after the answer, and so on the stream of the session

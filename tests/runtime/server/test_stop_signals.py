@@ -76,7 +76,7 @@ def test_handlers_of_a_loop_are_called(number: signal.Signals) -> None:
 
 
 def test_a_handler_that_is_set_later_stays() -> None:
-    """It may call the one that was there before, which must then pass the signal on, but not to a loop that is over."""
+    """It may call the previous handler, which must then forward the signal, but not to a closed loop."""
     heard: list[str] = []
     later: list[Callable[..., object]] = []
 

@@ -189,7 +189,7 @@ def package(project: Path) -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def here() -> Iterator[tuple[InMemorySpanExporter, InMemoryMetricReader]]:
-    """What this process tells: there is one provider in each. After these tests, nothing is kept any more."""
+    """Collect the telemetry of this process, which has one provider, and stop recording after these tests."""
     spans = InMemorySpanExporter()
     reader = InMemoryMetricReader({Histogram: AggregationTemporality.DELTA})
     provider = TracerProvider()
@@ -198,12 +198,12 @@ def here() -> Iterator[tuple[InMemorySpanExporter, InMemoryMetricReader]]:
     metrics.set_meter_provider(MeterProvider([reader]))
     assert trace.get_tracer_provider() is provider
     yield spans, reader
-    spans.shutdown()  # otherwise it keeps the spans of all later tests, one of which counts what memory holds
+    spans.shutdown()  # otherwise it records the spans of all later tests, including a test of memory
 
 
 @dataclass
 class Seen:
-    """What was told of one run of a client with a server in another process."""
+    """The telemetry of one run of a client with a server in another process."""
 
     kind: Kind
     era: Era

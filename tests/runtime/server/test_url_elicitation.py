@@ -59,7 +59,7 @@ FORM: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 class Desk:
-    """Handlers that want a person to sign in, and know who did."""
+    """Handlers that require a login, and record it."""
 
     def __init__(self) -> None:
         self.signed_in: set[str] = set()
@@ -185,7 +185,7 @@ async def test_from_2026_on_it_is_a_question_like_any_other(package: ModuleType)
     assert (params["url"], "elicitationId" in params) == (f"{HERE}?n=0", False)
     yes = {"sign_in": {"action": "accept"}}
     answered = {**call, "requestState": asked["requestState"], "inputResponses": yes}
-    [again] = await exchange(server, "2026-07-28", ("tools/call", answered))  # and nobody signed in
+    [again] = await exchange(server, "2026-07-28", ("tools/call", answered))  # and no user signed in
     assert again["inputRequests"]["sign_in"]["params"]["url"] == f"{HERE}?n=1"
     no = {"sign_in": {"action": "decline"}}
     refused = {**call, "requestState": again["requestState"], "inputResponses": no}
@@ -271,7 +271,7 @@ async def test_a_client_goes_there_and_calls_again(package: ModuleType, way: str
 
 @asynccontextmanager
 async def handshaking(url: str) -> AsyncIterator[Any]:
-    """A transport to a server over HTTP that seems to know no discovery, so that the client shakes hands."""
+    """Open a transport to an HTTP server that hides discovery, so that the client initializes."""
     give, given = anyio.create_memory_object_stream[Any](10)
     send, sent = anyio.create_memory_object_stream[Any](10)
 

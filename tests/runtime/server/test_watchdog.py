@@ -140,7 +140,7 @@ def test_a_loop_has_one_watchdog_which_ends_with_its_block(monkeypatch: pytest.M
             return len(watchdogs())
 
     def find_living() -> list[threading.Thread]:
-        """Return those that do not end; a loop that has ended tells its own to."""
+        """Return the threads that still run; closing a loop stops its thread."""
         for thread in watchdogs():
             thread.join(60)
         return watchdogs()

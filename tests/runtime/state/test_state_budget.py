@@ -32,7 +32,7 @@ async def opened(url: str, each: int = EACH, total: int = 4 * EACH) -> AsyncIter
 
 
 async def used(store: Store) -> dict[str, int]:
-    """The bytes of all accounts, and of all together at `*`; the store counts exactly what is there."""
+    """Return the bytes of all accounts, and their total as `*`; the store counts exactly its contents."""
     if isinstance(store, MemoryStore):
         found = {payer: account.used for payer, account in vars(store)["_accounts"].items()}
         return {**found, "*": vars(store)["_total"]}
@@ -176,7 +176,7 @@ async def test_marks_are_bounded_for_each_payer(state: str, monkeypatch: pytest.
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_count_is_what_is_there_whatever_happens(state: str, seed: int) -> None:
-    """Random creations, replacements and ends of several payers at once, beside a sum over what is left."""
+    """Concurrent random creations, replacements and removals by several payers; the sum of the contents is checked."""
     chance = random.Random(seed)
     there: dict[tuple[str, str], tuple[str, int, int]] = {}
 

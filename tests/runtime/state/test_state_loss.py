@@ -19,7 +19,7 @@ from packages import generate, imported, manifest, tool
 pytestmark = pytest.mark.anyio
 
 NOWHERE = "redis://127.0.0.1:1/0"
-"""A store that nobody can reach."""
+"""An unreachable store."""
 
 NOTHING_DONE = "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
 UNKNOWN = (

@@ -143,7 +143,7 @@ async def test_every_request_gets_the_one_message(
         return answers.pop()() if answers else {"action": "accept", "content": {"name": "Ann"}}
 
     def later() -> dict[str, Any]:
-        fake.become(state)  # the person answers while the store is away
+        fake.become(state)  # the user answers during the outage
         return {"action": "accept", "content": {"name": "Ann"}}
 
     given = {"who": {"action": "accept", "content": {"name": "Ann"}}}
@@ -171,7 +171,7 @@ async def test_every_request_gets_the_one_message(
         told["job"] = message(await wire("tools/call", **called(wire, "job", task=True)))
         for method in ("tasks/get", "tasks/cancel"):
             told[method] = message(await wire(method, taskId=task))
-        if fake_redis.ERRORS.get(state, ("", True))[1]:  # a server that only keeps nothing still publishes
+        if fake_redis.ERRORS.get(state, ("", True))[1]:  # a server that rejects writes still publishes
             told["switch"] = message(await wire("tools/call", **called(wire, "switch")))
             told["resource"] = message(await wire("resources/read", uri="res://it"))
             told["prompt"] = message(await wire("prompts/get", name="it"))
@@ -202,7 +202,7 @@ async def _until_well(wire: Wire) -> None:
 
 
 async def test_a_hung_store_is_waited_for_once_in_a_call(package: ModuleType, fake: FakeRedis) -> None:
-    """A call asks the store several times; one of them waits, and nobody else does for a while."""
+    """A call accesses the store several times; one access waits, and the others fail immediately for a while."""
     async with in_memory(server(package, fake.url), STATELESS, CAPABILITIES) as wire:
         basket = (await wire("tools/call", **called(wire, "make")))["structuredContent"]["basket_id"]
         fake.become(HUNG)
@@ -241,7 +241,7 @@ KINDS = ("string", "list", "set", "zset", "hash", "stream")
 
 
 async def _put(redis: Any, name: bytes, kind: str) -> None:
-    """Have something of another type stand at a name."""
+    """Store a value of another type at a name."""
     redis = redis.pipeline(transaction=True)  # the server may write to the name at any time
     redis.delete(name)
     match kind:
@@ -261,7 +261,7 @@ async def _put(redis: Any, name: bytes, kind: str) -> None:
 
 
 async def _poisons(redis: Any, name: bytes) -> list[tuple[str, Callable[[], Any]]]:
-    """All ways to poison what stands at a name: another type, and each of its fields as each kind of garbage."""
+    """Return all ways to corrupt the value at a name: another type, and each field with each kind of garbage."""
     kind = (await redis.type(name)).decode()
     found: list[tuple[str, Callable[[], Any]]] = [
         (other, partial(_put, redis, name, other)) for other in KINDS if other != kind
@@ -292,7 +292,7 @@ async def _poisons(redis: Any, name: bytes) -> list[tuple[str, Callable[[], Any]
 async def test_whatever_stands_in_redis_is_no_internal_error(
     revision: str, package: ModuleType, redis_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each key of each kind, poisoned in each way: every request about it is answered with what it may be answered."""
+    """Each key of each kind, corrupted in each way: every request about it gets a permitted response."""
     url, _, prefix = redis_url.partition("?prefix=")
     allowed, seen = {*TOLD, "Task not found"}, set[str]()
     async with (
@@ -381,7 +381,7 @@ class Clock:
 
 
 async def test_one_call_waits_no_longer_than_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slow answers count together; quick ones do not, and after a rest the deadline begins anew."""
+    """Slow responses add up, and quick ones do not; after a pause the deadline starts again."""
     clock, given = Clock(), list[float]()
     found = Outages("redis://x", (OSError,), clock=clock)
 
@@ -413,7 +413,7 @@ async def test_one_call_waits_no_longer_than_its_deadline(monkeypatch: pytest.Mo
 
 
 async def fail(found: Outages, error: Exception) -> bool:
-    """Let an exchange fail, and tell whether it was tried at all."""
+    """Make an exchange fail, and return whether it was attempted."""
     is_tried = False
 
     async def ask() -> None:
@@ -431,7 +431,7 @@ async def fail(found: Outages, error: Exception) -> bool:
 async def test_the_log_says_how_many_exchanges_failed(number: int, caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     found = Outages("redis://x", (OSError,), clock=clock)
-    for _ in range(2):  # a second outage is counted anew
+    for _ in range(2):  # a second outage has a new deadline
         caplog.clear()
         for _ in range(number):
             assert await fail(found, OSError("away"))
@@ -507,7 +507,7 @@ async def test_an_exchange_that_only_reads_is_known_to_have_changed_nothing(
     ask: Callable[[Any], Any], unknown: list[bool], redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each exchange of a call loses its connection in turn, once Redis has answered."""
-    monkeypatch.setattr(redis_store, "_MANY", 1)  # with one record in a index, it is looked whether it is there
+    monkeypatch.setattr(redis_store, "_MANY", 1)  # with one record in an index, its existence is checked
     package: Any = SimpleNamespace(name="x_mcp", manifest={"server": {"name": "x"}})
     store: Any = redis_store.make_redis_store(redis_url, package)
     bounded, number, begun = store.exchange, 0, list[bool]()

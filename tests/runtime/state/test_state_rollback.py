@@ -39,7 +39,7 @@ def redis_of(store: Store) -> Any:
 
 
 async def taken(store: Store, what: str = "*") -> Snapshot:
-    """All that lies in Redis below names such as these."""
+    """Return all data in Redis with these prefixes."""
     redis = redis_of(store)
     return {name: await redis.dump(name) for name in await redis.keys(f"{store.prefix}:{what}")}
 

@@ -52,7 +52,7 @@ def client(package: ModuleType, handlers: Any = None, answer: Any = None, revisi
 
 
 async def made(wire: Wire, name: str, x: int = 1, **more: Any) -> str:
-    """Make a task; gives its id."""
+    """Create a task, and return its id."""
     said = await wire("tools/call", **called(name, x, **{**TASK, **more}))
     assert "task" in said, said
     found: str = said["task"]["taskId"]

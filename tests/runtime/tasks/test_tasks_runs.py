@@ -223,7 +223,7 @@ async def test_any_process_answers_for_a_task(package: ModuleType) -> None:
         answer = {key: {"action": "accept", "content": {"name": "Ada"}}}
         await other("tasks/update", taskId=name, inputResponses=answer)
         assert first((await one.until(name, "completed"))["result"]) == "Ada"
-    assert (here.runs, there.runs) == (["ask"], ["ask"])  # whoever got the answer goes on
+    assert (here.runs, there.runs) == (["ask"], ["ask"])  # the client with the answer continues
 
 
 @pytest.mark.parametrize("style", ["later", "at_once"])
@@ -238,7 +238,7 @@ async def test_a_task_is_cancelled_by_another_process(package: ModuleType, style
 
 
 async def died(package: ModuleType, store: Any, tool: str) -> str:
-    """A task that somebody began to run and died over."""
+    """Create a task whose runner died."""
     found = server(package, store, Handlers(**{tool: Gate().later}))
     async with in_memory(found, STATELESS, TASKS) as wire:
         name = await made(wire, tool)
@@ -308,13 +308,13 @@ async def test_whoever_looks_finds_that_a_runner_died(
     name = await died(package, store, tool)
     other = server(package, store, Handlers())
     async with in_memory(other, STATELESS, TASKS) as wire:
-        assert (await wire("tasks/get", taskId=name))["status"] == "working"  # a moment ago somebody ran it
+        assert (await wire("tasks/get", taskId=name))["status"] == "working"  # another runner had it a moment ago
         now = other.core.tasks.task_store.now()
         monkeypatch.setattr(other.core.tasks.task_store, "now", lambda: now + 11)
         assert await store.hold(f"task:{name}", "somebody", 60)
         await wire("tasks/get", taskId=name)
         await asyncio.sleep(0.05)
-        assert (await wire("tasks/get", taskId=name))["status"] == "working"  # and somebody still does
+        assert (await wire("tasks/get", taskId=name))["status"] == "working"  # and still has it
         await store.release(f"task:{name}", "somebody")
         store._leases.pop(f"task-look:{name}")
         await wire.until(name, status)
@@ -420,7 +420,7 @@ async def test_an_effect_before_a_death_has_the_same_key_in_the_next_run(package
     async with in_memory(dying, STATELESS, TASKS) as wire, in_memory(other, STATELESS, TASKS):
         name = await made(wire, "again")
         async with asyncio.timeout(60):
-            while not keys:  # noqa: ASYNC110 - until the effect is there
+            while not keys:  # noqa: ASYNC110 - until the effect exists
                 await asyncio.sleep(0.005)
         assert store._leases.pop(f"task:{name}")  # the process died before it stored the result
         assert await other.core.tasks.work(name)
@@ -615,7 +615,7 @@ async def test_an_end_is_kept_when_the_store_is_back(package: ModuleType, monkey
 async def test_a_task_is_run_whose_taking_was_not_answered(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store took the change and was lost before it said so: the task has not died, and runs once."""
+    """The store made the change and failed before its response: the task is alive, and runs once."""
     monkeypatch.setattr(importlib.import_module("stubwright_runtime.tasks.runs"), "_RETRY_INTERVAL", 0.01)
     store, handlers = store_of(package), Handlers()
     replace, lost = store.replace, importlib.import_module("stubwright_runtime.state.store").StateLost

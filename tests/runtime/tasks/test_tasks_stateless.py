@@ -44,7 +44,7 @@ def client(package: ModuleType, handlers: Any = None, capabilities: Any = None) 
 
 
 async def made(wire: Wire, name: str, x: int = 1) -> str:
-    """Make a task; gives its id."""
+    """Create a task, and return its id."""
     said = await wire("tools/call", **called(name, x))
     assert said["resultType"] == "task", said
     found: str = said["taskId"]
@@ -73,7 +73,7 @@ async def test_a_task_is_made_where_the_client_declares_it(package: ModuleType) 
         assert said["status"] == "working"
         assert (said["ttlMs"], said["pollIntervalMs"]) == (600_000, 50)
         assert not {"task", "ttl", "pollInterval", "result", "error", "inputRequests", "requestState"} & {*said}
-        assert (await wire("tasks/get", taskId=said["taskId"]))["taskId"] == said["taskId"]  # it is there at once
+        assert (await wire("tasks/get", taskId=said["taskId"]))["taskId"] == said["taskId"]  # it exists immediately
 
 
 async def test_no_task_is_made_where_it_does_not(package: ModuleType) -> None:
@@ -278,7 +278,7 @@ async def test_a_cancelled_task_reaches_its_handler(package: ModuleType, style: 
         assert (said["resultType"], {*said}) == ("complete", {"resultType", "_meta"})
         assert (await wire("tasks/get", taskId=name))["status"] == "cancelled"
         assert await asyncio.to_thread(gate.cancelled.wait, 60)
-        assert (await wire("tasks/cancel", taskId=name))["resultType"] == "complete"  # also when it is over
+        assert (await wire("tasks/cancel", taskId=name))["resultType"] == "complete"  # also after its end
         gate.go.set()
         await asyncio.sleep(0.05)
         assert (await wire("tasks/get", taskId=name))["status"] == "cancelled"

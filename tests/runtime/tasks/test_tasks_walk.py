@@ -33,7 +33,7 @@ NAMES = st.lists(st.sampled_from(["who", "pet", "sum"]), min_size=1, unique=True
 
 
 class Model:
-    """What must be there of one task."""
+    """The expected state of one task."""
 
     def __init__(self, owner: str, end: float) -> None:
         self.owner, self.end = owner, end
@@ -134,7 +134,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(name=tasks, result=st.integers(), is_late=st.booleans())
     def end(self, name: str, result: int, is_late: bool) -> None:
-        """The run gives a result; one that was cancelled on its way gives it for nothing."""
+        """End the run with a result, which is discarded if the task was cancelled meanwhile."""
         task, model = self.done(self.task_store.find(name)), self.live().get(name)
         assert (task is None) == (model is None)
         if task is None or model is None:
@@ -169,7 +169,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(name=consumes(tasks))
     def forget(self, name: str) -> None:
-        """Nobody asks for it any more; it is there all the same, until its time is over."""
+        """Stop polling it; it still exists until it expires."""
         assert (self.done(self.task_store.find(name)) is not None) == (name in self.live())
 
     @invariant()

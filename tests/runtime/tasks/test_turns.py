@@ -19,7 +19,7 @@ def anyio_backend() -> str:
 
 
 class _Line:
-    """Tasks that wait for their turns, and the names of those that have begun."""
+    """Tasks that wait for their turns, and the names of those already begun."""
 
     def __init__(self, slots: float) -> None:
         self.turns, self.begun = Turns(slots), list[str]()
