@@ -431,7 +431,7 @@ def _queue(name: str, folder: Path) -> Iterator[None]:
     sys.path.append(str(ROOT / "tests" / "support"))
     import postgres_server
 
-    with postgres_server.running() as variables:
+    with postgres_server.run_postgres() as variables:
         os.environ.update(variables)
         schema = ["procrastinate", "--app", "procrastinate_engine.app", "schema", "--apply"]
         subprocess.run([sys.executable, "-m", *schema], check=True, cwd=folder, capture_output=True)

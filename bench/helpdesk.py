@@ -43,12 +43,12 @@ async def run(command: list[str], era: str, log: TextIO) -> dict[str, Any]:
     async def answer(_ctx: object, params: types.ElicitRequestParams) -> types.ElicitResult:
         if not isinstance(params, types.ElicitRequestFormParams):
             return types.ElicitResult(action="decline")
-        return types.ElicitResult(action="accept", content=desk_calls.filled(params.requested_schema))
+        return types.ElicitResult(action="accept", content=desk_calls.fill_form(params.requested_schema))
 
     async def ask(name: str, arguments: dict[str, Any]) -> Any:
         result = await client.call_tool(name, arguments)
         texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
-        return f"error: {texts[0]}" if result.is_error else desk_calls.comparable(result.structured_content)
+        return f"error: {texts[0]}" if result.is_error else desk_calls.normalize(result.structured_content)
 
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "generated"), str(ROOT / "examples")])}
     params = mcp.StdioServerParameters(command=command[0], args=command[1:], env=environment, cwd=ROOT)

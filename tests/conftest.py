@@ -165,7 +165,7 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis_server.RedisServer]:
     """A Redis server that the tests of one process share, and must not stop."""
-    with redis_server.running(tmp_path_factory.mktemp("redis")) as server:
+    with redis_server.run_redis(tmp_path_factory.mktemp("redis")) as server:
         yield server
 
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 from over_http import STATELESS, Connection, wait_for_port
-from redis_server import running
+from redis_server import run_redis
 from sizing import find_port, megabytes
 
 ATTACKERS: Final = 40
@@ -234,7 +234,7 @@ def main() -> int:
         if shutil.which("redis-server") is None:
             return 0 if asyncio.run(attack_all(folder, None, seconds)) else 1
         (folder / "redis").mkdir()
-        with running(folder / "redis") as server:
+        with run_redis(folder / "redis") as server:
             return 0 if asyncio.run(attack_all(folder, server.url, seconds)) else 1
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mutants import MUTANTS, ROOT, Mutant, mutated, survives
+from mutants import MUTANTS, ROOT, Mutant, mutate, survives
 
 
 @pytest.mark.long
@@ -18,7 +18,7 @@ def test_a_row_that_is_broken_fails_its_test(mutant: Mutant) -> None:
 def test_each_rule_and_its_test_are_in_the_code() -> None:
     for mutant in MUTANTS:
         path = ROOT / "runtime/stubwright_runtime" / mutant.path
-        assert mutated(path.read_text(encoding="utf-8"), mutant)
+        assert mutate(path.read_text(encoding="utf-8"), mutant)
         file, _, name = mutant.test.partition("::")
         assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
 

@@ -9,14 +9,14 @@ import sys
 import time
 from pathlib import Path
 
-from processes import list_left, running
+from processes import list_left, start_process
 
 INTERRUPTED = """
 import signal, sys
-from processes import heed_interrupts, running
+from processes import heed_interrupts, start_process
 heed_interrupts()
 command = [sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(60)"]
-with running(command, stdout=-1, stderr=-1) as child:
+with start_process(command, stdout=-1, stderr=-1) as child:
     child.stdout.readline()
     child.send_signal(signal.SIGINT)
     print(b"KeyboardInterrupt" in child.communicate(timeout=20)[1])
@@ -47,10 +47,12 @@ def test_a_process_that_is_left_is_found() -> None:
 
 def test_a_process_is_gone_in_the_end() -> None:
     began = time.monotonic()
-    with running([sys.executable, "-c", "import time; time.sleep(60)"], patience=0.2, stdout=subprocess.PIPE) as silent:
+    with start_process(
+        [sys.executable, "-c", "import time; time.sleep(60)"], patience=0.2, stdout=subprocess.PIPE
+    ) as silent:
         assert silent.communicate() == (b"", None)
         assert silent.returncode == -signal.SIGKILL
-    with running([sys.executable, "-c", "import time; time.sleep(60)"]) as left:
+    with start_process([sys.executable, "-c", "import time; time.sleep(60)"]) as left:
         pass
     assert left.returncode == -signal.SIGKILL
     assert time.monotonic() - began < 30

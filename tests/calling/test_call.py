@@ -24,7 +24,7 @@ import pytest
 import amounts
 import forked
 from command_line import forking, stubwright
-from processes import await_end, running
+from processes import await_end, start_process
 from stubwright import cli
 from stubwright.calling import completion, listings, terminal
 from stubwright.importers.server_listing import ServerListing
@@ -127,7 +127,7 @@ def url(desk: Path) -> Iterator[str]:
     """The same server over HTTP."""
     command = [*forked.interpreter(), "-m", "desk_mcp", "--handlers", "desk:Desk", "--http", "127.0.0.1:0"]
     env = {**os.environ, "PYTHONPATH": f"{desk}/generated:{desk}"}
-    with running(command, env=env, stderr=subprocess.PIPE, cwd=desk) as server:
+    with start_process(command, env=env, stderr=subprocess.PIPE, cwd=desk) as server:
         assert server.stderr is not None
         for line in server.stderr:
             if match := re.search(rb"http://\S+", line):
@@ -618,7 +618,7 @@ def test_a_token_goes_to_a_url_and_to_no_command(tmp_path: Path) -> None:
 def test_a_signal_leaves_no_server_behind(desk: Path, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = f"import os, sys, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    with running([*command_in(desk), "call", "add", "--", sys.executable, "-c", code], cwd=desk) as process:
+    with start_process([*command_in(desk), "call", "add", "--", sys.executable, "-c", code], cwd=desk) as process:
         end = time.monotonic() + 30
         while not (note.exists() and note.read_text()):
             assert time.monotonic() < end
@@ -846,7 +846,7 @@ def test_a_server_is_asked_as_callers_of_a_toolset_do(how: str, tmp_path: Path) 
             named, behind = [], ["--", *mock]
         elif how == "URL":
             pipes: Any = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}  # ends both
-            server = stack.enter_context(running([*mock, "--http", "127.0.0.1:0"], cwd=tmp_path, **pipes))
+            server = stack.enter_context(start_process([*mock, "--http", "127.0.0.1:0"], cwd=tmp_path, **pipes))
             assert server.stderr is not None
             named = [next(found[0] for line in server.stderr if (found := re.search(r"http://\S+/mcp", line)))]
         assert names("list", "reading") == names("inspect", "reading") == ["find", "count"]

@@ -696,7 +696,7 @@ def test_real_tools(corpus: Path, rich: bool) -> None:
         chance = random.Random(wire["name"])
         wire |= {key: formatted(wire[key], chance) for key in ("inputSchema", "outputSchema") if key in wire}
     tools = (modules.tool(wire["name"], wire["inputSchema"], wire.get("outputSchema"), rich=rich) for wire in wires)
-    for wire, (module, loaded) in zip(wires, modules.many_made(tools), strict=True):
+    for wire, (module, loaded) in zip(wires, modules.make_modules(tools), strict=True):
         if not rich:
             loose += any_without_reason(module, wire)
         schemas: Mapping[ClassRole, Any] = {"input": wire["inputSchema"], "output": wire.get("outputSchema")}
@@ -737,9 +737,9 @@ def test_official_suite(corpus: Path, draft: str, rich: bool) -> None:
     tools = []
     for number, (stem, case) in enumerate(cases):
         plain = case["schema"] if isinstance(case["schema"], dict) else {"allOf": [case["schema"]]}
-        below = {"$schema": uri, "type": "object", "properties": {suite.VALUE: suite.rebased(case["schema"], dialect)}}
+        below = {"$schema": uri, "type": "object", "properties": {suite.VALUE: suite.rebase(case["schema"], dialect)}}
         tools.append(modules.tool(f"{stem}_{number}", below, {"$schema": uri, **plain}, rich=rich))
-    for (stem, case), (module, loaded) in zip(cases, modules.many_made(tools), strict=True):
+    for (stem, case), (module, loaded) in zip(cases, modules.make_modules(tools), strict=True):
         for test in case["tests"]:
             if test["valid"]:
                 results = [

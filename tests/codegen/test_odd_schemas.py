@@ -13,13 +13,13 @@ import pytest
 
 import odd
 from corpus import Call, Echo
-from corpus_calls import STATELESS, answered_raw, answered_typed, output
+from corpus_calls import STATELESS, check_raw, check_typed, output
 from instances import draw
 from packages import check, generate, imported, manifest
 from server_fixture import exchange
 from stubwright.jsonschema import dialects
 from stubwright_runtime.schema.numbers import make_exact_instance, make_exact_schema
-from suite import VALUE, rebased
+from suite import VALUE, rebase
 
 
 def tools() -> list[dict[str, Any]]:
@@ -28,7 +28,7 @@ def tools() -> list[dict[str, Any]]:
     for number, schema in enumerate(odd.SCHEMAS):
         dialect = dialects.find_dialect(schema)
         assert dialect is not None
-        below = {"type": "object", "properties": {VALUE: rebased(schema, dialect)}}
+        below = {"type": "object", "properties": {VALUE: rebase(schema, dialect)}}
         made.append(
             {
                 "name": f"odd_{number}",
@@ -66,8 +66,8 @@ def test_they_are_decided_right_and_nothing_is_lost(package: tuple[Path, str]) -
         todo += [Call(tool["name"], {VALUE: value}, True, value) for value in good]
         refused += [(tool["name"], {VALUE: value}) for value in bad[:20]]
     with imported(folder, name) as module:
-        assert asyncio.run(answered_raw(module, todo)) == []
-        assert asyncio.run(answered_typed(module, module.OddClient, todo)) == []
+        assert asyncio.run(check_raw(module, todo)) == []
+        assert asyncio.run(check_typed(module, module.OddClient, todo)) == []
         assert asyncio.run(accepted(module, refused)) == []
     assert len(todo) > 2_000
     assert len(refused) > 2_000

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from packages import generate, manifest, tool
-from processes import running
+from processes import start_process
 
 LISTS = {"__init__.py", "models/__init__.py", "registry.py", "handlers.py", "client.py", "manifest.json"}
 TOOLS = [
@@ -79,7 +79,7 @@ def test_many_tools_start_list_and_call(tmp_path: Path) -> None:
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     }
     call = {"name": "tool_150", "arguments": {"text": "hello"}, "_meta": meta}
-    with running(
+    with start_process(
         [sys.executable, "-m", package, "--handlers", "echo:Echo"],
         cwd=tmp_path,
         stdin=subprocess.PIPE,

@@ -19,7 +19,7 @@ import corpus as public
 from amounts import choose
 from echo import Echo
 from packages import check, generate, imported, manifest
-from suite import DRAFTS, NEWER, VALUE, Group, borrowed, groups
+from suite import DRAFTS, NEWER, VALUE, Group, borrow_groups, groups
 
 pytestmark = pytest.mark.corpus
 
@@ -62,7 +62,7 @@ def test_cases_of_newer_drafts_that_say_the_same_are_decided_right(
     draft: str, least: int, corpus: Path, tmp_path: Path
 ) -> None:
     """So these dialects are tried in part where the suite has no files for them."""
-    made = [group for group in borrowed(corpus, draft) if group.name not in NEED_A_FETCH[NEWER[draft]]]
+    made = [group for group in borrow_groups(corpus, draft) if group.name not in NEED_A_FETCH[NEWER[draft]]]
     assert refused_by_check(tmp_path, made) == set()
     assert decided(tmp_path, made) == []
     assert sum(len(group.tests) for group in made) > least

@@ -19,7 +19,7 @@ import amounts
 import forked
 from command_line import stubwright
 from editors import write
-from processes import running
+from processes import start_process
 from stubwright.serving.issuer import Issuer, list_scopes
 from stubwright_runtime import Forbidden, Unauthorized
 from stubwright_runtime.client.transports.connect import Connection, create_client
@@ -126,7 +126,7 @@ def test_on_standard_input_a_breakpoint_is_passed_over(project: Path) -> None:
 def test_a_run_takes_its_own_token_alone(guarded: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     given = command(guarded, "--scope", "diary:read", "--scope", "diary:write", "--as", "ann")
-    with log.open("wb") as out, running(given, cwd=guarded, stdout=out, stderr=out) as process:
+    with log.open("wb") as out, start_process(given, cwd=guarded, stdout=out, stderr=out) as process:
         text = until(log, process, "$TOKEN")
         url, token = served(text), token_of(text)
         assert "for `ann` with diary:read diary:write" in text
@@ -150,7 +150,7 @@ def test_a_run_takes_its_own_token_alone(guarded: Path, tmp_path: Path) -> None:
 def test_a_token_has_no_more_than_it_was_given(guarded: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     given = command(guarded, "--scope", "diary:write")
-    with log.open("wb") as out, running(given, cwd=guarded, stdout=out, stderr=out) as process:
+    with log.open("wb") as out, start_process(given, cwd=guarded, stdout=out, stderr=out) as process:
         text = until(log, process, "$TOKEN")
         with pytest.raises(Forbidden):
             call(served(text), "note", {}, token_of(text))

@@ -41,7 +41,7 @@ def test_a_server_ends_when_its_command_is_killed(words: Sequence[str], project:
     command = [sys.executable, "-m", "stubwright", *words]
     env = {**os.environ, name: value}
     pipe: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with processes.running(command, cwd=project, env=env, **pipe) as process:
+    with processes.start_process(command, cwd=project, env=env, **pipe) as process:
         assert process.stdout is not None
         said = ""
         while not re.search(r"Application startup complete", said):

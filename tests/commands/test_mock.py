@@ -31,7 +31,7 @@ import forked
 from command_line import stubwright
 from corpus import SHARDS
 from packages import generate, imported, manifest, tool
-from processes import running
+from processes import start_process
 from stubwright.jsonschema import instances, patterns
 from stubwright.jsonschema.formats import FORMATS
 from stubwright.jsonschema.instances.search import Search
@@ -433,7 +433,7 @@ def test_all_else_has_a_placeholder(folder: Path) -> None:
 @contextlib.contextmanager
 def http(folder: Path, *argv: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A mock over HTTP, and its URL."""
-    with running(
+    with start_process(
         [*forked.interpreter(), "-m", "stubwright", "mock", "manifest.json", "--http", "127.0.0.1:0", *argv],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "tmp")},
@@ -472,7 +472,7 @@ def test_a_signal_stops_cleanly(number: signal.Signals, folder: Path) -> None:
 
 @pytest.mark.long
 def test_a_signal_before_the_server_runs(folder: Path) -> None:
-    with running(
+    with start_process(
         [sys.executable, "-m", "stubwright", "mock", "manifest.json"],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "tmp")},

@@ -39,8 +39,8 @@ import amounts
 import forked
 from command_line import stubwright
 from packages import manifest, tool
-from processes import running
-from serving import Asked, Handling, asgi, served
+from processes import start_process
+from serving import Asked, ScriptedServer, asgi, serve
 from stubwright import cli
 from stubwright.recording import conversations, encodings, http, stdio
 from stubwright.recording import lines as recording_lines
@@ -374,7 +374,7 @@ def test_a_signal_ends_the_proxy_and_its_command(tmp_path: Path) -> None:
         "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(5)); print('{}', flush=True); time.sleep(60)"
     )
     command = [*forked.interpreter(), "-m", "stubwright", "record", "--", sys.executable, "-c", program]
-    with running(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with start_process(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"{}\n"
         process.send_signal(signal.SIGTERM)
@@ -385,7 +385,7 @@ def test_a_signal_ends_the_proxy_and_its_command(tmp_path: Path) -> None:
 def over_http(folder: Path, *argv: str) -> Iterator[str]:
     """Run a command that serves over HTTP; yield its URL, and stop it as Ctrl-C does."""
     command = [*forked.interpreter(), "-m", "stubwright", *argv, "--http", "127.0.0.1:0"]
-    with running(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    with start_process(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said = ""
         while (found := re.search(r"(http://127\S+/mcp)\n", said)) is None:
@@ -479,10 +479,10 @@ async def converse(url: str, mode: Any) -> tuple[list[Any], list[str]]:
 
 @pytest.mark.parametrize("mode", amounts.sample(["legacy", "auto"], 1))
 def test_a_proxy_over_http_passes_streams_and_its_recording_has_no_headers(tmp_path: Path, mode: str) -> None:
-    handling = Handling(tools_call=Answering().call, tools_list=Answering().list)
+    handling = ScriptedServer(tools_call=Answering().call, tools_list=Answering().list)
     expected = ([(1, 2, "half")], ["done"] if mode == "legacy" else ["done", "hello Ann"])
     options = ["-o", "r.jsonl", "--token", "top-5ecret"]
-    with served(handling.server) as url, over_http(tmp_path, "record", *options, url) as proxy:
+    with serve(handling.server) as url, over_http(tmp_path, "record", *options, url) as proxy:
         assert asyncio.run(converse(proxy, mode)) == expected
         foreign = httpx2.post(proxy, json={}, headers={"Origin": "https://evil.example"})
         rebound = httpx2.post(proxy, json={}, headers={"Host": "evil.example"})

@@ -19,7 +19,7 @@ import yaml
 import amounts
 import forked
 from packages import generate, manifest, tool
-from processes import running
+from processes import start_process
 from stubwright import package_data
 from stubwright.compile.syntax import yamltext, yamlwriter
 from stubwright.diagnostics import Diagnostic, Place, Span, printers
@@ -180,7 +180,7 @@ def _manifest(folder: Path) -> Path:
 def _at_a_terminal(command: list[str], folder: Path) -> str:
     """What a command writes to a terminal."""
     ours, theirs = pty.openpty()
-    with running(
+    with start_process(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
     ) as process:
         os.close(theirs)

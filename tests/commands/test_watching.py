@@ -15,7 +15,7 @@ import pytest
 
 import forked
 from editors import write
-from processes import running
+from processes import start_process
 from stubwright.commands.shared.watching import Inputs, Pattern, wait_for_runs
 
 MANIFEST = """\
@@ -95,7 +95,7 @@ class Watching:
 def watched(project: Path) -> Iterator[Watching]:
     watching = Watching(project)
     command = [*forked.interpreter(), "-m", "stubwright", "generate", "--watch"]
-    with watching.log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
+    with watching.log.open("wb") as out, start_process(command, cwd=project, stdout=out, stderr=out) as process:
         watching.runs_again("watching diary.yaml and the files that they use; interrupt to stop")
         yield watching
         assert process.poll() is None

@@ -313,7 +313,7 @@ def test_bundled_schemas_decide_as_before(corpus: Path, draft: str) -> None:
     dialect = suite.DRAFTS[draft]
     for path in suite.files(corpus, draft):
         for group in json.loads(path.read_text("utf-8")):
-            shared = suite.identified(group["schema"], dialect)
+            shared = suite.add_identifier(group["schema"], dialect)
             if (
                 isinstance(shared, bool)
                 or dialects.find_dialect(shared, dialect) != dialect

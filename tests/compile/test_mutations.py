@@ -77,7 +77,7 @@ def test_the_documents_themselves_are_fine(folder: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize("seed", amounts.sample(range(MANY), 3))
 def test_any_manifest(seed: int, folder: Path) -> None:
     chance = Random(f"manifest/{seed}")
-    Path("new.json").write_text(json.dumps(mutations.mutated(mutations.MANIFEST, chance, times=1 + seed % 3)))
+    Path("new.json").write_text(json.dumps(mutations.mutate(mutations.MANIFEST, chance, times=1 + seed % 3)))
     if run("check", "new.json") == 0 and seed % 4 == 0:
         run("generate", "new.json")
     run("diff", "m.json", "new.json")
@@ -86,7 +86,7 @@ def test_any_manifest(seed: int, folder: Path) -> None:
 @pytest.mark.parametrize("seed", range(MANY))
 def test_any_included_list_of_tools(seed: int, folder: Path) -> None:
     chance = Random(f"tools/{seed}")
-    Path("list.json").write_text(json.dumps(mutations.mutated(mutations.TOOLS, chance, times=1 + seed % 3)))
+    Path("list.json").write_text(json.dumps(mutations.mutate(mutations.TOOLS, chance, times=1 + seed % 3)))
     run("import", "tools", "list.json")
     run("check", "m.json")
 
@@ -94,7 +94,7 @@ def test_any_included_list_of_tools(seed: int, folder: Path) -> None:
 @pytest.mark.parametrize("seed", amounts.sample(range(MANY), 3))
 def test_any_openapi_document(seed: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chance = Random(f"openapi/{seed}")
-    Path("api.json").write_text(json.dumps(mutations.mutated(mutations.OPENAPI, chance, times=1 + seed % 3)))
+    Path("api.json").write_text(json.dumps(mutations.mutate(mutations.OPENAPI, chance, times=1 + seed % 3)))
     if run("import", "openapi", "api.json", "-o", "i.yaml") == 0:
         assert run("check", "i.yaml") == 0, capsys.readouterr().err
 
@@ -107,7 +107,7 @@ def test_any_lock(seed: int, folder: Path, generated: Path) -> None:
         each: each.read_bytes() for each in folder.rglob("*") if each.is_file() and "generated" not in each.parts
     }
     chance = Random(f"lock/{seed}")
-    text = json.dumps(mutations.mutated(json.loads(path.read_text()), chance, times=1 + seed % 3), indent=2)
+    text = json.dumps(mutations.mutate(json.loads(path.read_text()), chance, times=1 + seed % 3), indent=2)
     if seed % 3 == 0:  # as after a merge, or half of it
         lines = text.split("\n")
         at = chance.randrange(len(lines))

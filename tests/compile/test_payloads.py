@@ -79,7 +79,7 @@ def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
         if not group:
             continue
         tried = [*kept, *group]
-        checked = check(folder, payloads.placed(BASE, dict.fromkeys(tried, payload)))
+        checked = check(folder, payloads.replace_texts(BASE, dict.fromkeys(tried, payload)))
         if checked.manifest is not None:
             kept += group
         elif len(group) > 1:
@@ -162,7 +162,7 @@ def taking(once: Once, free: list[Place]) -> Callable[[str], list[Place]]:
 
 
 def takes(folder: Path, place: Place, payload: str) -> bool:
-    checked = check(folder, payloads.placed(BASE, {place: payload}))
+    checked = check(folder, payloads.replace_texts(BASE, {place: payload}))
     assert checked.manifest is not None or checked.diagnostics
     assert all(found.message for found in checked.diagnostics)
     return checked.manifest is not None
@@ -279,10 +279,10 @@ def test_a_payload_everywhere_stays_text(
         if IS_ALL:  # only what takes both can be compared
             kept = settled(folder, HARMLESS, settled(folder, payload, [*kept, *taking(name)]))
         assert len(kept) > len(PLACES) / 2, name
-        wanted = payloads.placed(BASE, dict.fromkeys(kept, payload))
+        wanted = payloads.replace_texts(BASE, dict.fromkeys(kept, payload))
         files = compiled(folder, wanted)
         if (*kept,) not in harmless:
-            harmless[*kept,] = compiled(folder, payloads.placed(BASE, dict.fromkeys(kept, HARMLESS)))
+            harmless[*kept,] = compiled(folder, payloads.replace_texts(BASE, dict.fromkeys(kept, HARMLESS)))
         assert_only_words_differ(files, harmless[*kept,])
         (manifest,) = [json.loads(data) for path, data in files.items() if path.endswith("/manifest.json")]
         assert manifest["server"] == wanted["server"]
@@ -307,7 +307,7 @@ def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
         taken = [(place, payload) for place in mine if takes(folder, place, payload)]
     packages: list[Path] = []
     for place, payload in taken:
-        files = compiled(folder, payloads.placed(BASE, {place: payload}))
+        files = compiled(folder, payloads.replace_texts(BASE, {place: payload}))
         assert_plain(files)
         packages.append(write(folder / f"out{len(packages)}", files))
     if packages:
@@ -377,19 +377,19 @@ def test_pages_and_messages_show_a_payload_as_text(
     for index, name in enumerate(names):
         payload = PAYLOADS[name]
         kept = settle(name, free)
-        hostile_page = page(payloads.placed(BASE, dict.fromkeys(kept, payload)))
+        hostile_page = page(payloads.replace_texts(BASE, dict.fromkeys(kept, payload)))
         if (*kept,) not in harmless:
-            harmless[*kept,] = page(payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))).frame
+            harmless[*kept,] = page(payloads.replace_texts(BASE, dict.fromkeys(kept, HARMLESS))).frame
         assert hostile_page.frame == harmless[*kept,], name
         assert hostile_page.unsafe() == [], name
         assert shown(payload) in hostile_page.text, name
         shutil.rmtree("pages")
         Path("old.json").write_text(json.dumps(BASE))
         for taken in (kept, PLACES):  # the latter is refused, with all that is wrong
-            Path("manifest.json").write_text(json.dumps(payloads.placed(BASE, dict.fromkeys(taken, payload))))
+            Path("manifest.json").write_text(json.dumps(payloads.replace_texts(BASE, dict.fromkeys(taken, payload))))
             for form in FORMS if WHOLE else FORMS[(GROUPS.index(names) + (taken is kept)) % 3 :][:1]:
                 say("check", "manifest.json", "--format", form)
-        Path("manifest.json").write_text(json.dumps(payloads.placed(BASE, dict.fromkeys(kept, payload))))
+        Path("manifest.json").write_text(json.dumps(payloads.replace_texts(BASE, dict.fromkeys(kept, payload))))
         if IS_ALL or not index:  # the output of `check`, and paths
             say("generate", "manifest.json", "--check")
         for form in ("text", "md") if IS_ALL else (("text", "md")[index % 2],):
@@ -440,7 +440,7 @@ def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
     packages: list[Path] = []
     for name in names:
         at = {place: PAYLOADS[name] for place in mine if place.rule[-1] in SAID}
-        value = payloads.placed(
+        value = payloads.replace_texts(
             BASE, at | {place: PAYLOADS[name] for place in mine if place.pointer == ("server", "name")}
         )
         (folder / "script.json").write_text(json.dumps(listed(value)))

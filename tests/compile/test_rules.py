@@ -132,7 +132,7 @@ def test_a_package_may_be_called_like_what_it_does_not_need() -> None:
 
 def test_the_dependencies_are_those_of_the_runtime() -> None:
     written = json.loads(dependencies.FILE.read_text())
-    needed = distributions.needed()
+    needed = distributions.list_modules()
     assert written == needed, "run `python tests/support/dependencies.py`"
 
 

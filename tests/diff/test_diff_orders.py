@@ -52,7 +52,7 @@ def test_an_order_that_means_nothing_breaks_nobody(
         if cli.run(["check", str(tmp_path / "one.json")]) == 0:  # some have recursive references
             olds.append(schema)
     capsys.readouterr()
-    news = [schema_edits.reordered(chance, schema) for schema in olds]
+    news = [schema_edits.reorder(chance, schema) for schema in olds]
     assert json.dumps(olds) != json.dumps(news)
     status, changes = differences(tmp_path, manifest(*olds), manifest(*news), capsys)
     worse = [change for change in changes if change["impact"] != "cosmetic"]

@@ -122,7 +122,7 @@ def test_no_instance_refutes_a_proof(edits: Any) -> None:
             judges = SchemaValidator(narrow), SchemaValidator(wide)
             if judges[0].dialect is judges[1].dialect and is_proved(narrow, wide):
                 proved += 1
-                found = [one for one in schema_edits.aimed(narrow, wide, str(number)) if judges[0].accepts(one)]
+                found = [one for one in schema_edits.aim(narrow, wide, str(number)) if judges[0].accepts(one)]
                 assert all(map(judges[1].accepts, found)), (narrow, wide)
     assert proved > PAIRS // 3
 

@@ -53,7 +53,7 @@ def compared(
 def counterexample(old: Json, new: Json, seed: str) -> Json | None:
     """An instance of `old` that `new` rejects, alone in a list, if one is found."""
     judges = SchemaValidator(old), SchemaValidator(new)
-    tried = schema_edits.aimed(old, new, seed)
+    tried = schema_edits.aim(old, new, seed)
     return next(([one] for one in tried if judges[0].accepts(one) and not judges[1].accepts(one)), None)
 
 
@@ -92,7 +92,7 @@ def test_edits_that_are_compatible_by_construction_are_called_so() -> None:
     for seed in range(PAIRS):
         chance = random.Random(seed)
         old = schema_edits.schema(chance)
-        edit = schema_edits.widened(chance, old)
+        edit = schema_edits.widen(chance, old)
         if edit is None:
             continue
         name, new = edit

@@ -218,7 +218,7 @@ def edit_union(chance: random.Random, old: Json) -> Json:
 
 def list_instances(one: Json, two: Json, seed: str) -> list[Json]:
     """Instances near the borders of both, each also with every kind."""
-    found = [*schema_edits.aimed(one, two, seed, tries=8, most=40)]
+    found = [*schema_edits.aim(one, two, seed, tries=8, most=40)]
     objects = [each["a"] for each in found if isinstance(each, dict) and isinstance(each.get("a"), dict)]
     return [*found, *({"a": {**each, "kind": tag}} for each in objects[:12] for tag in TAGS), {"a": 1}, {"a": {}}]
 

@@ -118,7 +118,7 @@ def find_broken(pair: Pair, direction: str, seed: str) -> Json | None:
     """An instance that shows a break, alone in a list, if trying finds one."""
     old, new = pair if direction == "input" else pair[::-1]
     judges = [judge_for(one)(one) for one in (old, new)]
-    tried = schema_edits.aimed(old, new, seed, tries=6, most=30)
+    tried = schema_edits.aim(old, new, seed, tries=6, most=30)
     return next(([each] for each in tried if judges[0].is_valid(each) and not judges[1].is_valid(each)), None)
 
 

@@ -20,7 +20,7 @@ import amounts
 import corpus as real
 from amounts import choose
 from corpus import SHARDS, Call, Echo, Server
-from corpus_calls import STATELESS, answered_raw, answered_typed, output, wire_names
+from corpus_calls import STATELESS, check_raw, check_typed, output, wire_names
 from packages import check, imported, without_formatter_off
 from server_fixture import exchange
 from stubwright.compile import pipeline
@@ -166,7 +166,7 @@ def test_raw_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path, 
     for path, server in servers(corpus, built, shard, rich=rich):
         with imported(built, server.package) as module:
             todo = {tool["name"]: real.calls(tool, path.stem) for tool in server.tools}
-            wrong += asyncio.run(answered_raw(module, [call for each in todo.values() for call in each]))
+            wrong += asyncio.run(check_raw(module, [call for each in todo.values() for call in each]))
             called.update({f"{path.stem}: {name}": len(each) for name, each in todo.items()})
     assert not wrong, f"{len(wrong)} of {called.total()}: {wrong[:5]}"
     silent = [name for name, count in called.items() if not count]
@@ -181,7 +181,7 @@ def test_typed_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path
     for path, server in servers(corpus, built, shard, rich=rich):
         with imported(built, server.package) as module:
             todo = [call for tool in server.tools for call in typed_calls(module, tool, path.stem)]
-            wrong += asyncio.run(answered_typed(module, getattr(module, server.client), todo))
+            wrong += asyncio.run(check_typed(module, getattr(module, server.client), todo))
             made += len(todo)
     assert not wrong, f"{len(wrong)} of {made}: {wrong[:5]}"
     assert rich or made > 100

@@ -17,7 +17,7 @@ import amounts
 import forked
 import hostile
 from command_line import stubwright
-from hostile import HANDSHAKE, STATELESS, Said, listening, response
+from hostile import HANDSHAKE, STATELESS, Said, listen, response
 from stubwright.importers.limits import Deadline, TooSlowError
 
 ERAS: Final = (HANDSHAKE, STATELESS)
@@ -103,7 +103,7 @@ def test_each_command_bounds_pages_without_an_end(
     verb: str, limit: str, answer: Callable[[Any], Said], told: str, tmp_path: Path
 ) -> None:
     words = {"call": ["go"], "inspect": ["--revision", "2025-11-25"], "lock": ["-o", "-"], "import mcp": ["-o", "-"]}
-    with listening(HANDSHAKE, lambda method, number: answer(number) if method == "tools/list" else None) as (url, _):
+    with listen(HANDSHAKE, lambda method, number: answer(number) if method == "tools/list" else None) as (url, _):
         done = stubwright(*verb.split(), url, *words.get(verb, ()), *limit.split(), cwd=tmp_path)
     assert done.returncode != 0
     assert re.search(told, done.stderr), done.stderr
@@ -112,7 +112,7 @@ def test_each_command_bounds_pages_without_an_end(
 
 def test_inspect_has_one_time_limit_for_all_revisions(tmp_path: Path) -> None:
     started = time.monotonic()
-    with listening(HANDSHAKE, lambda method, number: _slow_pages(number) if method == "tools/list" else None) as (
+    with listen(HANDSHAKE, lambda method, number: _slow_pages(number) if method == "tools/list" else None) as (
         url,
         _,
     ):
@@ -128,7 +128,7 @@ def test_what_has_no_end_over_http_ends(era: str, name: str, tmp_path: Path) -> 
 
 def _check_end_over_http(era: str, answer: Callable[[Any], Said], said: str, tmp_path: Path) -> None:
     seconds = ("--timeout", "1") if said == _SLOW else ()
-    with listening(era, lambda method, number: answer(number) if method == "tools/list" else None) as (url, _):
+    with listen(era, lambda method, number: answer(number) if method == "tools/list" else None) as (url, _):
         done = stubwright("import", "mcp", url, "--max-bytes", "256KiB", "-o", "m.yaml", *seconds, cwd=tmp_path)
     assert done.returncode == 1
     assert said in done.stderr, done.stderr

@@ -30,8 +30,8 @@ import conformance
 import forked
 from command_line import stubwright
 from packages import check, imported
-from processes import await_end, running
-from serving import Handling, asgi, served
+from processes import await_end, start_process
+from serving import ScriptedServer, asgi, serve
 from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import live, servers, sources
 from stubwright.importers.limits import Limits
@@ -295,7 +295,7 @@ def test_a_signal_ends_the_process_too(
     # What was ignored before a process was started reaches no forked one.
     python = [sys.executable] if before == signal.SIG_IGN else forked.interpreter()
     command = [*python, "-m", "stubwright", *verb, "--", sys.executable, "-c", server]
-    with running(
+    with start_process(
         command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
     ) as process:
         started = time.monotonic()
@@ -530,9 +530,9 @@ def test_headers_go_with_every_request_and_all_pages_come(era: str, tmp_path: Pa
         more = {"nextCursor": str(number + 1)} if number < 4 else {}
         return {"tools": [{**TOOL, "name": f"go_{number}"}], "ttlMs": 0, "cacheScope": "private", **more}
 
-    handling = Handling(tools_list=listed)
+    handling = ScriptedServer(tools_list=listed)
     handling.handshake = era == "handshake"
-    with served(handling.server) as url:
+    with serve(handling.server) as url:
         done = stubwright("import", "mcp", url, "--header", "X-Key: k1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]] == [f"go_{n}" for n in range(5)]

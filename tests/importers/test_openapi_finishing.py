@@ -11,7 +11,7 @@ import yaml
 
 from command_line import forking, stubwright
 from fake_api import Asked, api
-from http_tools import called, running
+from http_tools import called, run_package
 from openapi_documents import imported
 from stubwright.importers.openapi.options import Auth, Options
 
@@ -56,7 +56,7 @@ def test_what_all_calls_send_is_not_an_argument(tmp_path: Path, monkeypatch: pyt
         "query": {"lang": "e&n", "site": {"env": "SITE", "default": "{main}"}},
         "bind": {"sid": {"env": "SID"}},
     }
-    with running(tmp_path, tools, echo, **said) as there:
+    with run_package(tmp_path, tools, echo, **said) as there:
         listed = there.schemas()
         assert list(listed["list"]["properties"]) == ["q"]
         assert list(listed["other"]["properties"]) == ["version"]  # it fills the path, which no API says for all calls
@@ -89,7 +89,7 @@ def test_a_variable_is_read_as_what_its_argument_is(
     kind = {int: "integer", dict: "object", str: "string"}[type(seen)]
     tools = [called("send", {"x": {"type": kind}}, {"method": "POST", "url": "/"})]
     tools[0]["stubwright"]["bind"] = {"x": {"env": "VALUE"}}
-    with running(tmp_path, tools, lambda asked: {"x": asked.json["x"]}) as there:
+    with run_package(tmp_path, tools, lambda asked: {"x": asked.json["x"]}) as there:
         assert sent(there.call("send")) == {"x": seen}
         monkeypatch.setenv("VALUE", "word")
         if kind != "string":

@@ -10,7 +10,7 @@ import pytest
 
 import amounts
 from fake_api import api
-from http_tools import called, running
+from http_tools import called, run_package
 from openapi_documents import build, client, imported, operation
 
 XML = '<a b="é">1</a>'
@@ -137,7 +137,7 @@ def test_texts_are_sent_as_they_are(media: str, schema: Any, tmp_path: Path) -> 
 def test_a_text_in_base64_is_still_sent_as_bytes(tmp_path: Path) -> None:
     http = {"method": "POST", "url": "/x", "contentType": "application/xml", "body": "{body}"}
     schema = {"type": "string", "contentEncoding": "base64"}
-    with running(tmp_path, [called("send", {"body": schema}, http)], lambda _: "") as there:
+    with run_package(tmp_path, [called("send", {"body": schema}, http)], lambda _: "") as there:
         there.call("send", body="PGEvPg==")
         assert there.api.last.body == b"<a/>"
 

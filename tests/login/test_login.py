@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 import forked
-from processes import running
+from processes import start_process
 from serving import asgi
 from stubwright import cli
 from stubwright.login import browser, requests, storage, tokens
@@ -262,7 +262,7 @@ def test_a_proxy_that_records_sends_the_token_and_masks_it(
     del world.tokens[old]  # it has ended, and is refreshed in the first request
     recording = tmp_path / "desk.jsonl"
     command = [*forked.interpreter(), "-m", "stubwright", "record", world.server, "-o", str(recording)]
-    with running([*command, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as process:
+    with start_process([*command, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         proxy = process.stderr.readline().split()[-1]
         assert httpx2.post(proxy, json="x" * (1 << 21)).status_code == 502  # it is not held, so not repeated

@@ -104,7 +104,7 @@ def issuing(resource: str, scopes: Sequence[str], log: Path) -> Iterator[Issuer]
     command = [str(node), str(Path(__file__).with_name("issuer.mjs")), str(entry)]
     with (
         log.open("wb") as errors,
-        processes.running(
+        processes.start_process(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, patience=900
         ) as process,
     ):

@@ -211,7 +211,7 @@ def draw_results(schema: Any, seed: str) -> Iterator[dict[str, Any]]:
     """Yield objects that may be valid, and each with a random change."""
     chance = random.Random(seed)
     for drawn in instances.draw(schema, seed, 10):
-        for result in (drawn, mutations.mutated(drawn, chance)):
+        for result in (drawn, mutations.mutate(drawn, chance)):
             if isinstance(result, dict) and not re.search(r"\\ud[89a-f]|Infinity|NaN", text := json.dumps(result)):
                 yield json.loads(text)
 

@@ -13,7 +13,7 @@ import pytest
 
 import amounts
 import forked
-from processes import running
+from processes import start_process
 from stubwright import cli, naming
 from stubwright.codegen import surface
 from stubwright.codegen.handler_methods import list_required_methods
@@ -532,7 +532,7 @@ def test_watching_a_folder_that_is_not_there_ends(project: Path) -> None:
 def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
     command = [*forked.interpreter(), "-m", "stubwright", "generate", "--watch"]
     log = project / "log"
-    with log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
+    with log.open("wb") as out, start_process(command, cwd=project, stdout=out, stderr=out) as process:
         try:
             _until(log, "watching diary.yaml and the files that they use; interrupt to stop")
             manifest = project / "diary.yaml"

@@ -18,7 +18,7 @@ from mcp import StdioServerParameters
 import forked
 from command_line import stubwright
 from packages import manifest, tool
-from processes import is_alive, running
+from processes import is_alive, start_process
 from stubwright import cli
 from stubwright.commands import install
 from stubwright.serving import processes
@@ -149,7 +149,10 @@ def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> No
     install = f"cli.run(['install', 'claude', '--name', name, '--python', {python!r}]) for name in sys.argv[1:]"
     command = [*forked.interpreter(), "-c", f"import sys; from stubwright import cli; sys.exit(max({install}))"]
     options: Any = {"cwd": project, "env": {**os.environ, "HOME": str(tmp_path)}, "stdout": subprocess.DEVNULL}
-    with running([*command, *names[:3]], **options) as one, running([*command, *names[3:]], **options) as two:
+    with (
+        start_process([*command, *names[:3]], **options) as one,
+        start_process([*command, *names[3:]], **options) as two,
+    ):
         assert [one.wait(120), two.wait(120)] == [0, 0]
     put = read(tmp_path / ".config" / "Claude" / "claude_desktop_config.json")["mcpServers"]
     assert sorted(put) == names

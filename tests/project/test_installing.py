@@ -22,7 +22,7 @@ from conftest import ROOT
 
 import wheelhouse
 import wheels
-from processes import running
+from processes import start_process
 from walkthrough import Walkthrough
 
 TYPED_CALL = """
@@ -117,7 +117,7 @@ def serves(shell: dict[str, str], folder: Path, command: str) -> None:
     free = command.replace("127.0.0.1:8000", "127.0.0.1:0")
     free += "" if "--http" in free else " --http 127.0.0.1:0"
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with running(["bash", "-c", f"exec {free}"], cwd=folder, env=shell, **pipes) as process:
+    with start_process(["bash", "-c", f"exec {free}"], cwd=folder, env=shell, **pipes) as process:
         assert process.stdout is not None
         lines = []
         for line in process.stdout:

@@ -16,7 +16,7 @@ import forked
 import wheels
 from command_line import stubwright
 from forked import ALONE
-from processes import running
+from processes import start_process
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,7 +87,7 @@ def test_a_new_project_installs_and_runs_without_stubwright(tmp_path: Path) -> N
         "sys.argv = ['calendar-mcp']\n"
         "entry_points(group='console_scripts', name='calendar-mcp')['calendar-mcp'].load()()"
     )
-    with running(
+    with start_process(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(site)},

@@ -17,7 +17,7 @@ from conftest import ROOT
 
 import forked
 from packages import generate, imported, manifest, tool
-from processes import running
+from processes import start_process
 
 PACKAGES = ["database_mcp", "everything_mcp", "helpdesk_mcp", "shop_mcp", "weather_mcp"]
 
@@ -97,7 +97,7 @@ def test_no_line_of_a_server_is_named_after_the_runtime(transport: str, tmp_path
     generate(tmp_path, manifest([tool("one")], name="first", python={"handlers": "desk:Desk"}))
     (tmp_path / "desk.py").write_text("class Desk:\n    def one(self, args, ctx): return ''\n")
     options = ["--http", "127.0.0.1:0"] if transport == "http" else []
-    with running(
+    with start_process(
         [*forked.interpreter(), "-m", "first_mcp", *options],
         cwd=tmp_path,
         stdin=subprocess.PIPE,

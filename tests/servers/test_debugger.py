@@ -18,7 +18,7 @@ import pytest
 from conftest import ROOT
 
 import forked
-from processes import running
+from processes import start_process
 
 LISTENING: Final = r"a debugger can attach to 127\.0\.0\.1:(\d+), and run any code here; in VS Code with (\{.*\})$"
 INITIALIZE: Final = {
@@ -35,7 +35,7 @@ def serving(*options: str) -> Iterator[subprocess.Popen[str]]:
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'generated'}{os.pathsep}{ROOT / 'examples'}"}
     command = [sys.executable, "-m", "weather_mcp", *options]
     pipe = subprocess.PIPE
-    with running(command, env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+    with start_process(command, env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         yield process
 
 

@@ -112,7 +112,7 @@ async def test_clients_check_results_at_any_depth(package: ModuleType) -> None:
     async def call(ctx: Any) -> Any:
         return {"content": [], "structuredContent": made[-1]}
 
-    handling = serving.Handling(tools_call=call)
+    handling = serving.ScriptedServer(tools_call=call)
     async with package.DeepClient.connect(handling.server) as client:
         for name, (good, bad) in LEAVES.items():
             node = {"kind": "b"} if name == "tagged" else {}

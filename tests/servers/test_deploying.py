@@ -27,8 +27,8 @@ from conftest import ROOT
 import images
 from command_line import stubwright
 from packages import generate, imported, manifest, tool
-from processes import running
-from proxy import proxied
+from processes import start_process
+from proxy import run_proxy
 from server_process import Process
 from stubwright import __version__
 
@@ -89,7 +89,7 @@ def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path
         for words in (image.entrypoint + image.command, image.healthcheck)
     )
     assert subprocess.run(probe, cwd="/", stderr=subprocess.DEVNULL, check=False).returncode != 0
-    with running(command, cwd="/", env={}, stderr=subprocess.PIPE, text=True) as process:
+    with start_process(command, cwd="/", env={}, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         while "startup complete" not in (line := process.stderr.readline()):
             assert line
@@ -346,7 +346,7 @@ def servers(tmp_path: Path, redis_url: str) -> Iterator[Servers]:
 
 @pytest.fixture
 def url(servers: Servers, tmp_path: Path) -> Iterator[str]:
-    with proxied(FOLDER / "haproxy.cfg", servers.ports, tmp_path) as found:
+    with run_proxy(FOLDER / "haproxy.cfg", servers.ports, tmp_path) as found:
         yield found
 
 

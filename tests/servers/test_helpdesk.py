@@ -64,7 +64,7 @@ def revisions(monkeypatch: pytest.MonkeyPatch) -> None:
 class User:
     """Who answers questions: with a function of a form's schema, or an action alone."""
 
-    def __init__(self, answer: Any = desk_calls.filled) -> None:
+    def __init__(self, answer: Any = desk_calls.fill_form) -> None:
         self.answer = answer
         self.asked: list[str] = []
 
@@ -101,7 +101,7 @@ async def results(client: mcp.Client) -> list[Any]:
     for name, arguments in desk_calls.CALLS:
         result = await client.call_tool(name, arguments)
         assert not result.is_error, result.content
-        made.append(desk_calls.comparable(result.structured_content))
+        made.append(desk_calls.normalize(result.structured_content))
     return made
 
 
@@ -110,11 +110,11 @@ async def wanted(desk: ModuleType) -> list[Any]:
     """What each call gives to the generated client."""
 
     async def answer(question: Any) -> dict[str, Any]:
-        return desk_calls.filled(question.schema)
+        return desk_calls.fill_form(question.schema)
 
     async with desk.HelpdeskClient.connect(desk.build_server(handlers()), on_question=answer) as client:
         made = [await getattr(client, name)(**arguments) for name, arguments in desk_calls.CALLS]
-    return [desk_calls.comparable(model.model_dump(mode="json")) for model in made]
+    return [desk_calls.normalize(model.model_dump(mode="json")) for model in made]
 
 
 async def test_the_calls_do_what_they_say(wanted: list[Any]) -> None:
@@ -212,7 +212,7 @@ async def test_over_http(era: str, desk: ModuleType, wanted: list[Any], revision
 @pytest.mark.parametrize(
     ("answers", "asked", "said"),
     [
-        (desk_calls.filled, ["Close ticket 2?", "How was it solved?"], None),
+        (desk_calls.fill_form, ["Close ticket 2?", "How was it solved?"], None),
         ("decline", ["Close ticket 2?"], "The user declined: close_ticket did not run."),
         (lambda form: {"confirm": False}, ["Close ticket 2?"], "The user declined: close_ticket did not run."),
     ],
@@ -237,7 +237,7 @@ async def test_closing_asks(
 async def test_who_does_not_say_the_resolution_closes_nothing(era: str, desk: ModuleType, revisions: None) -> None:
     class Silent(User):
         async def __call__(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-            self.answer = "cancel" if self.asked else desk_calls.filled
+            self.answer = "cancel" if self.asked else desk_calls.fill_form
             return await super().__call__(context, params)
 
     with asgi(desk.asgi_app(handlers())) as url:
@@ -278,7 +278,7 @@ async def test_with_the_inspector(wanted: list[Any]) -> None:
     ):
         asked = ["--tool-name", name, "--tool-args-json", json.dumps(arguments), "--protocol-era", era]
         result = inspect.ask(server(), conformance.paths(), "--method", "tools/call", *asked)
-        assert desk_calls.comparable(result["structuredContent"]) == expected
+        assert desk_calls.normalize(result["structuredContent"]) == expected
 
 
 @pytest.mark.long
@@ -301,4 +301,4 @@ async def test_with_the_client_of_fastmcp(wanted: list[Any], monkeypatch: pytest
     with anyio.fail_after(120):
         done = await anyio.run_process(command, input=json.dumps(asked).encode(), check=False)
     assert done.returncode == 0, done.stderr.decode()
-    assert [desk_calls.comparable(result) for result in json.loads(done.stdout)] == wanted
+    assert [desk_calls.normalize(result) for result in json.loads(done.stdout)] == wanted

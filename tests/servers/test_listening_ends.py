@@ -16,7 +16,7 @@ from conftest import ROOT
 
 import amounts
 import forked
-from processes import running
+from processes import start_process
 
 STOPS: Final = ("SIGTERM", "SIGINT", "SIGHUP")
 META: Final = {
@@ -39,7 +39,7 @@ def environment() -> dict[str, str]:
 
 @pytest.mark.parametrize("ending", amounts.sample([*STOPS, "the end of input"], 2))
 def test_on_standard_input_and_output(ending: str) -> None:
-    with running(
+    with start_process(
         [*forked.interpreter(), *COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
     ) as process:
         assert process.stdin is not None
@@ -61,7 +61,9 @@ def test_over_http(ending: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with (
         log.open("wb") as err,
-        running([*forked.interpreter(), *COMMAND, "--http", "127.0.0.1:0"], stderr=err, env=environment()) as process,
+        start_process(
+            [*forked.interpreter(), *COMMAND, "--http", "127.0.0.1:0"], stderr=err, env=environment()
+        ) as process,
     ):
         while "serving http" not in log.read_text():
             assert process.poll() is None

@@ -26,7 +26,7 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import amounts
-from conversations import READY, request, shaking, usual
+from conversations import READY, handshake, request, usual
 from packages import generate, imported, manifest, tool
 
 OLD, NEW = "2025-06-18", "2026-07-28"
@@ -188,7 +188,7 @@ async def ask_listen(client: Client, revision: str, session: str | None) -> Answ
 
 
 async def ask_handshake(client: Client, revision: str, _: str | None) -> Answer:
-    message = request(3, "server/discover", {}, stateless=True) if revision == NEW else shaking(revision)
+    message = request(3, "server/discover", {}, stateless=True) if revision == NEW else handshake(revision)
     answer = await client.post(message, usual(message, revision, None))
     assert answer.status == 200
     return answer

@@ -33,7 +33,7 @@ import walkthrough
 from command_line import stubwright
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
-from processes import running
+from processes import start_process
 from serving import asgi
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def test_the_server_of_the_page(folder: Path, challenging: Path, issuer: FakeApi
     arguments = shlex.split(f"{line} {audit}".replace("127.0.0.1:8000", "127.0.0.1:0"))
     environment = {"PYTHONPATH": f"{folder / 'generated'}:{folder}"}
     command = [*forked.interpreter(), *arguments]
-    with running(command, cwd=folder, env=environment, stderr=-1, text=True) as process:
+    with start_process(command, cwd=folder, env=environment, stderr=-1, text=True) as process:
         assert process.stderr is not None
         log = ""
         while "startup complete" not in log:

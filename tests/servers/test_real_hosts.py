@@ -25,9 +25,9 @@ from conftest import ROOT
 
 import amounts
 import forked
-from conversations import request, shaking, usual
+from conversations import handshake, request, usual
 from packages import generate, manifest, tool
-from processes import running
+from processes import start_process
 
 OLD, NEW = "2025-06-18", "2026-07-28"
 
@@ -136,7 +136,7 @@ def hosted(host: str, workers: int, folder: Path, log: Path) -> Iterator[tuple[s
     command += [argument.format(port=port, workers=workers) for argument in arguments]
     with (
         log.open("wb") as err,
-        running(
+        start_process(
             command, stdout=err, stderr=err, cwd=folder, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
         ) as process,
     ):
@@ -162,7 +162,7 @@ class Client:
     def begin(self) -> None:
         """Discover the server, or shake hands with it."""
         message = (
-            request(3, "server/discover", {}, stateless=True) if self._revision == NEW else shaking(self._revision)
+            request(3, "server/discover", {}, stateless=True) if self._revision == NEW else handshake(self._revision)
         )
         answer = self.post(message)
         assert answer.status_code == 200, answer.text

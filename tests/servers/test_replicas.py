@@ -355,7 +355,7 @@ async def test_a_store_that_is_lost_is_told_over_stdio(
 ) -> None:
     common = ("-m", "process_mcp", "--handlers", "shop:Shop", "--state")
     folder = tmp_path_factory.mktemp("lost")
-    with redis_server.running(folder) as server, (folder / "log").open("w+") as log:
+    with redis_server.run_redis(folder) as server, (folder / "log").open("w+") as log:
         python, *options = forked.interpreter()
         command = mcp.StdioServerParameters(command=python, args=[*options, *common, server.url], cwd=project)
         async with mcp.Client(mcp.stdio_client(command, errlog=log), mode=mode) as client:
@@ -374,7 +374,7 @@ async def test_a_store_that_is_lost_is_told_over_stdio(
 async def test_limited_calls_while_the_store_is_lost(
     project: Path, tmp_path_factory: pytest.TempPathFactory, replicas: Callable[..., Replicas]
 ) -> None:
-    with redis_server.running(tmp_path_factory.mktemp("lost")) as server:
+    with redis_server.run_redis(tmp_path_factory.mktemp("lost")) as server:
         urls = replicas(2, "--health", state=server.url).urls
         async with connected(urls[0]) as one, connected(urls[1], "legacy") as other, httpx2.AsyncClient() as http:
             ready = [url.replace("/mcp", "/readyz") for url in urls]

@@ -27,7 +27,7 @@ import amounts
 import forked
 from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
-from processes import running
+from processes import start_process
 from serving import asgi
 from stubwright_runtime.observability.redaction import mask
 
@@ -238,7 +238,7 @@ def over_http(project: Path, log: TextIO, environment: Mapping[str, str]) -> Ite
         free.bind(("127.0.0.1", 0))
         host, port = free.getsockname()
     command = starting("--http", f"{host}:{port}")
-    with running(command, cwd=project, stderr=log, env=environment) as process:
+    with start_process(command, cwd=project, stderr=log, env=environment) as process:
         try:
             for _ in range(600):
                 with suppress(OSError), socket.create_connection((host, port), 1):

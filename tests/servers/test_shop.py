@@ -25,7 +25,7 @@ from mcp.server.auth.provider import AccessToken
 import conformance
 import forked
 from packages import imported
-from serving import asgi, piped
+from serving import asgi, pipe
 
 pytestmark = pytest.mark.anyio
 
@@ -86,7 +86,7 @@ async def visiting(
 ) -> AsyncIterator[Any]:
     """The generated client of a server in this process."""
     server = package.build_server(own or handlers(), local_scopes=scopes)
-    async with package.ShopClient.connect(piped(server, handshake=era < "2026"), **more) as client:
+    async with package.ShopClient.connect(pipe(server, handshake=era < "2026"), **more) as client:
         yield client
 
 

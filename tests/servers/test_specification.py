@@ -11,7 +11,7 @@ import mcp
 import pytest
 
 from packages import check, generate, imported, manifest, tool
-from serving import KINDS, Handling, ask, reached
+from serving import KINDS, ScriptedServer, ask, reach
 from stubwright.diagnostics import Diagnostic
 from stubwright.importers import acceptance, tools
 
@@ -140,14 +140,14 @@ async def test_a_retry_has_an_id_of_its_own(tmp_path: Path) -> None:
         return {"content": [{"type": "text", "text": "done"}]}
 
     asks = tool("ask", stubwright={"ask": {"who": {"message": "Who?", "schema": {"type": "object", "properties": {}}}}})
-    handling = Handling(tools_call=answer)
+    handling = ScriptedServer(tools_call=answer)
     with imported(tmp_path, generate(tmp_path, manifest([asks], name="asking"))) as package:
         for kind in KINDS:
             if kind.endswith("legacy"):
                 continue  # there is no retry
             ids.clear()
             async with (
-                reached(kind, handling) as target,
+                reach(kind, handling) as target,
                 package.AskingClient.connect(target, on_question=lambda _: {}) as client,
             ):
                 [block] = await client.ask()
@@ -181,7 +181,7 @@ async def test_a_header_that_is_wrong_costs_its_tool_alone(tmp_path: Path, caplo
         for kind in ("memory", "http"):
             caplog.clear()
             async with (
-                reached(kind, Handling(tools_list=listed)) as target,
+                reach(kind, ScriptedServer(tools_list=listed)) as target,
                 package.ListingClient.connect(target) as client,
             ):
                 assert [one.name for one in await package.list_tools(client)] == ["execute_sql", "get_weather"]

@@ -22,7 +22,7 @@ from conftest import ROOT
 import postgres_server
 from packages import generate, manifest, tool
 from server_process import Process
-from task_calls import asked, begun, ended
+from task_calls import asked, begun, wait_for_end
 
 ENGINES = ROOT / "examples" / "engines"
 
@@ -121,7 +121,7 @@ async def test_an_engine_of_the_user_runs_a_task(start: Callable[..., Process], 
     process = start("--http", "127.0.0.1:0", "--state", redis_url, "--tasks", "queues:Queue")
     url = process.url()
     async with httpx2.AsyncClient(timeout=60) as http:
-        task = await ended(http, url, await begun(http, url, "again", 1, 0.0))
+        task = await wait_for_end(http, url, await begun(http, url, "again", 1, 0.0))
     assert task["result"]["content"] == [{"type": "text", "text": "did 1"}]
     assert [(number, attempt) for number, _, attempt in runs(project)] == [("1", "1")]
     process.popen.send_signal(signal.SIGTERM)
@@ -172,7 +172,7 @@ def prepare_queue(package: str, redis_url: str, monkeypatch: pytest.MonkeyPatch,
     if package == "celery":
         monkeypatch.setenv("CELERY_BROKER_URL", redis_url.partition("?")[0])
         return
-    for variable, value in ending.enter_context(postgres_server.running()).items():
+    for variable, value in ending.enter_context(postgres_server.run_postgres()).items():
         monkeypatch.setenv(variable, value)
     schema = ["procrastinate", "--app", "procrastinate_engine.app", "schema", "--apply"]
     subprocess.run([sys.executable, "-m", *schema], check=True, cwd=ENGINES, capture_output=True)
@@ -200,7 +200,7 @@ async def test_a_queue_loses_no_task_of_a_process_that_dies(
         async with httpx2.AsyncClient(timeout=60) as http:
             quick = [await begun(http, url, "again", number, 0.01) for number in range(20)]
             for number, task in enumerate(quick):
-                content = (await ended(http, url, task))["result"]["content"]
+                content = (await wait_for_end(http, url, task))["result"]["content"]
                 assert content == [{"type": "text", "text": f"did {number}"}]
             slow = await begun(http, url, "again", 100, 8.0)
             # Only the log is read: asking for the task would have the server submit it again.
@@ -209,7 +209,7 @@ async def test_a_queue_loses_no_task_of_a_process_that_dies(
             killed.popen.send_signal(signal.SIGKILL)
             [survivor] = pids.values()
             assert await await_runs(project, "100", 2) == [pid, str(survivor.popen.pid)]
-            content = (await ended(http, urls[survivor], slow))["result"]["content"]
+            content = (await wait_for_end(http, urls[survivor], slow))["result"]["content"]
             assert content == [{"type": "text", "text": "did 100"}]
             handed = await begun(http, urls[survivor], "again", 200, 6.0)
             await await_runs(project, "200", 1)
@@ -219,7 +219,7 @@ async def test_a_queue_loses_no_task_of_a_process_that_dies(
             third = start("--http", "127.0.0.1:0", *options, python=[sys.executable])
             url = third.url()
             assert len(await await_runs(project, "200", 2)) == 2
-            assert (await ended(http, url, handed))["status"] == "completed"
+            assert (await wait_for_end(http, url, handed))["status"] == "completed"
             third.popen.send_signal(signal.SIGTERM)
             assert (await asyncio.to_thread(third.end))[0] == 0
     assert Counter(number for number, *_ in runs(project)) == {

@@ -29,7 +29,7 @@ from stubwright_runtime.server.worker import Workers
 from stubwright_runtime.state.stores import store_at
 from stubwright_runtime.tasks.engines.redis import StreamEngine
 from stubwright_runtime.tasks.runs import MAX_DEATHS
-from task_calls import asked, begun, ended
+from task_calls import asked, begun, wait_for_end
 
 if TYPE_CHECKING:
     from stubwright_runtime.package import Package
@@ -164,7 +164,7 @@ async def test_workers_that_die_lose_no_task(project: Path, start: Callable[...,
                     return f"{kind} {number}", None
             await asyncio.sleep(2)
             async with places:
-                return f"{kind} {number}", await ended(http, chance.choice(servers), task)
+                return f"{kind} {number}", await wait_for_end(http, chance.choice(servers), task)
 
         results = dict(await asyncio.gather(*(one(number) for number in range(NUMBER))))
         await killing
@@ -196,7 +196,7 @@ async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
     async with httpx2.AsyncClient(timeout=60) as http:
         tasks = [await begun(http, url, "again", number, 0.3) for number in range(8)]
         for task in tasks:
-            assert (await ended(http, url, task))["status"] == "completed"
+            assert (await wait_for_end(http, url, task))["status"] == "completed"
         [first, *_] = pids = {int(line.split()[2]) for line in (project / "log").read_text().splitlines()}
         assert process.popen.pid not in pids
         said = command_line(first)
@@ -204,7 +204,7 @@ async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
         os.kill(first, signal.SIGKILL)
         process.await_log("running tasks of")
         task = await begun(http, url, "again", 9, 0.0)
-        assert (await ended(http, url, task))["status"] == "completed"
+        assert (await wait_for_end(http, url, task))["status"] == "completed"
     process.popen.send_signal(signal.SIGTERM)
     assert (await asyncio.to_thread(process.end))[0] == 0
     for pid in pids:
@@ -254,7 +254,7 @@ async def test_a_task_that_blocks_its_process_is_not_run_by_another(
         worker(start, redis_url)
     async with httpx2.AsyncClient(timeout=60) as http:
         task = await begun(http, url, "stall", 1, 5.0)  # longer than its lease, and than its id stays with one process
-        assert (await ended(http, url, task))["status"] == "completed"
+        assert (await wait_for_end(http, url, task))["status"] == "completed"
     assert runs(project) == {"stall 1": 1}
 
 
@@ -295,7 +295,7 @@ async def test_workers_do_not_outlive_a_server_that_is_killed(
 ) -> None:
     process, url = served(start, redis_url, "--workers", "1")
     async with httpx2.AsyncClient(timeout=60) as http:
-        assert (await ended(http, url, await begun(http, url, "again", 1, 0.0)))["status"] == "completed"
+        assert (await wait_for_end(http, url, await begun(http, url, "again", 1, 0.0)))["status"] == "completed"
     pid = int((project / "log").read_text().split()[2])
     process.popen.kill()
     await gone(pid)
@@ -334,11 +334,11 @@ async def test_a_worker_that_is_asked_to_stop_ends_its_task_or_hands_it_back(
         first.popen.send_signal(signal.SIGTERM)
         worker(start, redis_url)
         after = await begun(http, url, "once", 4, 0.0)
-        assert (await ended(http, url, after))["status"] == "completed"
+        assert (await wait_for_end(http, url, after))["status"] == "completed"
         assert (await asyncio.to_thread(first.end))[0] == 0
-        assert (await ended(http, url, short))["result"]["content"][0]["text"] == "did 1"
-        assert (await ended(http, url, long))["result"]["content"][0]["text"] == "did 2"
-        said = await ended(http, url, fragile)
+        assert (await wait_for_end(http, url, short))["result"]["content"][0]["text"] == "did 1"
+        assert (await wait_for_end(http, url, long))["result"]["content"][0]["text"] == "did 2"
+        said = await wait_for_end(http, url, fragile)
         assert said["error"]["message"] == "The server stopped while it ran; its effects until then may persist"
     assert runs(project) == {"once 1": 1, "again 2": 2, "once 3": 1, "once 4": 1}
 
@@ -368,7 +368,7 @@ async def test_each_of_many_tasks_is_handed_back_at_a_stop(redis_url: str) -> No
 @pytest.mark.long
 async def test_tasks_outlive_redis(project: Path, start: Callable[..., Process], tmp_path_factory: Any) -> None:
     options = ("--appendonly", "yes", "--appendfsync", "always")
-    with redis_server.running(tmp_path_factory.mktemp("redis"), *options) as server:
+    with redis_server.run_redis(tmp_path_factory.mktemp("redis"), *options) as server:
         _, url = served(start, server.url)
         async with httpx2.AsyncClient(timeout=60) as http:
             tasks = [await begun(http, url, "once", number, 0.5) for number in range(5)]
@@ -382,10 +382,10 @@ async def test_tasks_outlive_redis(project: Path, start: Callable[..., Process],
             await asyncio.sleep(0.6)
             server.start()
             for number, task in enumerate(tasks):
-                said = await ended(http, url, task)
+                said = await wait_for_end(http, url, task)
                 assert said["status"] == "completed", said
                 assert said["result"]["content"][0]["text"] == f"did {number}"
-            assert (await ended(http, url, await begun(http, url, "again", 7, 0.0)))["status"] == "completed"
+            assert (await wait_for_end(http, url, await begun(http, url, "again", 7, 0.0)))["status"] == "completed"
     assert max(runs(project).values()) == 1
 
 
@@ -398,7 +398,7 @@ async def test_what_others_write_among_the_tasks_is_dropped(
         for data in (b"", b"null", pickle.dumps(Evil()), b"x" * 100_000, b"A" * 32):
             await client.xadd(f"{prefix}:tasks", {b"data": data})
         await client.xadd(f"{prefix}:tasks", {b"other": b"x"})
-        assert (await ended(http, url, await begun(http, url, "again", 1, 0.0)))["status"] == "completed"
+        assert (await wait_for_end(http, url, await begun(http, url, "again", 1, 0.0)))["status"] == "completed"
         for _ in range(100):
             if not await client.xlen(f"{prefix}:tasks"):
                 break
@@ -419,7 +419,7 @@ async def test_arguments_and_results_cannot_be_read_in_redis(
     base, prefix = redis_url.split("?prefix=")
     async with redis.asyncio.Redis.from_url(base) as client, httpx2.AsyncClient(timeout=60) as http:
         task = await begun(http, url, "again", 424242, 0.0)
-        assert (await ended(http, url, task))["status"] == "completed"
+        assert (await wait_for_end(http, url, task))["status"] == "completed"
         names: list[Any] = await client.keys(f"{prefix}:*")
         dumps: list[Any] = [await client.dump(name) for name in names]
         everything = b"".join([*names, *(dump or b"" for dump in dumps)])
@@ -436,11 +436,11 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
         await until(lambda: sum(runs(project).values()) == 2)
         for task in tasks:
             assert (await asked(http, url, "tasks/cancel", taskId=task))["result"]["resultType"] == "complete"
-            said = await ended(http, url, task)
+            said = await wait_for_end(http, url, task)
             assert (said["status"], "result" in said) == ("cancelled", False)
         await asyncio.sleep(2.2)
         for task in tasks:
-            assert (await ended(http, url, task))["status"] == "cancelled"
+            assert (await wait_for_end(http, url, task))["status"] == "cancelled"
 
 
 @pytest.mark.parametrize(
@@ -482,7 +482,7 @@ async def test_a_task_that_was_given_up_is_listed_and_run_again(
             assert (await asyncio.to_thread(start(redis_url, "worker").popen.wait, 60)) == -signal.SIGKILL
         workers = start(redis_url, "worker")
         workers.await_log("abandoned a task of fatal after 3 deaths of its process; the command `tasks` lists it")
-        assert (await ended(http, url, task))["status"] == "failed"
+        assert (await wait_for_end(http, url, task))["status"] == "failed"
         status, _, listed = await manage()
         assert status == 0
         assert re.fullmatch(rf"{task}  fatal  by anonymous  called \S+  given up \S+ after 3 deaths .*\n", listed)
@@ -490,8 +490,8 @@ async def test_a_task_that_was_given_up_is_listed_and_run_again(
         status, log, output = await manage("--run-again", task)
         assert (status, log) == (0, "")
         again = output.strip()
-        content = (await ended(http, url, again))["result"]["content"]
-        assert (await ended(http, url, task))["status"] == "failed", "what is over does not change"
+        content = (await wait_for_end(http, url, again))["result"]["content"]
+        assert (await wait_for_end(http, url, task))["status"] == "failed", "what is over does not change"
     keys = (project / "keys").read_text().split()
     assert (len(keys), len(set(keys))) == (MAX_DEATHS + 1, 1), "its effects have the same keys"
     assert content == [{"type": "text", "text": "did 1 at last"}]

@@ -26,7 +26,7 @@ from conftest import ROOT
 
 import amounts
 import forked
-from processes import running
+from processes import start_process
 from stubwright import cli
 
 FOLDER = Path(__file__).parents[1] / "transcripts"
@@ -108,7 +108,7 @@ def connection(package: str, paths: Sequence[Path]) -> Iterator[Connection]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     command = [*forked.interpreter(), "-m", package]
     pipe = subprocess.PIPE
-    with running(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8") as process:
+    with start_process(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8") as process:
         yield Connection(process)
         assert process.wait(PATIENCE) == 0
         assert process.stderr is not None

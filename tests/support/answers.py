@@ -12,7 +12,7 @@ from typing import Any
 
 
 @contextmanager
-def answering(
+def serve(
     answer: Callable[[BaseHTTPRequestHandler, dict[str, Any]], None], tls: ssl.SSLContext | None = None
 ) -> Iterator[str]:
     """Run a server over HTTP or HTTPS that answers each POST with `answer`."""

@@ -15,13 +15,13 @@ from stubwright_runtime.server.transports.channel import ClientChannel
 REQUESTS: Final = (ClientChannel, Context, Request)
 
 
-def no_requests_left() -> AbstractContextManager[None]:
+def no_request_cycles() -> AbstractContextManager[None]:
     """Fail if the block leaves a request in a reference cycle, which would retain its message."""
-    return none_left(*REQUESTS)
+    return no_cycles(*REQUESTS)
 
 
 @contextmanager
-def none_left(*kinds: type) -> Iterator[None]:
+def no_cycles(*kinds: type) -> Iterator[None]:
     """Fail if the block leaves objects of these classes in a reference cycle."""
     gc.collect()
     gc.disable()

@@ -69,7 +69,7 @@ CAPABILITIES: Sequence[Mapping[str, Any]] = (
 )
 
 
-def shaking(revision: str) -> dict[str, Any]:
+def handshake(revision: str) -> dict[str, Any]:
     params = {"protocolVersion": revision, "capabilities": {"elicitation": {}}, "clientInfo": META[_INFO]}
     return {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params}
 

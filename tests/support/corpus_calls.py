@@ -19,7 +19,7 @@ from instances import same
 STATELESS = "2026-07-28"
 
 
-async def answered_raw(module: Any, todo: Sequence[Call]) -> list[str]:
+async def check_raw(module: Any, todo: Sequence[Call]) -> list[str]:
     """Return the faults in a server's raw responses to these calls."""
     echo = Echo(module)
     wrong: list[str] = []
@@ -52,7 +52,7 @@ def wire_names(model: Any) -> dict[str, str]:
     return {info.alias or name: name for name, info in model.model_fields.items()}
 
 
-async def answered_typed(module: Any, client: Any, todo: Sequence[Call]) -> list[str]:
+async def check_typed(module: Any, client: Any, todo: Sequence[Call]) -> list[str]:
     """Return the faults in the requests and results of a typed client."""
     echo = Echo(module)
     wrong = []

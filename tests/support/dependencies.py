@@ -23,7 +23,7 @@ OLDER: Final = frozenset({"deprecated", "importlib-metadata", "inspect2", "sniff
 """Dependencies of the oldest supported opentelemetry-api and anyio, but not of the locked versions."""
 
 
-def needed() -> dict[str, list[str]]:
+def list_modules() -> dict[str, list[str]]:
     """Return the modules of each distribution that the runtime with all its extras requires, sorted."""
     modules = defaultdict(set)
     for module, distributions in metadata.packages_distributions().items():
@@ -64,4 +64,4 @@ def _normalized(name: str) -> str:
 
 
 if __name__ == "__main__":
-    dependencies.FILE.write_text(json.dumps(needed(), indent=2) + "\n")
+    dependencies.FILE.write_text(json.dumps(list_modules(), indent=2) + "\n")

@@ -40,15 +40,15 @@ CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
 _NOW: Final = re.compile(r"(?!2026-07-2[78])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
-def comparable(value: Any) -> Any:
+def normalize(value: Any) -> Any:
     """Return a result with `now` instead of each time, except for the initial database's times."""
     if isinstance(value, Mapping):
-        return {key: comparable(entry) for key, entry in value.items()}
+        return {key: normalize(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [comparable(entry) for entry in value]
+        return [normalize(entry) for entry in value]
     return "now" if isinstance(value, str) and _NOW.fullmatch(value) else value
 
 
-def filled(form: Mapping[str, Any]) -> dict[str, Any]:
+def fill_form(form: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answers to a form, by its schema."""
     return {name: ANSWERS.get(name, True) for name in form["properties"]}

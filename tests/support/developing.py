@@ -16,7 +16,7 @@ import httpx2
 import mcp
 
 import forked
-from processes import running
+from processes import start_process
 
 
 class Dev:
@@ -102,7 +102,9 @@ def dev(
         command += ["--python", str(forked.interpreter_in(project.parent))]
     with (
         log.open("wb") as out,
-        running(command, cwd=project, stdout=out, stderr=out, env={**os.environ, **(environment or {})}) as process,
+        start_process(
+            command, cwd=project, stdout=out, stderr=out, env={**os.environ, **(environment or {})}
+        ) as process,
     ):
         try:
             yield Dev(process, log)

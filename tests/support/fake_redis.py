@@ -98,7 +98,7 @@ async def _command(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
 
 
 @asynccontextmanager
-async def faked(url: str) -> AsyncIterator[FakeRedis]:
+async def run_proxy(url: str) -> AsyncIterator[FakeRedis]:
     """Run a proxy in front of the Redis at `redis://127.0.0.1:PORT/…`."""
     front, _, rest = url.removeprefix("redis://127.0.0.1:").partition("/")
     fake = FakeRedis()

@@ -169,7 +169,7 @@ def interpreter_in(folder: Path) -> Path:
 def _done(command: Sequence[str], cwd: Path, env: Mapping[str, str], parent: str) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, Path(os.devnull).open() as nothing:
         streams = {number: stream.fileno() for number, stream in enumerate((nothing, out, err))}
-        status = standin.status(standin.connected(parent, command, str(cwd), env, streams))
+        status = standin.status(standin.connect(parent, command, str(cwd), env, streams))
         for stream in (out, err):
             stream.seek(0)
         return subprocess.CompletedProcess(command, status, out.read(), err.read())

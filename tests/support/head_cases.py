@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
-from conversations import READY, request, shaking
+from conversations import READY, handshake, request
 
 Headers = Sequence[tuple[bytes, bytes]]
 Changes = Mapping[str, Sequence[str]]
@@ -146,10 +146,12 @@ class Setting:
 
     def __str__(self) -> str:
         server = "without sessions" if self.stateless else "with sessions"
-        return f"{server}: {self.method}, revision {shown(self.revision)}, session {shown(self.session)}"
+        return (
+            f"{server}: {self.method}, revision {format_values(self.revision)}, session {format_values(self.session)}"
+        )
 
 
-def shown(values: Sequence[str]) -> str:
+def format_values(values: Sequence[str]) -> str:
     """Format the values of a header for a file."""
     short = (f"{value[0]}*{len(value)}{value[-5:]}" if len(value) > 100 else value for value in values)
     return " + ".join(map(ascii, short)) or "-"
@@ -175,7 +177,7 @@ def changes(setting: Setting) -> Iterator[tuple[str, Changes]]:
         return
     for name, odd in ODD.items():
         for values in odd:
-            yield f"{name} {shown(values)}", {name: values}
+            yield f"{name} {format_values(values)}", {name: values}
     for count in range(2, len(WRONG) + 1):
         for names in combinations(WRONG, count):
             yield f"wrong {', '.join(names)}", {name: WRONG[name] for name in names}
@@ -189,7 +191,7 @@ def message_of(setting: Setting) -> dict[str, Any]:
         message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = named
         return message
     if not setting.session and not setting.stateless:
-        return shaking(named)
+        return handshake(named)
     return request(1, "tools/list", {}, stateless=False)
 
 
@@ -289,14 +291,14 @@ async def ask(app: Any, method: str, headers: Headers, body: bytes) -> Answer:
 async def open_session(app: Any) -> str:
     """Initialize, and return the id of the session."""
     headers = encoded({**USUAL, "mcp-protocol-version": ["2025-06-18"]})
-    answer = await ask(app, "POST", headers, json.dumps(shaking("2025-06-18")).encode())
+    answer = await ask(app, "POST", headers, json.dumps(handshake("2025-06-18")).encode())
     session = answer.headers["mcp-session-id"]
     ready = await ask(app, "POST", [*headers, (b"mcp-session-id", session.encode())], json.dumps(READY).encode())
     assert ready.status == 202
     return session
 
 
-def written(outcomes: Iterable[tuple[str, Mapping[str, str]]]) -> str:
+def format_outcomes(outcomes: Iterable[tuple[str, Mapping[str, str]]]) -> str:
     """Format the outcomes of all settings for a file, which groups settings with equal outcomes."""
     blocks: dict[str, list[str]] = {}
     for setting, found in outcomes:
@@ -408,12 +410,12 @@ def routings(body: Mapping[str, Any]) -> Iterator[tuple[str, Changes]]:
     yield "as usual", {**USUAL, **usual}
     for name, odd in zip(usual, (versions, methods, names), strict=True):
         for values in odd:
-            yield f"{name} {shown(values)}", {**USUAL, **usual, name: values}
+            yield f"{name} {format_values(values)}", {**USUAL, **usual, name: values}
     for version, other, named in product(
         [usual["mcp-protocol-version"], *versions], [[method], *methods[:3]], [[right], *names[:3]]
     ):
         change = {"mcp-protocol-version": version, "mcp-method": other, "mcp-name": named}
-        yield " | ".join(map(shown, change.values())), {**USUAL, **change}
+        yield " | ".join(map(format_values, change.values())), {**USUAL, **change}
 
 
 MIRRORING = {
@@ -453,7 +455,7 @@ def parameter_headers() -> Iterator[tuple[str, Changes]]:
         ("unknown", ["here"]),
     ):
         for value in values:
-            yield f"{name} {shown([value])}", {f"mcp-param-{name}": [value]}
+            yield f"{name} {format_values([value])}", {f"mcp-param-{name}": [value]}
         yield f"{name} twice", {f"mcp-param-{name}": [values[0], values[0]]}
     whole = {
         "mcp-param-place": ["here"],

@@ -2,7 +2,7 @@
 
     python hostile.py ERA METHOD SAID
 
-Over stdio, this program answers the requests of one method with the current bytes of a file; over HTTP, `listening`
+Over stdio, this program answers the requests of one method with the current bytes of a file; over HTTP, `listen`
 serves in a thread. `$ID` in the bytes is the number of the request. All other methods get valid responses.
 """
 
@@ -59,7 +59,7 @@ def refusal(number: Any) -> bytes:
     ).encode()
 
 
-def filled(template: bytes, number: Any) -> bytes:
+def fill_id(template: bytes, number: Any) -> bytes:
     """Return the bytes with the number of the request."""
     return template.replace(b"$ID", json.dumps(number).encode())
 
@@ -132,7 +132,7 @@ class _Listener(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def listening(era: str, answer: Callable[[str, Any], Said | None]) -> Iterator[tuple[str, list[Any]]]:
+def listen(era: str, answer: Callable[[str, Any], Said | None]) -> Iterator[tuple[str, list[Any]]]:
     """Serve on a free port; yield the URL and the received messages."""
     listener = _Listener(("127.0.0.1", 0), _Handler)
     listener.era, listener.answer, listener.seen = era, answer, []
@@ -172,13 +172,13 @@ class Attacker:
 
             yield [*forked.interpreter(), __file__, self._era, self._method, str(self._said)]
             return
-        with listening(self._era, self._answer) as (url, _):
+        with listen(self._era, self._answer) as (url, _):
             yield url
 
     def _answer(self, method: str, number: Any) -> Said | None:
         if method != self._method:
             return None
-        said = filled(self._said.read_bytes(), number)
+        said = fill_id(self._said.read_bytes(), number)
         if self._transport == "http":
             return Said(lambda: iter((said,)))
         # A charset that would inflate the text; event streams are always UTF-8.
@@ -201,7 +201,7 @@ def main() -> None:
                 out.flush()
             if template == ENDING:
                 return
-            out.write(filled(template, number) + b"\n")
+            out.write(fill_id(template, number) + b"\n")
         else:
             result = opening(era, method)
             out.write((refusal(number) if result is None else response(number, result)) + b"\n")

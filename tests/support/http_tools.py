@@ -53,7 +53,7 @@ class Running:
 
 
 @contextmanager
-def running(
+def run_package(
     folder: Path, tools: Sequence[Mapping[str, Any]], answer: Callable[[Asked], Answer], **said: Any
 ) -> Iterator[Running]:
     with api(answer) as fake:

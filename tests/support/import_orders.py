@@ -32,7 +32,7 @@ def answer(names: list[str]) -> object:
     }
 
 
-async def called() -> object:
+async def call_server() -> object:
     """Return a server's responses. This is the most expensive step, so it runs once for each first import."""
     import weather
     from weather_mcp import WeatherClient, build_server
@@ -44,7 +44,7 @@ async def called() -> object:
 def visit(order: list[str], left: list[str]) -> None:
     """Import the remaining packages in each order."""
     if not left:
-        temperature = asyncio.run(called()) if order[1:] == sorted(order[1:]) else None
+        temperature = asyncio.run(call_server()) if order[1:] == sorted(order[1:]) else None
         os.write(1, json.dumps([order, answer(order), temperature], sort_keys=True).encode() + b"\n")
     for name in left:
         child = os.fork()

@@ -77,7 +77,7 @@ def made(
     return module, load(module, name)
 
 
-def many_made(tools: Iterable[ir.Tool]) -> Iterator[tuple[datamodel.ModelModule, ModuleType]]:
+def make_modules(tools: Iterable[ir.Tool]) -> Iterator[tuple[datamodel.ModelModule, ModuleType]]:
     """Return the modules of many tools; some are rendered together, like the tools of a package."""
     waiting = iter(tools)
     while some := [*itertools.islice(waiting, _TOGETHER)]:

@@ -380,7 +380,7 @@ MUTANTS: Final = (
 )
 
 
-def mutated(text: str, mutant: Mutant) -> str:
+def mutate(text: str, mutant: Mutant) -> str:
     """Return the edited text. Raises ValueError if the text to edit is missing, because the list is outdated."""
     before, start, after = text.partition(mutant.start)
     body, following, rest = after.partition("\ndef ")
@@ -397,7 +397,7 @@ def survives(mutant: Mutant) -> bool:
         shutil.copytree(ROOT / "runtime/stubwright_runtime", package, ignore=shutil.ignore_patterns("*.pyc.*"))
         path = package / mutant.path
         Path(cache_from_source(path)).unlink(missing_ok=True)
-        path.write_text(mutated(path.read_text(), mutant))
+        path.write_text(mutate(path.read_text(), mutant))
         command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
         done = forked.python_with(command, ROOT, Path(folder))
     if done.returncode not in {0, _FAILED}:

@@ -136,7 +136,7 @@ OTHERS: Final[list[Json]] = [
 ]
 
 
-def mutated(document: Json, chance: Random, *, times: int = 1) -> Json:
+def mutate(document: Json, chance: Random, *, times: int = 1) -> Json:
     """Return a copy of a document with a value replaced, renamed, omitted, moved or nested."""
     made = copy.deepcopy(document)
     for _ in range(times):

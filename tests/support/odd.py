@@ -19,7 +19,7 @@ def thing(properties: Json, **more: Json) -> Json:
     return {"type": "object", "properties": properties, **more}
 
 
-def listed(*places: Json, **more: Json) -> Json:
+def list_of(*places: Json, **more: Json) -> Json:
     """Return a list schema with exactly these items."""
     return {"type": "array", "prefixItems": [*places], "items": False, "minItems": len(places), **more}
 
@@ -52,7 +52,7 @@ COMBINED: Final[list[Json]] = [
     {"allOf": [thing({"a": thing({"x": S})}), thing({"a": thing({"y": I}, required=["y"])})]},
     {"allOf": [{"anyOf": [A, S]}, {"anyOf": [B, I]}]},
     {"allOf": [{"type": "array", "items": S}, {"prefixItems": [{"const": "a"}, {}], "items": False, "minItems": 2}]},
-    {"allOf": [listed(A, B), {"type": "array", "items": thing({"z": I})}]},
+    {"allOf": [list_of(A, B), {"type": "array", "items": thing({"z": I})}]},
     {"oneOf": [I, N]},
     {"oneOf": [S, {"type": "string", "maxLength": 2}]},
     {"oneOf": [thing({"k": {"const": 1}}, required=["k"]), thing({"k": {"const": True}}, required=["k"])]},
@@ -84,8 +84,8 @@ REFERENCES: Final[list[Json]] = [
     {"$ref": "#/$defs/a", "unevaluatedProperties": False, "properties": {"z": I}, "$defs": {"a": A}},
     {"$ref": "#/$defs/t", "$defs": {"t": {"anyOf": [S, {"type": "array", "items": {"$ref": "#/$defs/t"}}]}}},
     {"$ref": "#/$defs/t", "$defs": {"t": {"anyOf": [thing({"l": {"$ref": "#/$defs/t"}}, required=["l"]), Z]}}},
-    {"$ref": "#/$defs/t", "$defs": {"t": thing({"p": listed({"$ref": "#/$defs/t"}, S)})}},
-    {"$ref": "#/$defs/t", "$defs": {"t": listed(S, {"anyOf": [{"$ref": "#/$defs/t"}, Z]}, A)}},
+    {"$ref": "#/$defs/t", "$defs": {"t": thing({"p": list_of({"$ref": "#/$defs/t"}, S)})}},
+    {"$ref": "#/$defs/t", "$defs": {"t": list_of(S, {"anyOf": [{"$ref": "#/$defs/t"}, Z]}, A)}},
     {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": thing({"n": {"$ref": "#/$defs/a"}})}},
     thing({"a": {"$ref": "#/$defs/a~1b"}, "b": {"$ref": "#/$defs/%25"}}, **{"$defs": {"a/b": A, "%": B, "": S}}),
     thing({"i": {"$ref": "#/$defs/Input"}, "j": {"$ref": "#/$defs/in-put"}}, **{"$defs": {"Input": A, "in-put": B}}),
@@ -117,12 +117,12 @@ KEYS: Final[list[Json]] = [
     thing({"$ref": S, "$id": S, "$schema": S, "type": S, "properties": S, "$defs": thing({})}),
 ]
 TUPLES: Final[list[Json]] = [
-    listed(A, B),
-    listed(A, A),
-    listed(listed(thing({"x": I}))),
-    {"type": "array", "items": listed(S, B)},
+    list_of(A, B),
+    list_of(A, A),
+    list_of(list_of(thing({"x": I}))),
+    {"type": "array", "items": list_of(S, B)},
     {"type": "array", "prefixItems": [A, I], "items": B, "minItems": 3, "maxItems": 3},
-    {"anyOf": [listed(S, I), listed(I, S), listed(A, B), Z]},
+    {"anyOf": [list_of(S, I), list_of(I, S), list_of(A, B), Z]},
     {"type": "array", "prefixItems": [A]},
     {"type": "array", "prefixItems": [True, False], "minItems": 1, "maxItems": 1},
 ]
@@ -134,7 +134,7 @@ DEFAULTS: Final[list[Json]] = [
     {"type": "array", "items": thing({"a": I}), "default": [{"a": 1}, {"b": 2}]},
     {"type": "object", "additionalProperties": B, "default": {"k": {"b": 1}}},
     {"anyOf": [B, A], "default": {"a": "x"}},
-    listed(A, I, default=[{"a": "x"}, 1]),
+    list_of(A, I, default=[{"a": "x"}, 1]),
     {"type": "number", "default": 10**400},
     {"enum": ["a", "b"], "default": "c"},
     {"default": {"a": [1, {"b": None}]}},

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from conversations import MORE, READY, request, shaking
+from conversations import MORE, READY, handshake, request
 from packages import tool
 
 TOOLS = [tool("say", {"text": {"type": "string"}})]
@@ -187,7 +187,7 @@ def _one(answer: Any) -> str:
     return f"error {error['code']} {error['message']}{data}{name}"
 
 
-def grouped(outcomes: Mapping[str, str]) -> str:
+def group_cases(outcomes: Mapping[str, str]) -> str:
     """Group the cases of a request by outcome, as in a file."""
     names: dict[str, list[str]] = {}
     for name, said in outcomes.items():
@@ -200,14 +200,14 @@ def out_of_turn() -> Iterator[tuple[str, list[Any], Any]]:
     for method, params in REQUESTS:
         plain, enveloped = (request(1, method, params, stateless=stateless) for stateless in (False, True))
         yield f"{method} before the handshake", [], plain
-        yield f"{method} with an envelope after a handshake", [shaking("2025-11-25"), READY], enveloped
+        yield f"{method} with an envelope after a handshake", [handshake("2025-11-25"), READY], enveloped
         yield (
             f"{method} without an envelope where the first had one",
             [request(0, "tools/list", {}, stateless=True)],
             plain,
         )
-    again = {**shaking("2025-06-18"), "id": 1}
-    yield "a second handshake", [shaking("2025-11-25"), READY], again
+    again = {**handshake("2025-06-18"), "id": 1}
+    yield "a second handshake", [handshake("2025-11-25"), READY], again
     yield "a handshake after a request that says its revision", [request(0, "tools/list", {}, stateless=True)], again
     large = {**again, "params": {**again["params"], "capabilities": {"experimental": {"a": {"b": "x" * 70_000}}}}}
     yield "a handshake of 70 kB", [], large

@@ -345,7 +345,7 @@ def places(value: Json) -> list[Place]:
     return [*_places(SCHEMA, value, (), ())]
 
 
-def placed(value: Json, at: Mapping[Place, str]) -> Json:
+def replace_texts(value: Json, at: Mapping[Place, str]) -> Json:
     """Return a copy of a manifest with other texts at some places."""
     made = pickle.loads(pickle.dumps(value))  # `copy.deepcopy` takes five times as long
     # Keys last and bottom-up, so that pointers stay valid.

@@ -22,7 +22,7 @@ _PROGRAMS: Final = ("initdb", "postgres", "pg_isready")
 
 
 @contextmanager
-def running() -> Iterator[Mapping[str, str]]:
+def run_postgres() -> Iterator[Mapping[str, str]]:
     """Run a server during a block; yield libpq's environment variables with its address."""
     programs = [_find(name) for name in _PROGRAMS]
     if None in programs:

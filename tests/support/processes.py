@@ -25,7 +25,9 @@ def heed_interrupts() -> None:
 
 
 @contextmanager
-def running(command: Sequence[str], patience: float = PATIENCE, **options: Any) -> Iterator[subprocess.Popen[Any]]:
+def start_process(
+    command: Sequence[str], patience: float = PATIENCE, **options: Any
+) -> Iterator[subprocess.Popen[Any]]:
     """Start a process as `subprocess.Popen` does, and kill its session after the block."""
     with subprocess.Popen(command, **options) as process:
 

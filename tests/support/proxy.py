@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from processes import running
+from processes import start_process
 
 PROGRAM: Final = "haproxy"
 PATIENCE: Final = 20.0
@@ -36,7 +36,7 @@ def configuration(text: str, port: int, servers: Sequence[int]) -> str:
 
 
 @contextmanager
-def proxied(file: Path, servers: Sequence[int], folder: Path) -> Iterator[str]:
+def run_proxy(file: Path, servers: Sequence[int], folder: Path) -> Iterator[str]:
     """Run a proxy in front of these servers during a block; yield its URL."""
     if shutil.which(PROGRAM) is None:
         pytest.skip(f"{PROGRAM} is not installed")
@@ -45,7 +45,7 @@ def proxied(file: Path, servers: Sequence[int], folder: Path) -> Iterator[str]:
         port: int = free.getsockname()[1]
     made = folder / "haproxy.cfg"
     made.write_text(configuration(file.read_text("utf-8"), port, servers))
-    with running([PROGRAM, "-db", "-f", str(made)], stdout=subprocess.DEVNULL) as process:
+    with start_process([PROGRAM, "-db", "-f", str(made)], stdout=subprocess.DEVNULL) as process:
         end = time.monotonic() + PATIENCE
         while True:
             assert process.poll() is None, f"{PROGRAM} ended"

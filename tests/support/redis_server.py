@@ -66,7 +66,7 @@ class RedisServer:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[RedisServer]:
+def run_redis(folder: Path, *options: str) -> Iterator[RedisServer]:
     """Run a server during a block; it does not persist data unless the options enable that."""
     if shutil.which(PROGRAM) is None:
         if os.environ.get("CI") == "true":

@@ -1,7 +1,7 @@
 """Random JSON Schemas, edits of them, and instances near the edits; all from a seed.
 
-`schema` makes an object schema. `widened` makes an edit that preserves all valid instances by construction; `edited`
-makes any edit. `aimed` makes instances near the boundaries of both schemas.
+`schema` makes an object schema. `widen` makes an edit that preserves all valid instances by construction; `edited`
+makes any edit. `aim` makes instances near the boundaries of both schemas.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def _evaluates(root: Json) -> bool:
     return any("unevaluatedProperties" in one for one in places(root, positive=False))
 
 
-def widened(chance: random.Random, old: Json) -> tuple[str, Json] | None:
+def widen(chance: random.Random, old: Json) -> tuple[str, Json] | None:
     """Return the name of an edit that widens by construction, and the edited schema; `None` if no edit is possible.
 
     Excludes schemas whose `unevaluatedProperties` depend on the edit, or with references at places that are not
@@ -382,7 +382,7 @@ def borders(root: Json) -> list[Json]:
     return [*{repr(value): value for value in made}.values()]
 
 
-def aimed(old: Json, new: Json, seed: str, tries: int = 40, most: int = 600) -> Iterator[Json]:
+def aim(old: Json, new: Json, seed: str, tries: int = 40, most: int = 600) -> Iterator[Json]:
     """Return attempts at instances of `old`, and variants with one part omitted or replaced by a boundary value."""
     whole = [*instances.draw(old, seed, tries), *instances.draw(new, seed, tries // 2)]
     yield from whole
@@ -427,14 +427,14 @@ _UNORDERED = frozenset({"enum", "type", "required", "anyOf", "oneOf", "allOf", "
 """Keywords with unordered lists (JSON Schema 2020-12, Core 10.2.1 and Validation 6.1, 6.5)."""
 
 
-def reordered(chance: random.Random, value: Json) -> Json:
+def reorder(chance: random.Random, value: Json) -> Json:
     """Return an equivalent schema with its unordered parts reordered."""
     if isinstance(value, list):
-        return [reordered(chance, each) for each in value]
+        return [reorder(chance, each) for each in value]
     if not isinstance(value, dict):
         return value
     made = {
-        keyword: inner if keyword in ("enum", "const", "default", "examples") else reordered(chance, inner)
+        keyword: inner if keyword in ("enum", "const", "default", "examples") else reorder(chance, inner)
         for keyword, inner in chance.sample([*value.items()], len(value))
     }
     for keyword in _UNORDERED & made.keys():

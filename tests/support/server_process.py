@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import forked
-from processes import running
+from processes import start_process
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Process:
         # Unbuffered, because `select` ignores lines that are already in a buffer.
         self._ending = ExitStack()
         options: dict[str, Any] = {"cwd": project, "stdin": pipe, "stdout": pipe, "stderr": pipe, "bufsize": 0}
-        started = running(
+        started = start_process(
             command, **options, start_new_session=bool(python)
         )  # `python` may start the server as a child process
         self.popen: subprocess.Popen[bytes] = self._ending.enter_context(started)

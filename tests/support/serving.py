@@ -39,7 +39,7 @@ _REQUESTS: dict[str, type[mcp_types.Request[Any, Any]]] = {
 
 
 @contextmanager
-def served(server: Server[Any] | PackageServer, port: int = 0) -> Iterator[str]:
+def serve(server: Server[Any] | PackageServer, port: int = 0) -> Iterator[str]:
     """Run the server over Streamable HTTP in a thread, on a free port by default; yield its URL."""
     app = asgi_app(server.core) if isinstance(server, PackageServer) else server.streamable_http_app()
     with asgi(app, port) as url:
@@ -90,7 +90,7 @@ WAYS: Sequence[Callable[[Any], AbstractContextManager[str]]] = (
 
 
 @asynccontextmanager
-async def piped(server: Server[Any] | PackageServer, handshake: bool) -> AsyncIterator[Any]:
+async def pipe(server: Server[Any] | PackageServer, handshake: bool) -> AsyncIterator[Any]:
     """Run the server in this process behind a transport's streams; with a handshake, it does not support discovery."""
     send, sent = anyio.create_memory_object_stream[Any](0)
     heard, received = anyio.create_memory_object_stream[Any](0)
@@ -129,14 +129,14 @@ KINDS = ("memory", "pipe", "pipe legacy", "http", "http legacy")
 
 
 @asynccontextmanager
-async def reached(kind: str, handling: Handling) -> AsyncIterator[Any]:
+async def reach(kind: str, handling: ScriptedServer) -> AsyncIterator[Any]:
     """Return a client's target: the server, reached in one of these ways."""
     handling.handshake = kind.endswith("legacy")
     if kind.startswith("http"):
-        with served(handling.server) as url:
+        with serve(handling.server) as url:
             yield url
     elif kind.startswith("pipe"):
-        yield piped(handling.server, handling.handshake)
+        yield pipe(handling.server, handling.handshake)
     else:
         yield handling.server
 
@@ -145,7 +145,7 @@ class Asked(Exception):  # noqa: N818 - not an error: the round ends with questi
     """Ends a round with questions, from 2026-07-28 on."""
 
 
-class Handling:
+class ScriptedServer:
     """A server with functions for the requests of some methods; they may ask the client.
 
     Attributes:

@@ -23,7 +23,7 @@ _KNOWN = ("-P", "-m", "-c")
 _PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
-def connected(where: str, command: Sequence[str], cwd: str, env: Mapping[str, str], files: Mapping[int, int]) -> Link:
+def connect(where: str, command: Sequence[str], cwd: str, env: Mapping[str, str], files: Mapping[int, int]) -> Link:
     """Request a command over a connection, which carries signal numbers to it and its exit status back.
 
     `files` are open files by the numbers that they have for the command.
@@ -55,7 +55,7 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
     here = os.getcwd()  # noqa: PTH109 - pathlib takes longer to load than all other modules
     files = [number for number in range(_MOST) if is_handed_on(number)]
-    link = connected(sys.argv[1], ["python", *sys.argv[2:]], here, os.environ, dict(zip(files, files, strict=True)))
+    link = connect(sys.argv[1], ["python", *sys.argv[2:]], here, os.environ, dict(zip(files, files, strict=True)))
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # readers must see the end of these streams when the program closes them
         os.dup2(nothing, stream)

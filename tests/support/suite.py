@@ -57,10 +57,10 @@ def groups(corpus: Path, draft: str) -> Iterator[Group]:
     """Return all required groups of a draft."""
     for path in files(corpus, draft):
         for index, group in enumerate(json.loads(path.read_text("utf-8"))):
-            yield made(f"{path.stem}_{index}", path.stem, group, DRAFTS[draft])
+            yield make_tool(f"{path.stem}_{index}", path.stem, group, DRAFTS[draft])
 
 
-def borrowed(corpus: Path, draft: str) -> Iterator[Group]:
+def borrow_groups(corpus: Path, draft: str) -> Iterator[Group]:
     """Return the groups of a newer draft whose schemas have the same meaning in this draft."""
     for path in files(corpus, NEWER[draft]):
         for index, group in enumerate(json.loads(path.read_text("utf-8"))):
@@ -68,7 +68,7 @@ def borrowed(corpus: Path, draft: str) -> Iterator[Group]:
             if path.stem != "refRemote" and says_the_same(schema, draft):
                 # An integer has no fraction in draft-04, not even zero (Core, section 3.5).
                 tests = [test for test in group["tests"] if draft != "draft4" or not _has_whole_floats(test["data"])]
-                yield made(
+                yield make_tool(
                     f"{path.stem}_{index}", path.stem, {**group, "schema": schema, "tests": tests}, DRAFTS[draft]
                 )
 
@@ -102,7 +102,7 @@ def _has_whole_floats(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer()
 
 
-def made(name: str, stem: str, group: Mapping[str, Any], dialect: dialects.Dialect) -> Group:
+def make_tool(name: str, stem: str, group: Mapping[str, Any], dialect: dialects.Dialect) -> Group:
     """Return a group of the suite's file `stem` as a tool with that name."""
     tool = {
         "name": name,
@@ -110,22 +110,22 @@ def made(name: str, stem: str, group: Mapping[str, Any], dialect: dialects.Diale
         "inputSchema": {
             "$schema": dialect.uri,
             "type": "object",
-            "properties": {VALUE: rebased(group["schema"], dialect)},
+            "properties": {VALUE: rebase(group["schema"], dialect)},
             "required": [VALUE],
         },
     }
     return Group(f"{stem}: {group['description']}", tool, group["tests"])
 
 
-def rebased(schema: Any, dialect: dialects.Dialect) -> Any:
+def rebase(schema: Any, dialect: dialects.Dialect) -> Any:
     """Return the schema for `#/properties/value`, with its local references adjusted.
 
     A schema with an identifier is a separate document, so its references do not change.
     """
-    return _moved(identified(_undeclared(schema, dialect), dialect), dialect)
+    return _moved(add_identifier(_undeclared(schema, dialect), dialect), dialect)
 
 
-def identified(schema: Any, dialect: dialects.Dialect) -> Any:
+def add_identifier(schema: Any, dialect: dialects.Dialect) -> Any:
     """Return the schema with an identifier if it has a `$recursiveRef`, which is always `#`."""
     below = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
     if "$recursiveRef" in dialect.plain and any("$recursiveRef" in inner for inner in below):

@@ -46,7 +46,7 @@ async def begun(http: httpx2.AsyncClient, url: str, name: str, number: int, seco
     return str(said["result"]["taskId"])
 
 
-async def ended(http: httpx2.AsyncClient, url: str, task: str, patience: float = 60) -> dict[str, Any]:
+async def wait_for_end(http: httpx2.AsyncClient, url: str, task: str, patience: float = 60) -> dict[str, Any]:
     """Wait for the end of a task, and return the task with its result."""
     end = time.monotonic() + patience
     while True:

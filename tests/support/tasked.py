@@ -150,7 +150,7 @@ class Clock:
         store._clock = lambda: self.now
 
 
-def called(name: str, x: int = 1, **more: Any) -> Mapping[str, Any]:
+def call_params(name: str, x: int = 1, **more: Any) -> Mapping[str, Any]:
     """Return the parameters of a call."""
     return {"name": name, "arguments": {"x": x} if name not in ("ask", "before") else {}, **more}
 

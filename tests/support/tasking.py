@@ -9,7 +9,7 @@ import mcp_types
 from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata
 
-from serving import Handling
+from serving import ScriptedServer
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 RELATED = "io.modelcontextprotocol/related-task"
@@ -40,7 +40,7 @@ class _Server(Server[Any]):
         return made
 
 
-class Tasking(Handling):
+class TaskServer(ScriptedServer):
     """The server. Its task advances through `states`, one for each poll; the last state repeats.
 
     A state is the response to `tasks/get` without the times: a status, a mapping, or an error to raise. `result` is the

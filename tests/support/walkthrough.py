@@ -23,7 +23,7 @@ from types import MappingProxyType, TracebackType
 from typing import IO, Any, Final, Self
 
 import forked
-from processes import running
+from processes import start_process
 from terminals import Terminal
 
 ADDRESS: Final = "127.0.0.1:8000"
@@ -179,7 +179,7 @@ class Walkthrough:
         out: IO[bytes] = self._stack.enter_context(log.open("wb"))
         started = ["bash", "-c", f"exec env {shlex.join(words)}"]
         process = self._stack.enter_context(
-            running(started, cwd=self.folder, env=self.environment, stdout=out, stderr=out)
+            start_process(started, cwd=self.folder, env=self.environment, stdout=out, stderr=out)
         )
         self._server = (process, log)
         wanted = _pattern(printed + "…\n")

@@ -23,7 +23,7 @@ from mcp.server.lowlevel import Server
 
 import forked
 import prompt_ends
-from serving import served
+from serving import serve
 from stubwright.naming import CLIENT_NAMES
 from stubwright_runtime.client.core.binding import OMIT, Binding, CallEvent, Omit
 from stubwright_runtime.client.core.confirmation import is_dangerous
@@ -213,11 +213,11 @@ def stdio(program: str = _STDIO_SERVER) -> list[str]:
 async def _reached(kind: str, script: Script, **options: Any) -> AsyncIterator[ShapesClient]:
     """The scripted server, reached in one of four ways."""
     if kind == "http":
-        with served(script.server) as url:
+        with serve(script.server) as url:
             async with ShapesClient.connect(url, **options) as client:
                 yield client
     elif kind == "http legacy":
-        with served(script.server) as url:
+        with serve(script.server) as url:
             async with ShapesClient.connect(mcp.Client(url, mode="legacy"), **options) as client:
                 yield client
     else:
@@ -347,7 +347,7 @@ async def test_connect_takes_a_high_level_server() -> None:
 
 
 async def test_connect_takes_a_transport() -> None:
-    with served(Script(_text("pong")).server) as url:
+    with serve(Script(_text("pong")).server) as url:
         async with ShapesClient.connect(streamable_http_client(url)) as client:
             assert await client.ping() == [mcp_types.TextContent(type="text", text="pong")]
 
@@ -365,7 +365,7 @@ async def test_connect_takes_a_command(tmp_path: Path) -> None:
 
 async def test_headers_go_with_every_request() -> None:
     script = Script(_text("pong"))
-    with served(script.server) as url:
+    with serve(script.server) as url:
         async with ShapesClient.connect(url, headers={"Authorization": "Bearer t"}) as client:
             await client.ping()
     assert script.headers[0]["authorization"] == "Bearer t"
@@ -517,7 +517,7 @@ async def test_a_result_that_does_not_say_that_it_is_complete_is() -> None:
 
     server: Server[Any] = Server("forgetful", version="1")
     server.middleware.append(forget)
-    with served(server) as url:
+    with serve(server) as url:
         async with ShapesClient.connect(url) as client:
             assert client.raw.protocol_version == "2026-07-28"
             assert await client.ping() == [mcp_types.TextContent(type="text", text="pong")]
@@ -869,7 +869,7 @@ async def test_why_there_is_no_connection_is_not_wrapped() -> None:
 
 async def test_a_network_that_fails_fails_one_call() -> None:
     script = Script(_text("pong"))
-    with served(script.server) as url:
+    with serve(script.server) as url:
         port = int(url.split(":")[2].split("/")[0])
         connecting = ShapesClient.connect(url)
         client = await connecting.__aenter__()
@@ -878,7 +878,7 @@ async def test_a_network_that_fails_fails_one_call() -> None:
         await client.ping()
     assert raised.value.code == mcp_types.CONNECTION_CLOSED
     assert raised.value.message == f"`{url}` cannot be reached: connection refused"
-    with served(Script(_text("again")).server, port):
+    with serve(Script(_text("again")).server, port):
         assert await client.ping() == [mcp_types.TextContent(type="text", text="again")]
     await connecting.__aexit__(None, None, None)
 

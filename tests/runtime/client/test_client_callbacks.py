@@ -21,7 +21,7 @@ import pytest
 import amounts
 import forked
 import prompt_ends
-from serving import KINDS, Handler, Handling, ask, reached
+from serving import KINDS, Handler, ScriptedServer, ask, reach
 from stubwright_runtime.client.core.binding import OMIT, Omit
 from stubwright_runtime.client.core.pending_requests import PendingRequests
 from stubwright_runtime.client.features.callbacks import adapt_for_sdk
@@ -80,9 +80,9 @@ class TownClient(PrimitivesBinding):
 
 
 @asynccontextmanager
-async def _town(kind: str, handling: Handling, **options: Any) -> AsyncIterator[TownClient]:
+async def _town(kind: str, handling: ScriptedServer, **options: Any) -> AsyncIterator[TownClient]:
     """A client of the server, reached in one of several ways."""
-    async with reached(kind, handling) as target, TownClient.connect(target, **options) as client:
+    async with reach(kind, handling) as target, TownClient.connect(target, **options) as client:
         yield client
 
 
@@ -129,7 +129,7 @@ DEFAULTS = {"age": 30, "score": 95.5, "status": "active", "verified": True, "pet
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_question_is_answered(kind: str) -> None:
-    handling = Handling(tools_call=_ask_form)
+    handling = ScriptedServer(tools_call=_ask_form)
     asked: list[Question] = []
 
     async def answer(question: Question) -> Person:
@@ -174,7 +174,7 @@ _MODERN_PROCESS = """
 import json
 import anyio
 from mcp.server.stdio import stdio_server
-from serving import Handling, ask
+from serving import ScriptedServer, ask
 
 async def handle(ctx):
     form = {"type": "object", "properties": {"name": {"type": "string"}}}
@@ -182,7 +182,7 @@ async def handle(ctx):
     return {"content": [{"type": "text", "text": json.dumps(answer)}]}
 
 async def main():
-    server = Handling(tools_call=handle).server
+    server = ScriptedServer(tools_call=handle).server
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -214,7 +214,7 @@ async def test_a_process_asks(program: str, revision: str) -> None:
     ],
 )
 async def test_answers_of_all_kinds(kind: str, answer: Any, sent: Mapping[str, Any]) -> None:
-    handling = Handling(tools_call=_ask_form)
+    handling = ScriptedServer(tools_call=_ask_form)
     async with _town(kind, handling, on_question=lambda _: answer) as client:
         assert _said(await client.ask()) == sent
 
@@ -238,7 +238,7 @@ UNFIT: Final = [
 async def test_an_answer_that_does_not_fit_is_the_callers_error(
     kind: str, answer: Any, error: type[Exception], message: str
 ) -> None:
-    handling = Handling(tools_call=_ask_form)
+    handling = ScriptedServer(tools_call=_ask_form)
     async with _town(kind, handling, on_question=lambda _: answer) as client:
         with pytest.raises(error) as raised:
             await client.ask()
@@ -262,7 +262,7 @@ async def test_a_session_whose_end_is_not_answered_delays_closing_by_the_timeout
         return await send(client, request, **options)
 
     monkeypatch.setattr(httpx2.AsyncClient, "send", hang)
-    handling = Handling(tools_call=_ask_form)
+    handling = ScriptedServer(tools_call=_ask_form)
     with anyio.fail_after(60):
         async with _town("http legacy", handling, on_question=lambda _: Declined(), timeout=1) as client:
             assert _said(await client.ask()) == {"action": "decline"}
@@ -278,7 +278,7 @@ async def test_an_answer_that_breaks_a_format_is_not_sent(kind: str, format_: st
         params = {"mode": "form", "message": "?", "requestedSchema": schema}
         return _text(json.dumps(await ask(ctx, "q", "elicitation/create", params)))
 
-    async with _town(kind, Handling(tools_call=handler), on_question=lambda _: {"name": value}) as client:
+    async with _town(kind, ScriptedServer(tools_call=handler), on_question=lambda _: {"name": value}) as client:
         with pytest.raises(ValueError, match="the answer breaks the question's schema"):
             await client.ask()
 
@@ -334,7 +334,7 @@ async def test_a_question_with_a_url(kind: str, answer: Any, sent: Any) -> None:
         asked.append(question)
         return answer
 
-    async with _town(kind, Handling(tools_call=handler), on_question=agree) as client:
+    async with _town(kind, ScriptedServer(tools_call=handler), on_question=agree) as client:
         if isinstance(sent, str):
             with pytest.raises(TypeError) as raised:
                 await client.ask()
@@ -357,7 +357,7 @@ async def test_without_callbacks_nothing_is_announced(kind: str) -> None:
     async def handler(ctx: Any) -> Mapping[str, Any]:
         return _text("[]")
 
-    handling = Handling(tools_call=handler)
+    handling = ScriptedServer(tools_call=handler)
     async with _town(kind, handling) as client:
         await client.ask()
     assert handling.capabilities == {}
@@ -379,7 +379,7 @@ async def test_where_several_requests_wait_the_error_is_logged(caplog: pytest.Lo
     def answer(question: Question) -> Any:
         raise LookupError("nobody is at home")
 
-    handling = Handling(tools_call=handler)
+    handling = ScriptedServer(tools_call=handler)
     async with _town("pipe legacy", handling, on_question=answer) as client, anyio.create_task_group() as tasks:
         tasks.start_soon(client.ask)
         await anyio.wait_all_tasks_blocked()
@@ -402,7 +402,7 @@ async def test_the_clock_rests_while_a_person_is_asked(kind: str) -> None:
         return answer
 
     last = 1 if kind.endswith("legacy") else 2
-    handling = Handling(tools_call=handler)
+    handling = ScriptedServer(tools_call=handler)
     async with _town(kind, handling, on_question=slow) as client:
         hurried = client.with_options(timeout=0.3)
         assert _said(await hurried.ask())["action"] == "accept"
@@ -429,7 +429,7 @@ async def test_a_model_is_asked(kind: str) -> None:
         content = mcp_types.TextContent(type="text", text="Paris")
         return mcp_types.CreateMessageResult(role="assistant", content=content, model="m-1", stop_reason="endTurn")
 
-    handling = Handling(tools_call=_ask_model)
+    handling = ScriptedServer(tools_call=_ask_model)
     async with _town(kind, handling, on_sample=sample) as client:
         said = _said(await client.ask())
     assert said["content"] == {"type": "text", "text": "Paris"}
@@ -439,7 +439,7 @@ async def test_a_model_is_asked(kind: str) -> None:
 
 
 async def test_a_model_may_give_a_text() -> None:
-    async with TownClient.connect(Handling(tools_call=_ask_model).server, on_sample=lambda _: "Oslo") as client:
+    async with TownClient.connect(ScriptedServer(tools_call=_ask_model).server, on_sample=lambda _: "Oslo") as client:
         said = _said(await client.ask())
     assert said == {"role": "assistant", "content": {"type": "text", "text": "Oslo"}, "model": "unknown"}
 
@@ -449,7 +449,7 @@ async def test_a_callback_may_refuse_by_an_error_of_the_protocol(kind: str) -> N
     def refuse(params: mcp_types.CreateMessageRequestParams) -> str:
         raise mcp.MCPError(code=-1, message="User rejected sampling request")
 
-    async with _town(kind, Handling(tools_call=_ask_model), on_sample=refuse) as client:
+    async with _town(kind, ScriptedServer(tools_call=_ask_model), on_sample=refuse) as client:
         with pytest.raises(mcp.MCPError, match=r"^User rejected sampling request$"):
             await client.ask()
 
@@ -459,7 +459,7 @@ async def test_a_model_is_not_asked_to_call_tools() -> None:
         params = {**_SAMPLING, "tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
         return _text(json.dumps(await ask(ctx, "s", "sampling/createMessage", params)))
 
-    async with TownClient.connect(Handling(tools_call=handler).server, on_sample=lambda _: "?") as client:
+    async with TownClient.connect(ScriptedServer(tools_call=handler).server, on_sample=lambda _: "?") as client:
         with pytest.raises(mcp.MCPError, match=r"^This client samples without tools$"):
             await client.ask()
 
@@ -484,7 +484,7 @@ async def test_the_log_is_heard_from_the_level_that_is_wanted(kind: str) -> None
         if level == "critical":
             raise RuntimeError("what it raises ends no call")
 
-    handling = Handling(tools_call=_log_each_level)
+    handling = ScriptedServer(tools_call=_log_each_level)
     async with _town(kind, handling, on_log=hear, log_level="warning") as client:
         await client.ask()
     assert heard == [(level, "town", {"of": level}) for level in LOG_LEVELS[3:]]
@@ -499,7 +499,7 @@ async def test_a_callback_may_hear_the_log_at_once(kind: str) -> None:
     def hear(level: str, logger: str | None, data: Any) -> None:
         heard.append(level)
 
-    async with _town(kind, Handling(tools_call=_log_each_level), on_log=hear) as client:
+    async with _town(kind, ScriptedServer(tools_call=_log_each_level), on_log=hear) as client:
         await client.ask()
     assert heard == [*LOG_LEVELS[1:]]
 
@@ -511,7 +511,7 @@ class _Logging:
         self.asked: list[str] = []
         self._least = "warning"
         self._answer = answer
-        self.handling = Handling(logging_setLevel=self._set_level, tools_call=self._log)
+        self.handling = ScriptedServer(logging_setLevel=self._set_level, tools_call=self._log)
         if declares:
             self.handling.server.add_request_handler("logging/setLevel", mcp_types.SetLevelRequestParams, self._never)
 
@@ -578,7 +578,7 @@ def test_a_level_that_is_none_and_a_client_with_its_own_callback_are_refused() -
     with pytest.raises(ValueError, match=r"^log_level is one of debug, info, .*, emergency, not 'verbose'$"):
         TownClient.connect("http://localhost/mcp", on_log=print, log_level="verbose")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"do not pass on_log$"):
-        TownClient.connect(mcp.Client(Handling().server), on_log=print)
+        TownClient.connect(mcp.Client(ScriptedServer().server), on_log=print)
 
 
 # --- roots -------------------------------------------------------------------------------------------------------
@@ -598,7 +598,7 @@ async def test_roots_are_listed(kind: str, how: str, tmp_path: Path) -> None:
         return roots
 
     given: Any = {"fixed": roots, "asked": lambda: roots, "later": later}[how]
-    handling = Handling(tools_call=_ask_roots)
+    handling = ScriptedServer(tools_call=_ask_roots)
     async with _town(kind, handling, roots=given) as client:
         said = _said(await client.ask())
     assert said["roots"] == [
@@ -642,7 +642,7 @@ async def test_prompts_and_resources_may_ask(kind: str) -> None:
         said = (await _ask_form(ctx))["content"][0]["text"]
         return {"contents": [{"uri": ctx.params["uri"], "text": said}], "ttlMs": 0, "cacheScope": "private"}
 
-    handling = Handling(prompts_get=prompt, resources_read=read)
+    handling = ScriptedServer(prompts_get=prompt, resources_read=read)
     async with _town(kind, handling, on_question=lambda _: {"name": "Ada"}) as client:
         (message,) = await client.prompt_code_review(code="x = 1")
         (readme,) = await client.read_readme()
@@ -665,7 +665,7 @@ async def test_arguments_are_completed() -> None:
     async def complete(ctx: Any) -> Mapping[str, Any]:
         return {"completion": {"values": ["python", "pyret"], "total": 2, "hasMore": False}}
 
-    handling = Handling(completion_complete=complete)
+    handling = ScriptedServer(completion_complete=complete)
     async with TownClient.connect(handling.server) as client:
         completion = await client.complete_prompt_code_review("language", "py", {"code": "x"})
         await client.complete_read_current("city", "Pa")
@@ -704,7 +704,7 @@ def _lists(cursors: Callable[[int], int | None]) -> Handler:
 @pytest.mark.parametrize("kind", ["memory", "pipe legacy"])
 async def test_lists_are_whole_and_new(kind: str) -> None:
     page = _lists(lambda number: number + 1 if number < 2 else None)
-    handling = Handling(tools_list=page, prompts_list=page, resources_list=page, resources_templates_list=page)
+    handling = ScriptedServer(tools_list=page, prompts_list=page, resources_list=page, resources_templates_list=page)
     async with _town(kind, handling) as client:
         for _ in range(2):
             for listed in (
@@ -724,7 +724,7 @@ async def test_an_empty_cursor_leads_to_the_next_page(kind: str) -> None:
         more = {"nextCursor": ""} if is_first else {}
         return {"prompts": [{"name": "first" if is_first else "last"}], "ttlMs": 0, "cacheScope": "private", **more}
 
-    async with _town(kind, Handling(prompts_list=page)) as client:
+    async with _town(kind, ScriptedServer(prompts_list=page)) as client:
         assert [entry.name for entry in await list_prompts(client)] == ["first", "last"]
 
 
@@ -736,7 +736,7 @@ async def test_an_empty_cursor_leads_to_the_next_page(kind: str) -> None:
     ],
 )
 async def test_a_list_without_an_end_is_an_error(follows: Callable[[int], int], message: str) -> None:
-    async with TownClient.connect(Handling(prompts_list=_lists(follows)).server) as client:
+    async with TownClient.connect(ScriptedServer(prompts_list=_lists(follows)).server) as client:
         with pytest.raises(mcp.MCPError) as raised:
             await list_prompts(client)
     assert raised.value.message == message
@@ -746,7 +746,7 @@ async def test_an_empty_cursor_on_each_page_is_explained() -> None:
     async def page(ctx: Any) -> Mapping[str, Any]:
         return {"prompts": [], "nextCursor": "", "ttlMs": 0, "cacheScope": "private"}
 
-    async with TownClient.connect(Handling(prompts_list=page).server) as client:
+    async with TownClient.connect(ScriptedServer(prompts_list=page).server) as client:
         with pytest.raises(mcp.MCPError) as raised:
             await list_prompts(client)
     why = "the cursor '' repeats; the last page has no `nextCursor`, not an empty one"
@@ -758,7 +758,7 @@ async def test_a_list_may_take_too_long() -> None:
         await anyio.sleep(30)
         return {}
 
-    async with TownClient.connect(Handling(resources_list=never).server) as client:
+    async with TownClient.connect(ScriptedServer(resources_list=never).server) as client:
         with pytest.raises(mcp.MCPError) as raised:
             await list_resources(client.with_options(timeout=0.05))
     assert raised.value.code == mcp_types.REQUEST_TIMEOUT

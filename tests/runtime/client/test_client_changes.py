@@ -19,7 +19,7 @@ from mcp.shared.subscriptions import event_to_notification
 import amounts
 import prompt_ends
 from packages import generate, imported, manifest, tool
-from serving import KINDS, Handling, reached, served
+from serving import KINDS, ScriptedServer, reach, serve
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.features import subscriptions as listening
 from stubwright_runtime.client.features.changes import Change, ListChanged, ResourceUpdated
@@ -66,7 +66,7 @@ class News:
         self.bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self.bus)
         self.subscribed: list[tuple[str, str]] = []
-        self.handling = Handling(tools_call=self._tell)
+        self.handling = ScriptedServer(tools_call=self._tell)
         server = self.handling.server
         server.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, self.listen)
         server.add_request_handler("resources/subscribe", mcp_types.SubscribeRequestParams, self._noted("+"))
@@ -100,7 +100,7 @@ class News:
 
 @asynccontextmanager
 async def _reached(kind: str, news: News) -> AsyncIterator[NewsClient]:
-    async with reached(kind, news.handling) as target, NewsClient.connect(target) as client:
+    async with reach(kind, news.handling) as target, NewsClient.connect(target) as client:
         if kind == "http legacy":
             await anyio.sleep(0.3)  # until the stream for what comes unasked is open
         yield client
@@ -280,7 +280,7 @@ async def test_a_server_that_cannot_be_reached_is_the_end(kind: str, monkeypatch
     news.handling.handshake = kind.endswith("legacy")
     heard: list[Change] = []
     async with AsyncExitStack() as stack:
-        with served(news.handling.server) as url:
+        with serve(news.handling.server) as url:
             client = await stack.enter_async_context(NewsClient.connect(url))
             told = await stack.enter_async_context(changes(client))
         with anyio.fail_after(60):
@@ -306,7 +306,7 @@ async def test_what_is_raised_while_listening_is_not_wrapped(kind: str) -> None:
 
 
 async def test_a_server_may_not_tell_of_changes() -> None:
-    async with NewsClient.connect(Handling().server) as client:
+    async with NewsClient.connect(ScriptedServer().server) as client:
         with pytest.raises(mcp.MCPError) as raised:
             async with changes(client):
                 pass
@@ -318,7 +318,7 @@ async def test_a_server_may_take_too_long_to_agree() -> None:
         await anyio.sleep(30)
         return {}
 
-    async with NewsClient.connect(Handling(subscriptions_listen=never).server) as client:
+    async with NewsClient.connect(ScriptedServer(subscriptions_listen=never).server) as client:
         with pytest.raises(mcp.MCPError) as raised:
             async with changes(client.with_options(timeout=0.05)):
                 pass

@@ -16,7 +16,7 @@ import pytest
 
 import amounts
 import prompt_ends
-from circles import none_left
+from circles import no_cycles
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from stubwright_runtime.client.core.errors import ResultTooLarge, ToolFailed
@@ -68,7 +68,7 @@ def test_calls_that_fail(how: str, error: type[Exception], package: ModuleType) 
     async def use(url: str) -> None:
         timeout = 1 if how == "late" else 60
         async with package.FailingClient.connect(url, timeout=timeout, max_result_bytes=5000) as client:
-            with none_left(Bound, mcp_types.CallToolRequestParams):
+            with no_cycles(Bound, mcp_types.CallToolRequestParams):
                 with pytest.raises(error) as caught:
                     await client.fail(how=how)
                 del caught

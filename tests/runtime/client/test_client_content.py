@@ -16,7 +16,7 @@ import pytest
 
 import amounts
 import hostile
-from hostile import HANDSHAKE, STATELESS, Attacker, Said, listening
+from hostile import HANDSHAKE, STATELESS, Attacker, Said, listen
 from stubwright_runtime.client.core.errors import InvalidResult, ResultTooLarge, ToolFailed
 from stubwright_runtime.client.core.options import CallEvent
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
@@ -203,7 +203,7 @@ async def test_resources_and_prompts_are_looked_at_too(era: str) -> None:
         hints = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         return Said(lambda: iter((hostile.response(number, {**hints, **answers[method]}),)))
 
-    with listening(era, answer) as (url, _):
+    with listen(era, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             answers["resources/read"] = {"contents": [{"uri": "a://b", "text": NASTY, "mimeType": "text/plain"}]}
             (text,) = await client._read("a://b")

@@ -22,7 +22,7 @@ import pytest
 
 import amounts
 import hostile
-from hostile import HANDSHAKE, STATELESS, Attacker, Said, events, filled, listening
+from hostile import HANDSHAKE, STATELESS, Attacker, Said, events, fill_id, listen
 from stubwright_runtime.client.core.errors import InvalidResult, ResultTooLarge
 from stubwright_runtime.client.features.drift import DriftError
 from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
@@ -418,7 +418,7 @@ HTTP: Final[dict[str, Said]] = {
 @pytest.mark.parametrize(("era", "name"), amounts.sample([*product(ERAS, HTTP)], 13))
 async def test_each_response_is_an_error_of_its_own_call(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL + 1)
-    with listening(era, lambda method, _: HTTP[name] if method == "tools/call" else None) as (url, _):
+    with listen(era, lambda method, _: HTTP[name] if method == "tools/call" else None) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             error = await _outcome(client.with_options(timeout=_BOUND).render())
             assert isinstance(error, mcp.MCPError), repr(error)
@@ -489,7 +489,7 @@ async def test_what_is_no_message_is_named_by_a_process_alike(name: str, tmp_pat
 
 
 async def test_a_body_of_nothing_is_named() -> None:
-    with listening(HANDSHAKE, lambda method, _: _whole(b"") if method == "tools/call" else None) as (url, _):
+    with listen(HANDSHAKE, lambda method, _: _whole(b"") if method == "tools/call" else None) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             with pytest.raises(mcp.MCPError, match=r"^the server's answer cannot be read: it is empty$"):
                 await client.ping()
@@ -502,7 +502,7 @@ async def test_events_of_other_kinds_need_no_message() -> None:
         result = hostile.response(number, {"content": []})
         return Said(_once(b"event: other\ndata: 5\n\ndata: " + result + b"\n\n"), headers=events())
 
-    with listening(HANDSHAKE, answer) as (url, _):
+    with listen(HANDSHAKE, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             assert await client.ping() == []
 
@@ -550,7 +550,7 @@ FLOODS: Final[dict[str, Callable[[], Said]]] = {
 async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL + 1)
     said = FLOODS[name]()
-    with listening(era, lambda method, _: said if method == "tools/call" else None) as (url, _):
+    with listen(era, lambda method, _: said if method == "tools/call" else None) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=_MOST) as client:
             before = _peak()
             error = await _outcome(client.render())
@@ -626,10 +626,10 @@ async def test_a_stream_may_be_long_where_its_events_are_short(era: str) -> None
     def answer(method: str, number: Any) -> Said | None:
         if method != "tools/call":
             return None
-        result = filled(_result('{"resultType":"complete","content":[]}').encode(), number)
+        result = fill_id(_result('{"resultType":"complete","content":[]}').encode(), number)
         return Said(_once(*pieces, b"data: " + result + b"\n\n"), headers=events())
 
-    with listening(era, answer) as (url, _):
+    with listen(era, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=100_000) as client:
             assert await client.ping() == []
 
@@ -670,7 +670,7 @@ async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str,
         pieces = stream.replace("$SAID", said).replace("$RESUMED", "").encode()
         return Said(_once(*(pieces[at : at + 7] for at in range(0, len(pieces), 7))), headers=events())
 
-    with listening(era, answer) as (url, _):
+    with listen(era, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             error = await _outcome(client.with_options(timeout=_BOUND).ping())
     assert isinstance(error, mcp.MCPError), repr(error)
@@ -760,7 +760,7 @@ async def test_a_result_whose_optional_fields_are_null_is_read(era: str) -> None
     def answer(method: str, number: Any) -> Said | None:
         return _whole(hostile.response(number, result)) if method == "tools/call" else None
 
-    with listening(era, answer) as (url, _):
+    with listen(era, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             [block] = await client.ping()
     assert getattr(block, "text", None) == "pong"
@@ -784,7 +784,7 @@ async def test_a_byte_order_mark_is_no_part_of_an_answer(era: str, start: str | 
         stream = f"\ufeff{start}{said}\n\n".encode()
         return Said(_once(*(stream[at : at + size] for at in range(0, len(stream), size))), headers=events())
 
-    with listening(era, answer) as (url, _):
+    with listen(era, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             [block] = await client.with_options(timeout=_BOUND, sanitize="none").ping()
     assert getattr(block, "text", None) == "\ufeffpong"

@@ -17,7 +17,7 @@ import forked
 import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
-from serving import served
+from serving import serve
 from stubwright.compile import pipeline
 from stubwright.project.files import disk
 
@@ -104,7 +104,7 @@ def server(package: Any) -> Any:
 async def target(request: pytest.FixtureRequest, folder: Path, server: Any) -> AsyncIterator[Any]:
     kind, mode = request.param.split("-")
     if kind == "http":
-        with served(server) as url:
+        with serve(server) as url:
             yield mcp.Client(url, mode=mode)
     else:
         start = [*forked.interpreter(), "-m", "open_mcp", "--handlers", "handling:Open"]

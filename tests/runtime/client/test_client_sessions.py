@@ -17,7 +17,7 @@ import pytest
 
 import amounts
 import prompt_ends
-from answers import answering, say, say_result
+from answers import say, say_result, serve
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from stubwright_runtime.client.core.binding import Binding
@@ -218,7 +218,7 @@ def forgetting(again: Callable[[BaseHTTPRequestHandler, dict[str, Any]], bool]) 
         else:
             say_result(handler, message)
 
-    with answering(answer) as url:
+    with serve(answer) as url:
         yield url, methods
 
 
@@ -338,7 +338,7 @@ async def test_an_unknown_method_is_not_a_lost_session() -> None:
         else:
             say_result(handler, message)
 
-    with answering(answer) as url:
+    with serve(answer) as url:
         async with EchoClient.connect(url) as client:
             with pytest.raises(mcp.MCPError, match="Method not found") as raised:
                 await client.ping()

@@ -20,8 +20,8 @@ import pytest
 import amounts
 import prompt_ends
 from packages import generate, imported, manifest, tool
-from serving import KINDS, asgi, reached, served
-from tasking import EXTENSION, FAILED, ORDER, RELATED, Tasking, question
+from serving import KINDS, asgi, reach, serve
+from tasking import EXTENSION, FAILED, ORDER, RELATED, TaskServer, question
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 
@@ -60,9 +60,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @asynccontextmanager
-async def _connected(shop: Any, kind: str, server: Tasking, **options: Any) -> AsyncIterator[Any]:
+async def _connected(shop: Any, kind: str, server: TaskServer, **options: Any) -> AsyncIterator[Any]:
     with anyio.fail_after(60):
-        async with reached(kind, server) as target, shop.ShopClient.connect(target, **options) as client:
+        async with reach(kind, server) as target, shop.ShopClient.connect(target, **options) as client:
             yield client
 
 
@@ -75,7 +75,7 @@ def _raised(error: Any) -> tuple[int, str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_task_is_started_followed_and_awaited(shop: Any, kind: str) -> None:
-    server = Tasking(["working", {"status": "working", "statusMessage": "2 of 3"}, "completed"], interval=10)
+    server = TaskServer(["working", {"status": "working", "statusMessage": "2 of 3"}, "completed"], interval=10)
     events: list[Any] = []
     async with _connected(shop, kind, server, on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
@@ -101,7 +101,7 @@ async def test_a_task_is_started_followed_and_awaited(shop: Any, kind: str) -> N
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_method_calls_as_before_and_a_required_one_runs_a_task(shop: Any, kind: str) -> None:
-    server = Tasking(interval=10)
+    server = TaskServer(interval=10)
     async with _connected(shop, kind, server) as client:
         assert (await client.ship_order(order_id="7")).order == "7"
         assert server.methods() == ["tools/call"]
@@ -114,7 +114,7 @@ async def test_a_method_calls_as_before_and_a_required_one_runs_a_task(shop: Any
 
 
 async def test_a_required_tool_of_a_server_without_tasks_is_called(shop: Any) -> None:
-    server = Tasking()
+    server = TaskServer()
     server.handler_server.offered = None
     async with _connected(shop, "pipe legacy", server) as client:
         assert (await client.must(order_id="7")).order == "7"
@@ -125,12 +125,12 @@ async def test_a_required_tool_of_a_server_without_tasks_is_called(shop: Any) ->
 
 async def test_a_server_that_makes_no_task_of_a_tool_is_told_apart(shop: Any) -> None:
     refusal = mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="no task support")
-    async with _connected(shop, "pipe legacy", Tasking(first=refusal)) as client:
+    async with _connected(shop, "pipe legacy", TaskServer(first=refusal)) as client:
         with pytest.raises(shop.TasksUnsupported, match="no task support; generate the client again"):
             await client.tasks.ship_order(order_id="7")
 
 
-class _Unknown(Tasking):
+class _Unknown(TaskServer):
     """A server with responses of an unknown kind about tasks."""
 
     def __init__(self, method: str, *states: Any, **options: Any) -> None:
@@ -172,7 +172,7 @@ async def test_an_update_of_a_task_of_an_unknown_kind_is_none(shop: Any) -> None
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_server_may_answer_at_once(shop: Any, kind: str) -> None:
     events: list[Any] = []
-    async with _connected(shop, kind, Tasking(first=ORDER), on_call=events.append) as client:
+    async with _connected(shop, kind, TaskServer(first=ORDER), on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
         assert (task.id, task.status, task.done()) == ("", "completed", True)
         assert [event.outcome for event in events] == [None, "ok"]
@@ -185,7 +185,7 @@ async def test_a_server_may_answer_at_once(shop: Any, kind: str) -> None:
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_server_may_answer_at_once_that_the_call_failed(shop: Any, kind: str) -> None:
     failure = {"content": [{"type": "text", "text": "no store"}], "isError": True}
-    async with _connected(shop, kind, Tasking(first=failure)) as client:
+    async with _connected(shop, kind, TaskServer(first=failure)) as client:
         task = await client.tasks.ship_order(order_id="7")
         assert (task.id, task.status, task.done()) == ("", "failed", True)
         with pytest.raises(shop.ToolFailed, match="no store"):
@@ -194,7 +194,7 @@ async def test_a_server_may_answer_at_once_that_the_call_failed(shop: Any, kind:
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_tool_without_an_output_schema_gives_its_content(shop: Any, kind: str) -> None:
-    async with _connected(shop, kind, Tasking(interval=10)) as client:
+    async with _connected(shop, kind, TaskServer(interval=10)) as client:
         (block,) = await (await client.tasks.say())
         assert json.loads(block.text) == {"order": "7"}
         with pytest.warns(DeprecationWarning, match="use say"):
@@ -213,7 +213,7 @@ def test_only_tools_that_may_be_tasks_are_there(shop: Any) -> None:
 async def test_a_task_that_is_complete_when_it_is_made_is_looked_at_once(shop: Any, kind: str) -> None:
     made = {"taskId": "t1", "status": "completed", "createdAt": "x", "lastUpdatedAt": "x", "ttl": None, "ttlMs": None}
     first = {"resultType": "task", **made} if kind == "memory" else {"task": made}
-    server = Tasking(["completed"], first=first)
+    server = TaskServer(["completed"], first=first)
     async with _connected(shop, kind, server) as client:
         assert (await (await client.tasks.ship_order(order_id="7"))).order == "7"
     assert server.methods() == ["tools/call", "tasks/get" if kind == "memory" else "tasks/result"]
@@ -226,7 +226,7 @@ async def test_a_task_that_is_complete_when_it_is_made_is_looked_at_once(shop: A
 async def test_a_tool_that_fails_fails_as_in_a_call(shop: Any, kind: str) -> None:
     state = "completed" if kind == "memory" else "failed"
     events: list[Any] = []
-    async with _connected(shop, kind, Tasking([state], result=FAILED, interval=10), on_call=events.append) as client:
+    async with _connected(shop, kind, TaskServer([state], result=FAILED, interval=10), on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
         lengths = set()
         for _ in range(2):
@@ -242,17 +242,17 @@ async def test_a_tool_that_fails_fails_as_in_a_call(shop: Any, kind: str) -> Non
 @pytest.mark.parametrize("kind", ERAS)
 async def test_the_whole_response_is_there_too(shop: Any, kind: str) -> None:
     state = "completed" if kind == "memory" else "failed"
-    async with _connected(shop, kind, Tasking([state], result=FAILED, interval=10)) as client:
+    async with _connected(shop, kind, TaskServer([state], result=FAILED, interval=10)) as client:
         task = await client.tasks.ship_order(order_id="7")
         response = await task.response(timeout=5)
         assert (response.is_error, response.model, response.text) == (True, None, "out of stock")
-    async with _connected(shop, kind, Tasking(["completed"], interval=10)) as client:
+    async with _connected(shop, kind, TaskServer(["completed"], interval=10)) as client:
         task = await client.tasks.ship_order(order_id="7")
         response = await task.response()
         assert response.structured == {"order": "7"}
         assert response.model == await task.wait(timeout=0)
     gone = mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="Task not found")
-    async with _connected(shop, kind, Tasking([gone], interval=10)) as client:
+    async with _connected(shop, kind, TaskServer([gone], interval=10)) as client:
         with pytest.raises(shop.TaskExpired):
             await (await client.tasks.ship_order(order_id="7")).response()
 
@@ -261,7 +261,7 @@ async def test_the_whole_response_is_there_too(shop: Any, kind: str) -> None:
 async def test_a_protocol_error_is_raised_as_in_a_call(shop: Any, kind: str) -> None:
     wrong: dict[str, Any] = {"code": -32603, "message": "internal failure", "data": {"a": 1}}
     state = {"status": "failed", "error": wrong} if kind == "memory" else "failed"
-    server = Tasking([state], result=mcp.MCPError(**wrong), interval=10)
+    server = TaskServer([state], result=mcp.MCPError(**wrong), interval=10)
     async with _connected(shop, kind, server) as client:
         task = await client.tasks.ship_order(order_id="7")
         with pytest.raises(mcp.MCPError) as error:
@@ -272,14 +272,14 @@ async def test_a_protocol_error_is_raised_as_in_a_call(shop: Any, kind: str) -> 
 
 
 async def test_a_failure_without_an_error_says_so(shop: Any) -> None:
-    async with _connected(shop, "memory", Tasking(["failed"], interval=10)) as client:
+    async with _connected(shop, "memory", TaskServer(["failed"], interval=10)) as client:
         with pytest.raises(mcp.MCPError, match="the task failed, and the server gave no reason"):
             await (await client.tasks.ship_order(order_id="7"))
 
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_task_is_cancelled(shop: Any, kind: str) -> None:
-    server = Tasking(["working"], interval=10)
+    server = TaskServer(["working"], interval=10)
     events: list[Any] = []
     async with _connected(shop, kind, server, on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
@@ -294,7 +294,7 @@ async def test_a_task_is_cancelled(shop: Any, kind: str) -> None:
 
 
 async def test_a_server_that_cannot_cancel_says_so(shop: Any) -> None:
-    server = Tasking(["working"])
+    server = TaskServer(["working"])
     assert server.handler_server.offered is not None
     server.handler_server.offered = server.handler_server.offered.model_copy(update={"cancel": None})
     async with _connected(shop, "pipe legacy", server) as client:
@@ -305,7 +305,7 @@ async def test_a_server_that_cannot_cancel_says_so(shop: Any) -> None:
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_who_stops_waiting_for_a_method_cancels_its_task(shop: Any, kind: str) -> None:
-    server = Tasking(["working"], interval=10)
+    server = TaskServer(["working"], interval=10)
     async with _connected(shop, kind, server) as client:
         with anyio.move_on_after(0.2):
             await client.must(order_id="7")
@@ -316,7 +316,7 @@ async def test_who_stops_waiting_for_a_method_cancels_its_task(shop: Any, kind: 
 async def test_a_task_that_is_not_known_any_more_has_expired(shop: Any, kind: str) -> None:
     gone = mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="Task has expired")
     events: list[Any] = []
-    async with _connected(shop, kind, Tasking([gone], interval=10), on_call=events.append) as client:
+    async with _connected(shop, kind, TaskServer([gone], interval=10), on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
         assert [state.status async for state in task.updates()] == ["working"]
         with pytest.raises(
@@ -338,7 +338,7 @@ async def test_a_task_that_is_not_known_any_more_has_expired(shop: Any, kind: st
 @pytest.mark.parametrize("kind", ["memory", "http legacy"])
 async def test_a_model_needs_no_content_beside_it(shop: Any, kind: str) -> None:
     bare = {"structuredContent": {"order": "7"}}
-    async with _connected(shop, kind, Tasking(["completed"], result=bare, interval=10)) as client:
+    async with _connected(shop, kind, TaskServer(["completed"], result=bare, interval=10)) as client:
         task = await client.tasks.ship_order(order_id="7")
         assert (await task).order == "7"
 
@@ -347,7 +347,9 @@ async def test_a_model_needs_no_content_beside_it(shop: Any, kind: str) -> None:
 async def test_a_result_that_breaks_its_schema_is_refused(shop: Any, kind: str) -> None:
     odd = {"content": [], "structuredContent": {"order": 7}}
     events: list[Any] = []
-    async with _connected(shop, kind, Tasking(["completed"], result=odd, interval=10), on_call=events.append) as client:
+    async with _connected(
+        shop, kind, TaskServer(["completed"], result=odd, interval=10), on_call=events.append
+    ) as client:
         task = await client.tasks.ship_order(order_id="7")
         with pytest.raises(shop.InvalidResult, match="order"):
             await task
@@ -359,7 +361,7 @@ async def test_a_result_that_breaks_its_schema_is_refused(shop: Any, kind: str) 
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_task_is_taken_up_by_its_id(shop: Any, kind: str) -> None:
-    server = Tasking(["working", "completed"], interval=10)
+    server = TaskServer(["working", "completed"], interval=10)
     events: list[Any] = []
     async with _connected(shop, kind, server, on_call=events.append) as client:
         task = client.tasks.ship_order.resume("t1")
@@ -376,7 +378,9 @@ async def test_a_task_is_taken_up_by_its_id(shop: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_following_a_task_that_was_taken_up_begins_with_a_look(shop: Any, kind: str) -> None:
-    async with _connected(shop, kind, Tasking([{"status": "working", "statusMessage": "half"}, "completed"])) as client:
+    async with _connected(
+        shop, kind, TaskServer([{"status": "working", "statusMessage": "half"}, "completed"])
+    ) as client:
         began = time.monotonic()
         told = [(state.status, state.message) async for state in client.tasks.ship_order.resume("t1").updates()]
     assert told == [("working", "half"), ("completed", None)]
@@ -389,7 +393,7 @@ async def test_tasks_are_listed_page_by_page(shop: Any) -> None:
         {"tasks": [{"taskId": "a", "status": "working", **times}], "nextCursor": "2"},
         {"tasks": [{"taskId": "b", "status": "completed", "statusMessage": "\x1b[31mdone", **times}]},
     ]
-    server = Tasking(pages=pages)
+    server = TaskServer(pages=pages)
     async with _connected(shop, "pipe legacy", server) as client:
         found = [state async for state in client.tasks.list()]
     assert [(state.id, state.status, state.message, state.ended) for state in found] == [
@@ -400,10 +404,10 @@ async def test_tasks_are_listed_page_by_page(shop: Any) -> None:
 
 
 async def test_where_there_is_no_list_an_error_says_what_to_do(shop: Any) -> None:
-    async with _connected(shop, "memory", Tasking()) as client:
+    async with _connected(shop, "memory", TaskServer()) as client:
         with pytest.raises(shop.TasksUnsupported, match="store the `id` of each task, and `resume` it"):
             [state async for state in client.tasks.list()]
-    server = Tasking()
+    server = TaskServer()
     server.handler_server.offered = None
     async with _connected(shop, "pipe legacy", server) as client:
         with pytest.raises(shop.TasksUnsupported, match="the server does not list tasks"):
@@ -411,7 +415,7 @@ async def test_where_there_is_no_list_an_error_says_what_to_do(shop: Any) -> Non
 
 
 async def test_a_server_is_asked_to_keep_a_task_for_a_time(shop: Any) -> None:
-    server = Tasking()
+    server = TaskServer()
     async with _connected(shop, "pipe legacy", server) as client:
         await client.tasks.with_options(ttl=1.5).ship_order(order_id="7")
         await client.tasks.ship_order(order_id="7")
@@ -423,7 +427,7 @@ async def test_a_server_is_asked_to_keep_a_task_for_a_time(shop: Any) -> None:
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_call_that_is_not_confirmed_starts_nothing(shop: Any, kind: str) -> None:
-    server = Tasking()
+    server = TaskServer()
     events: list[Any] = []
     async with _connected(shop, kind, server, confirm=lambda *_: False, on_call=events.append) as client:
         with pytest.raises(shop.CallRefused):
@@ -439,7 +443,7 @@ async def test_a_call_that_is_not_confirmed_starts_nothing(shop: Any, kind: str)
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_waiting_has_a_time_and_the_task_goes_on(shop: Any, kind: str) -> None:
-    server = Tasking(["working"] * 5 + ["completed"], interval=50)
+    server = TaskServer(["working"] * 5 + ["completed"], interval=50)
     events: list[Any] = []
     async with _connected(shop, kind, server, on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
@@ -451,7 +455,7 @@ async def test_waiting_has_a_time_and_the_task_goes_on(shop: Any, kind: str) -> 
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_the_time_of_a_request_is_that_of_each_look(shop: Any, kind: str) -> None:
-    server = Tasking(["working"] * 30 + ["completed"], interval=10)
+    server = TaskServer(["working"] * 30 + ["completed"], interval=10)
     async with _connected(shop, kind, server, timeout=0.25) as client:
         assert (await (await client.tasks.ship_order(order_id="7"))).order == "7"
         assert len(server.seen) > 25
@@ -459,7 +463,7 @@ async def test_the_time_of_a_request_is_that_of_each_look(shop: Any, kind: str) 
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_several_may_wait_at_once(shop: Any, kind: str) -> None:
-    server = Tasking(["working"] * 4 + ["completed"], interval=20)
+    server = TaskServer(["working"] * 4 + ["completed"], interval=20)
     done: list[Any] = []
     async with _connected(shop, kind, server) as client:
         task = await client.tasks.ship_order(order_id="7")
@@ -481,7 +485,7 @@ async def test_several_may_wait_at_once(shop: Any, kind: str) -> None:
 
 async def test_a_task_shows_no_id_and_what_it_says_is_clean(shop: Any) -> None:
     said = {"status": "working", "statusMessage": "\x1b[2Jhalf\u202e"}
-    async with _connected(shop, "memory", Tasking([said], interval=10)) as client:
+    async with _connected(shop, "memory", TaskServer([said], interval=10)) as client:
         task = await client.tasks.ship_order(order_id="7")
         assert repr(task) == "<ToolTask 'ship_order': working>"
         assert (await task.refresh()).message == "half"
@@ -498,7 +502,7 @@ def _asked(**questions: Any) -> dict[str, Any]:
 
 async def test_a_question_is_put_once_however_often_it_comes(shop: Any) -> None:
     first, both = _asked(a=question("A?")), _asked(a=question("A?"), b=question("B?"))
-    server = Tasking([first, first, both, both, "working", "completed"], interval=10)
+    server = TaskServer([first, first, both, both, "working", "completed"], interval=10)
     put: list[str] = []
 
     def answer(asked: Any) -> dict[str, str]:
@@ -523,7 +527,7 @@ async def test_a_question_is_put_once_however_often_it_comes(shop: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["pipe legacy", "http legacy"])
 async def test_before_2026_a_question_comes_on_the_stream_of_the_result(shop: Any, kind: str) -> None:
-    server = Tasking(["working", "input_required"], asks=[question("A?"), question("B?")], interval=10)
+    server = TaskServer(["working", "input_required"], asks=[question("A?"), question("B?")], interval=10)
     put: list[str] = []
 
     async def answer(asked: Any) -> dict[str, str]:
@@ -541,7 +545,7 @@ async def test_before_2026_a_question_comes_on_the_stream_of_the_result(shop: An
 
 
 async def test_before_2026_the_result_is_waited_for_again_where_a_task_goes_on(shop: Any) -> None:
-    server = Tasking(["input_required", "working", "working", "completed"], interval=30)
+    server = TaskServer(["input_required", "working", "working", "completed"], interval=30)
 
     async def waiting(ctx: Any) -> Any:
         if server.methods().count("tasks/result") == 1:
@@ -560,7 +564,7 @@ async def test_before_2026_the_result_is_waited_for_again_where_a_task_goes_on(s
 @pytest.mark.parametrize("kind", ERAS)
 async def test_what_a_callback_raises_is_raised_where_one_waits(shop: Any, kind: str) -> None:
     states = [_asked(a=question())] if kind == "memory" else ["input_required"]
-    server = Tasking(states, asks=[question()], interval=10)
+    server = TaskServer(states, asks=[question()], interval=10)
     given: list[Any] = [RuntimeError("no one there"), {"name": "Ada"}]
 
     def answer(_: Any) -> Any:
@@ -581,9 +585,9 @@ async def test_what_a_callback_raises_is_raised_where_one_waits(shop: Any, kind:
 @pytest.mark.parametrize("kind", ERAS)
 async def test_endless_questions_end(shop: Any, kind: str) -> None:
     if kind == "memory":
-        server = Tasking([_asked(**{f"q{number}": question()}) for number in range(99)], interval=10)
+        server = TaskServer([_asked(**{f"q{number}": question()}) for number in range(99)], interval=10)
     else:
-        server = Tasking(["input_required", "working"] * 99, interval=10)
+        server = TaskServer(["input_required", "working"] * 99, interval=10)
 
         async def ask_for_ever(ctx: Any) -> Any:
             await anyio.sleep_forever()
@@ -596,7 +600,7 @@ async def test_endless_questions_end(shop: Any, kind: str) -> None:
 
 async def test_an_answer_that_is_not_taken_is_sent_again_but_not_asked_for_again(shop: Any) -> None:
     both = _asked(a=question("A?"), b=question("B?"))
-    server = Tasking([both, *[_asked(b=question("B?"))] * 5, "completed"], interval=10)
+    server = TaskServer([both, *[_asked(b=question("B?"))] * 5, "completed"], interval=10)
     put: list[str] = []
 
     def answer(asked: Any) -> dict[str, str]:
@@ -610,7 +614,7 @@ async def test_an_answer_that_is_not_taken_is_sent_again_but_not_asked_for_again
 
 
 async def test_answers_that_are_refused_are_an_error_and_the_task_is_no_other(shop: Any) -> None:
-    server = Tasking([_asked(a=question())], interval=10)
+    server = TaskServer([_asked(a=question())], interval=10)
 
     async def refuse(ctx: Any) -> Any:
         raise mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="name: too short")
@@ -626,27 +630,27 @@ async def test_answers_that_are_refused_are_an_error_and_the_task_is_no_other(sh
 async def test_a_task_may_fail_with_the_code_of_one_that_is_unknown(shop: Any) -> None:
     own = mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="no such order")
     for states in (["failed"], ["input_required", "failed"]):
-        async with _connected(shop, "pipe legacy", Tasking(states, result=own, interval=10)) as client:
+        async with _connected(shop, "pipe legacy", TaskServer(states, result=own, interval=10)) as client:
             with pytest.raises(mcp.MCPError, match="no such order"):
                 await (await client.tasks.ship_order(order_id="7"))
-    async with _connected(shop, "pipe legacy", Tasking(["completed"], result=own, interval=10)) as client:
+    async with _connected(shop, "pipe legacy", TaskServer(["completed"], result=own, interval=10)) as client:
         with pytest.raises(shop.TaskExpired, match="no such order"):
             await (await client.tasks.ship_order(order_id="7"))
 
 
 async def test_a_task_that_nobody_asked_for_is_an_error(shop: Any) -> None:
     made = {"taskId": "t1", "status": "working", "createdAt": "x", "lastUpdatedAt": "x", "ttlMs": None}
-    async with _connected(shop, "http", Tasking(first={"resultType": "task", **made})) as client:
+    async with _connected(shop, "http", TaskServer(first={"resultType": "task", **made})) as client:
         with pytest.raises(mcp.MCPError):
             await client.plain()
 
 
 async def test_a_question_that_nobody_can_be_asked_is_an_error(shop: Any) -> None:
-    async with _connected(shop, "memory", Tasking([_asked(a=question())], interval=10)) as client:
+    async with _connected(shop, "memory", TaskServer([_asked(a=question())], interval=10)) as client:
         with pytest.raises(mcp.MCPError, match="Elicitation not supported"):
             await (await client.tasks.ship_order(order_id="7"))
     odd = _asked(a={"method": "tools/list"})
-    async with _connected(shop, "memory", Tasking([odd], interval=10)) as client:
+    async with _connected(shop, "memory", TaskServer([odd], interval=10)) as client:
         with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP"):
             await (await client.tasks.ship_order(order_id="7"))
 
@@ -661,7 +665,7 @@ async def test_a_question_that_nobody_can_be_asked_is_an_error(shop: Any) -> Non
 async def test_a_task_is_looked_at_neither_too_often_nor_never(
     shop: Any, interval: float | None, seconds: float
 ) -> None:
-    async with _connected(shop, "memory", Tasking(["working"], interval=interval)) as client:
+    async with _connected(shop, "memory", TaskServer(["working"], interval=interval)) as client:
         task = await client.tasks.ship_order(order_id="7")
     assert task.state.poll_interval == seconds
 
@@ -677,7 +681,7 @@ async def test_a_task_is_looked_at_neither_too_often_nor_never(
     ],
 )
 async def test_a_state_that_is_none_is_an_error(shop: Any, kind: str, state: Any, message: str) -> None:
-    async with _connected(shop, kind, Tasking([state], interval=10)) as client:
+    async with _connected(shop, kind, TaskServer([state], interval=10)) as client:
         task = await client.tasks.ship_order(order_id="7")
         with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP") as error:
             await task
@@ -687,7 +691,7 @@ async def test_a_state_that_is_none_is_an_error(shop: Any, kind: str, state: Any
 
 @pytest.mark.parametrize("kind", ERAS)
 async def test_an_end_is_final(shop: Any, kind: str) -> None:
-    async with _connected(shop, kind, Tasking(["completed", "working"], interval=10)) as client:
+    async with _connected(shop, kind, TaskServer(["completed", "working"], interval=10)) as client:
         task = await client.tasks.ship_order(order_id="7")
         await task.refresh()
         assert (await task.refresh()).status == "completed"
@@ -704,7 +708,7 @@ async def test_an_end_is_final(shop: Any, kind: str) -> None:
 )
 async def test_a_result_that_is_none_ends_the_task(shop: Any, state: Any) -> None:
     events: list[Any] = []
-    async with _connected(shop, "http", Tasking([state], interval=10), on_call=events.append) as client:
+    async with _connected(shop, "http", TaskServer([state], interval=10), on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
         for _ in range(2):
             with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP"):
@@ -714,7 +718,7 @@ async def test_a_result_that_is_none_ends_the_task(shop: Any, state: Any) -> Non
 
 async def test_the_result_of_another_task_is_refused(shop: Any) -> None:
     odd = {**ORDER, "_meta": {RELATED: {"taskId": "t2"}}}
-    async with _connected(shop, "pipe legacy", Tasking(["completed"], result=odd, interval=10)) as client:
+    async with _connected(shop, "pipe legacy", TaskServer(["completed"], result=odd, interval=10)) as client:
         with pytest.raises(mcp.MCPError, match="the result of another task"):
             await (await client.tasks.ship_order(order_id="7"))
 
@@ -724,7 +728,7 @@ async def test_a_result_may_not_be_too_large(shop: Any, kind: str) -> None:
     large = {"content": [{"type": "text", "text": "x" * 5_000}], "structuredContent": {"order": "7"}}
     events: list[Any] = []
     options = {"max_result_bytes": 2_000, "on_call": events.append}
-    async with _connected(shop, kind, Tasking(["completed"], result=large, interval=10), **options) as client:
+    async with _connected(shop, kind, TaskServer(["completed"], result=large, interval=10), **options) as client:
         task = await client.tasks.ship_order(order_id="7")
         with pytest.raises(shop.ResultTooLarge, match="'ship_order' has"):
             await task
@@ -737,7 +741,7 @@ async def test_a_result_may_not_be_too_large(shop: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("handshake", amounts.sample([False, True], 1))
 async def test_a_look_that_is_lost_is_made_again(shop: Any, handshake: bool) -> None:
-    server = Tasking(["working"] * 3 + ["completed"], interval=10)
+    server = TaskServer(["working"] * 3 + ["completed"], interval=10)
     server.handshake = handshake
     app = server.server.streamable_http_app()
     lost: list[int] = []
@@ -764,9 +768,9 @@ async def test_a_look_that_is_lost_is_made_again(shop: Any, handshake: bool) -> 
 
 
 async def test_a_server_that_starts_anew_is_found_again(shop: Any) -> None:
-    server = Tasking(["working", "working", "completed"], interval=100)
+    server = TaskServer(["working", "working", "completed"], interval=100)
     with anyio.fail_after(60):
-        before = served(server.server)
+        before = serve(server.server)
         url = before.__enter__()
         async with shop.ShopClient.connect(url) as client:
             task = await client.tasks.ship_order(order_id="7")
@@ -774,7 +778,7 @@ async def test_a_server_that_starts_anew_is_found_again(shop: Any) -> None:
             await anyio.to_thread.run_sync(before.__exit__, None, None, None)
             with pytest.raises(mcp.MCPError):
                 await client.ship_order(order_id="7")
-            again = Tasking(["working", "completed"], interval=100)
+            again = TaskServer(["working", "completed"], interval=100)
 
             async with anyio.create_task_group() as group:
 
@@ -782,7 +786,7 @@ async def test_a_server_that_starts_anew_is_found_again(shop: Any) -> None:
                     await anyio.sleep(0.6)
                     await anyio.to_thread.run_sync(after.__enter__)
 
-                after = served(again.server, int(url.rpartition(":")[2].removesuffix("/mcp")))
+                after = serve(again.server, int(url.rpartition(":")[2].removesuffix("/mcp")))
                 group.start_soon(come_back)
                 assert (await task).order == "7"
             await anyio.to_thread.run_sync(after.__exit__, None, None, None)
@@ -794,7 +798,7 @@ async def test_a_server_that_stays_away_is_given_up(shop: Any, monkeypatch: pyte
     monkeypatch.setattr(runs, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(runs, "_LONGEST_PAUSE", 0.05)
     trouble = mcp.MCPError(code=mcp_types.INTERNAL_ERROR, message="the store is lost")
-    server = Tasking([trouble], interval=10)
+    server = TaskServer([trouble], interval=10)
     async with _connected(shop, "http", server) as client:
         with pytest.raises(mcp.MCPError, match="the store is lost"):
             await (await client.tasks.ship_order(order_id="7"))

@@ -26,8 +26,8 @@ from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS, get_default_environment
 
 import amounts
 import prompt_ends
-from answers import answering, say, say_result
-from hostile import HANDSHAKE, Said, listening
+from answers import say, say_result, serve
+from hostile import HANDSHAKE, Said, listen
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.connect_errors import (
     ConnectError,
@@ -278,7 +278,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
 async def test_what_refuses_a_connection_says_why(name: str) -> None:
     kind, status, headers, body, why = REFUSALS[name]
     with (
-        answering(lambda handler, _: say(handler, status, body, **headers)) as url,
+        serve(lambda handler, _: say(handler, status, body, **headers)) as url,
         pytest.raises(MCPError) as raised,
     ):
         async with EchoClient.connect(url + "?key=s3cret", headers={"Host": "mcp.example.com"}):
@@ -347,7 +347,7 @@ async def test_a_refusal_repeats_no_secret_of_the_request(name: str) -> None:
         "X-Tenant": "acme",
     }
     with (
-        answering(lambda handler, _: say(handler, status, body, **headers)) as url,
+        serve(lambda handler, _: say(handler, status, body, **headers)) as url,
         pytest.raises(mcp.MCPError) as raised,
     ):
         async with EchoClient.connect(url + "?key=s3cret&by=path", headers=own):
@@ -370,7 +370,7 @@ async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: ty
         else:
             say_result(handler, message)
 
-    with answering(answer) as url:
+    with serve(answer) as url:
         async with EchoClient.connect(url, headers={"Authorization": "Bearer t0ken"}) as client:
             with pytest.raises(kind) as raised:
                 await client.ping()
@@ -411,7 +411,7 @@ async def test_what_is_no_message_fails_that_call_alone(status: int, media: str 
         else:
             say_result(handler, message)
 
-    with answering(answer) as url:
+    with serve(answer) as url:
         secret = url.replace("http://", "http://user:s3cret@") + "?key=s3cret"
         async with EchoClient.connect(secret) as client:
             with pytest.raises(MCPError) as raised:
@@ -435,7 +435,7 @@ async def test_a_text_that_does_not_end_hides_no_status(ending: str, monkeypatch
             is_terminal.wait(20)
 
     said = Said(write, 403, {"Content-Type": "text/plain"}, is_cut=ending == "cut")
-    with listening(HANDSHAKE, lambda method, _: said if method == "tools/call" else None) as (url, _):
+    with listen(HANDSHAKE, lambda method, _: said if method == "tools/call" else None) as (url, _):
         async with EchoClient.connect(url, timeout=10) as client:
             with pytest.raises(Forbidden, match=r"answers with HTTP 403 Forbidden: not from here"):
                 await client.ping()
@@ -460,7 +460,7 @@ async def test_a_stream_that_breaks_off_fails_that_call_alone(headers: dict[str,
         handler.wfile.write(b": soon\n\n")
         handler.close_connection = True
 
-    with answering(answer) as url:
+    with serve(answer) as url:
         async with EchoClient.connect(url) as client:
             with pytest.raises(Unreachable, match=f"interrupted its answer{why}"):
                 await client.ping()
@@ -479,7 +479,7 @@ async def test_a_session_that_is_over_is_no_missing_page() -> None:
         else:
             say_result(handler, message)
 
-    with answering(answer) as url:
+    with serve(answer) as url:
         async with EchoClient.connect(url) as client:
             with pytest.raises(SessionLost, match="does not know the client's session any more"):
                 await client.ping()
@@ -855,7 +855,7 @@ async def test_a_certificate_that_does_not_fit_says_what_to_do(
     if host is not None:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with (
-        answering(lambda handler, _: say(handler, 404, b""), tls) as url,
+        serve(lambda handler, _: say(handler, 404, b""), tls) as url,
         pytest.raises(mcp.MCPError) as raised,
     ):
         async with EchoClient.connect(url.replace("127.0.0.1", host or "localhost")):

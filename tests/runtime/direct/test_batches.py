@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 import prompt_ends
-from conversations import MORE, READY, REVISIONS, Handlers, request, shaking, usual
+from conversations import MORE, READY, REVISIONS, Handlers, handshake, request, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 
@@ -54,7 +54,7 @@ def http() -> Iterator[httpx2.Client]:
 
 def shake(http: httpx2.Client, url: str, revision: str) -> dict[str, str]:
     """The headers of a session."""
-    first = shaking(revision)
+    first = handshake(revision)
     session = http.post(url, json=first, headers=dict(usual(first, revision, None))).headers["mcp-session-id"]
     headers = {key: value for key, value in usual(first, revision, session) if key != "mcp-protocol-version"}
     assert http.post(url, json=READY, headers=headers).status_code == 202

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import amounts
 import prompt_ends
-from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
+from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, handshake, request, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from sink import Sink
@@ -121,7 +121,7 @@ def conversations(draw: st.DrawFn) -> tuple[bool, list[Any]]:
                 key: value for key, value in _said(client, capabilities).items() if isinstance(meta.get(key), dict)
             }
     if not stateless and draw(st.integers(0, 9)):
-        shaken = shaking(draw(st.sampled_from(REVISIONS)))
+        shaken = handshake(draw(st.sampled_from(REVISIONS)))
         shaken["params"] |= deepcopy({"clientInfo": client, "capabilities": capabilities})
         if not draw(st.integers(0, 3)):
             container, key = draw(st.sampled_from([*places(shaken["params"])]))
@@ -191,10 +191,10 @@ def normal(message: Any) -> Any:
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_a_connection_shakes_hands_once(revision: str, package: ModuleType) -> None:
     core = build_core(package.TOOLS["add"].package, Handlers())
-    malformed = {**shaking(revision), "params": {}}
-    again = {**shaking("2024-11-05"), "id": "again"}
+    malformed = {**handshake(revision), "params": {}}
+    again = {**handshake("2024-11-05"), "id": "again"}
     call = request(1, "tools/call", CALLS[2], stateless=False)
-    messages = [malformed, shaking(revision), READY, again, call]
+    messages = [malformed, handshake(revision), READY, again, call]
     said = asyncio.run(spoken(core, messages))
     assert [(each["id"], each.get("error", {}).get("code")) for each in said] == [
         ("hello", -32602),
@@ -276,7 +276,7 @@ def test_http(revision: str, part: int, parts: int, urls: Sequence[str]) -> None
     with httpx2.Client(timeout=60) as http:
         sessions: list[str | None] = [None] * len(urls)
         if not stateless:
-            first = shaking(revision)
+            first = handshake(revision)
             for number, url in enumerate(urls):
                 response = http.post(url, json=first, headers=dict(usual(first, revision, None)))
                 sessions[number] = response.headers["mcp-session-id"]

@@ -18,7 +18,7 @@ import pytest
 
 import amounts
 import prompt_ends
-from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
+from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, handshake, request, usual
 from packages import generate, imported, logging_server, manifest, tool
 from serving import asgi
 from sink import Sink
@@ -110,7 +110,7 @@ def test_the_rows_are_those_of_the_tables() -> None:
 
 @pytest.mark.parametrize(("method", "revision"), amounts.sample(product(HANDSHAKE, REVISIONS), 31))
 def test_after_a_handshake(method: str, revision: str, package: ModuleType) -> None:
-    messages = [shaking(revision), READY, request(1, method, ROWS[method], stateless=False)]
+    messages = [handshake(revision), READY, request(1, method, ROWS[method], stateless=False)]
     assert is_right(method, asyncio.run(answered(package, *messages))[-1])
 
 
@@ -131,7 +131,7 @@ def test_what_clients_say_of_themselves(
         said |= {f"{_OURS}clientInfo": client, f"{_OURS}clientCapabilities": capabilities}
         lines = asyncio.run(answered(package, asked))
     else:
-        shaken = shaking("2025-11-25")
+        shaken = handshake("2025-11-25")
         shaken["params"] |= {"clientInfo": client, "capabilities": capabilities}
         lines = asyncio.run(answered(package, shaken, READY, asked))
     assert lines[-1]["result"]["tools"]
@@ -144,7 +144,7 @@ _OURS = "io.modelcontextprotocol/"
 def test_progress_and_log_lines_on_stdio(stateless: bool, package: ModuleType) -> None:
     wanted = {"progressToken": 1, **({f"{_OURS}logLevel": "info"} if stateless else {})}
     talking = {"name": "talk", "arguments": {}, "_meta": wanted}
-    opening = [] if stateless else [shaking("2025-11-25"), READY]
+    opening = [] if stateless else [handshake("2025-11-25"), READY]
     messages = [*opening, request("t", "tools/call", talking, stateless=stateless)]
     progress, message, answer = asyncio.run(answered(package, *messages))[-3:]
     assert progress["params"] == {"progressToken": 1, "progress": 1, "total": 2, "message": "half"}
@@ -167,7 +167,7 @@ def test_a_server_that_does_not_declare_logging_sends_no_message_on_stdio(tmp_pa
 @pytest.mark.parametrize("stateless", [False, True])
 def test_odd_requests_are_answered(what: str, stateless: bool, package: ModuleType) -> None:
     method, params, codes = ODD[what]
-    opening = [] if stateless else [shaking("2025-11-25"), READY]
+    opening = [] if stateless else [handshake("2025-11-25"), READY]
     answer = asyncio.run(answered(package, *opening, request(1, method, params, stateless=stateless)))[-1]
     assert answer.get("error", {}).get("code") == codes[stateless]
 
@@ -216,7 +216,7 @@ def test_changes_of_a_resource_are_told(package: ModuleType) -> None:
         async with core.lifespan():
             connection = Connection(core, sink)
             for message in (
-                shaking("2025-11-25"),
+                handshake("2025-11-25"),
                 request(1, "resources/subscribe", {"uri": "docs://a"}, stateless=False),
             ):
                 await connection.handle(Line(json.dumps(message).encode()))
@@ -250,7 +250,7 @@ async def asked(package: ModuleType, *then: Any) -> Any:
     core = build_core(package.TOOLS["add"].package, Handlers())
     async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)
-        for message in (shaking("2025-11-25"), READY, SURE):
+        for message in (handshake("2025-11-25"), READY, SURE):
             await connection.handle(Line(json.dumps(message).encode()))
         while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink has no event
             await asyncio.sleep(0)
@@ -307,7 +307,7 @@ async def asked_early(package: ModuleType, then: Any) -> Any:
     core = build_core(package.TOOLS["add"].package, Handlers())
     async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)
-        for message in (shaking("2025-11-25"), SURE):
+        for message in (handshake("2025-11-25"), SURE):
             await connection.handle(Line(json.dumps(message).encode()))
         while not connection._outgoing.questions._open:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0)
@@ -358,7 +358,7 @@ def test_a_client_that_never_says_that_it_is_ready_is_asked(
 @pytest.mark.parametrize("stateless", [False, True])
 def test_an_id_that_is_in_use_is_refused(stateless: bool, package: ModuleType) -> None:
     calls = [request("same", "tools/list", {}, stateless=stateless) for _ in range(2)]
-    opening = [] if stateless else [shaking("2025-11-25"), READY]
+    opening = [] if stateless else [handshake("2025-11-25"), READY]
     answers = [each for each in asyncio.run(answered(package, *opening, *calls)) if each["id"] == "same"]
     assert sorted("error" in each for each in answers) == [False, True]
     assert [each["error"]["code"] for each in answers if "error" in each] == [-32600]
@@ -379,7 +379,7 @@ def test_over_http(method: str, revision: str, package: ModuleType) -> None:
     with asgi(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
         session = None
         if not stateless:
-            first = shaking(revision)
+            first = handshake(revision)
             session = http.post(f"{url}/mcp", json=first, headers=dict(usual(first, revision, None))).headers[
                 "mcp-session-id"
             ]
@@ -429,7 +429,7 @@ def test_a_server_loads_what_it_needs_when_it_needs_it(tmp_path: Path, more: dic
     (tmp_path / "shown.py").write_text(SHOWS)
     call = {"name": "shows", "arguments": {}}
     messages = [
-        shaking("2025-11-25"),
+        handshake("2025-11-25"),
         READY,
         request(1, "tools/list", {}, stateless=False),
         request(2, "tools/call", call, stateless=False),

@@ -16,7 +16,7 @@ import pytest
 
 import amounts
 import prompt_ends
-from conversations import READY, request, shaking, usual
+from conversations import READY, handshake, request, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
 from sink import Sink
@@ -58,7 +58,7 @@ class Handlers:
 
 
 async def shaken(http: httpx2.AsyncClient, url: str) -> str:
-    first = shaking(REVISION)
+    first = handshake(REVISION)
     response = await http.post(url, json=first, headers=dict(usual(first, REVISION, None)))
     session: str = response.headers["mcp-session-id"]
     await http.post(url, json=READY, headers=dict(usual(READY, REVISION, session)))
@@ -355,7 +355,7 @@ async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: M
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
     async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)  # type: ignore[arg-type]
-        await connection.handle(line_of(shaking(REVISION)))
+        await connection.handle(line_of(handshake(REVISION)))
         await connection.wait_for_answers()
         await connection.handle(line_of(CALL))
         await connection.handle(line_of(cancel))
@@ -378,7 +378,7 @@ async def test_a_call_whose_cancellation_is_read_before_it_begins(package: Modul
         return direct.handle(head, json.dumps(message).encode(), lambda _: None)
 
     async with direct.run(), asyncio.timeout(60):
-        opened = await take(shaking(REVISION), None)
+        opened = await take(handshake(REVISION), None)
         session = dict(opened.headers)[b"mcp-session-id"].decode()
         called = take(CALL, session)
         cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
@@ -392,7 +392,7 @@ async def test_a_call_whose_cancellation_is_read_before_it_begins(package: Modul
 def test_handshakes_count_in_the_budget_of_their_caller(package: ModuleType) -> None:
     core = build_core(package.TOOLS["wait"].package, Handlers())
     core.package.manifest["storage"] = {"maxBytesPerPrincipal": "50KiB"}
-    first = shaking(REVISION)
+    first = handshake(REVISION)
     first["params"]["capabilities"] = {"experimental": {str(number): {} for number in range(1_450)}}
     with asgi(asgi_app(core)) as url, httpx2.Client() as http:
 
@@ -440,7 +440,7 @@ def test_calls_that_go_on_without_their_clients_have_a_budget(way: Any, package:
 
 def test_there_are_so_many_sessions(package: ModuleType) -> None:
     core = build_core(package.TOOLS["wait"].package, Handlers())
-    plain, odd = shaking(REVISION), shaking(REVISION)
+    plain, odd = handshake(REVISION), handshake(REVISION)
     odd["params"]["odd"] = True
     with asgi(asgi_app(core, max_sessions=3)) as url, httpx2.Client() as http:
 

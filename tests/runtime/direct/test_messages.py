@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 import amounts
-from circles import no_requests_left
-from conversations import READY, REVISIONS, Handlers, shaking
-from odd_messages import SERVED, TOOLS, Case, grouped, odd_openings, odd_requests, out_of_turn, outcome
+from circles import no_request_cycles
+from conversations import READY, REVISIONS, Handlers, handshake
+from odd_messages import SERVED, TOOLS, Case, group_cases, odd_openings, odd_requests, out_of_turn, outcome
 from packages import generate, imported, manifest
 from sink import Sink
 from stubwright_runtime.server.app.builder import build_core
@@ -60,9 +60,9 @@ async def all_asked(core: Core, before: Iterable[Sequence[Any]], named: Iterable
     text = ""
     turns = cycle(before)
     async with core.lifespan():
-        with no_requests_left():
+        with no_request_cycles():
             for name, cases in named:
-                text += f"{name}\n" + grouped(
+                text += f"{name}\n" + group_cases(
                     {case.name: await asked(core, next(turns), case.message) for case in cases}
                 )
     return text
@@ -79,7 +79,7 @@ def compare(name: str, said: str, *, update: bool) -> None:
 def test_after_a_handshake(revisions: Sequence[str], package: ModuleType, update: bool) -> None:
     """Revisions take turns, and have all messages each in `make long`."""
     core = build_core(package.TOOLS["say"].package, Handlers())
-    before = [[shaking(revision), READY] for revision in revisions]
+    before = [[handshake(revision), READY] for revision in revisions]
     said = asyncio.run(all_asked(core, before, odd_requests(stateless=False)))
     compare("handshake", said, update=update)
 
@@ -99,7 +99,7 @@ def test_out_of_turn(package: ModuleType, update: bool) -> None:
 
     async def said() -> str:
         async with core.lifespan():
-            return grouped({name: await asked(core, before, message) for name, before, message in out_of_turn()})
+            return group_cases({name: await asked(core, before, message) for name, before, message in out_of_turn()})
 
     compare("out_of_turn", asyncio.run(said()), update=update)
 

@@ -19,8 +19,8 @@ import amounts
 import circles
 import conversations
 import prompt_ends
-from circles import no_requests_left, none_left
-from conversations import READY, request, shaking, usual
+from circles import no_cycles, no_request_cycles
+from conversations import READY, handshake, request, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from sink import Sink
@@ -57,8 +57,8 @@ REQUESTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "an unknown tool": ("tools/call", {"name": "none"}),
     "an unknown method": ("nothing/known", {}),
     "an unknown cursor": ("tools/list", {"cursor": "MQ"}),
-    "a second handshake": ("initialize", shaking("2025-11-25")["params"]),
-    "too large a handshake": ("initialize", {**shaking("2025-11-25")["params"], "x": "x" * 70_000}),
+    "a second handshake": ("initialize", handshake("2025-11-25")["params"]),
+    "too large a handshake": ("initialize", {**handshake("2025-11-25")["params"], "x": "x" * 70_000}),
 }
 ADA = {"action": "accept", "content": {"name": "Ada"}}
 WAIT = ("tools/call", {"name": "wait"})
@@ -99,9 +99,9 @@ def test_over_stdio(stateless: bool, package: ModuleType) -> None:
             async def send(message: Any) -> None:
                 await connection.handle(Line(json.dumps(message).encode()))
 
-            for message in () if stateless else (shaking("2025-11-25"), READY):
+            for message in () if stateless else (handshake("2025-11-25"), READY):
                 await send(message)
-            with no_requests_left():
+            with no_request_cycles():
                 for method, params in REQUESTS.values():
                     await send(request(method, method, params, stateless=stateless))
                     await connection.wait_for_answers()
@@ -127,9 +127,9 @@ def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
             async def post(message: Any, session: str | None = None, by: httpx2.AsyncClient = web) -> httpx2.Response:
                 return await by.post(url, json=message, headers=dict(usual(message, revision, session)))
 
-            session = None if stateless else (await post(shaking(revision))).headers["mcp-session-id"]
+            session = None if stateless else (await post(handshake(revision))).headers["mcp-session-id"]
             refused = 0
-            with no_requests_left():
+            with no_request_cycles():
                 for method, params in REQUESTS.values():
                     message = request(method, method, params, stateless=stateless)
                     answer = await post(message, None if method == "initialize" else session)
@@ -152,7 +152,7 @@ def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
 def test_a_question(body: Any, package: ModuleType) -> None:
     async def use() -> None:
         async with in_memory(package.build_server(Handlers()), HANDSHAKE, {"elicitation": {}}) as wire:
-            with no_requests_left():
+            with no_request_cycles():
                 asking = wire.start("tools/call", name="ask", arguments={})
                 await wire.questioned()
                 await wire.transport.send({"id": wire.asked[0]["id"], **body})
@@ -169,7 +169,7 @@ def test_tasks(revision: str, package: ModuleType) -> None:
     async def use() -> None:
         able: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
         async with in_memory(package.build_server(Handlers()), revision, able) as wire:
-            with none_left(*circles.REQUESTS, Task):
+            with no_cycles(*circles.REQUESTS, Task):
                 made = await wire("tools/call", name="work", arguments={}, **as_task)
                 name = (made["task"] if asks else made)["taskId"]
                 await wire.until(name, "input_required")

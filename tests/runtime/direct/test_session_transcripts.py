@@ -23,7 +23,7 @@ import pytest
 
 import amounts
 import prompt_ends
-from conversations import MORE, READY, REVISIONS, request, shaking
+from conversations import MORE, READY, REVISIONS, handshake, request
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from streams import Caller
@@ -310,7 +310,7 @@ async def opened(url: str, revision: str, session: bool, *, ready: bool = True) 
     async with httpx2.AsyncClient(timeout=60) as http:
         caller = Caller(http, f"{url}/mcp", revision)
         if session:
-            stream = caller.send("POST", shaking(revision))
+            stream = caller.send("POST", handshake(revision))
             await stream.head()
             assert stream.response is not None
             caller.session = stream.response.headers["mcp-session-id"]

@@ -28,7 +28,7 @@ from starlette.datastructures import Headers
 import amounts
 import head_cases as cases
 from conversations import MORE, Handlers, request
-from head_cases import ARGUMENTS, KNOWN, MIRRORING, Answer, Setting, ask, encoded, read, written
+from head_cases import ARGUMENTS, KNOWN, MIRRORING, Answer, Setting, ask, encoded, format_outcomes, read
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.mcp.errors import ProtocolError
 from stubwright_runtime.mcp.parameter_headers import (
@@ -86,7 +86,7 @@ async def serving(package: ModuleType, *, stateless: bool = False) -> AsyncItera
 def compare(name: str, found: Outcomes, *, update: bool) -> None:
     path = FOLDER / f"{name}.txt"
     if update:
-        path.write_text(written(found.items()), "utf-8")
+        path.write_text(format_outcomes(found.items()), "utf-8")
     assert read(path.read_text("utf-8")) == found
 
 

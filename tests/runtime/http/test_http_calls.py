@@ -24,7 +24,7 @@ from starlette.responses import Response
 import amounts
 import prompt_ends
 from fake_api import Answer, Asked, api
-from http_tools import called, running
+from http_tools import called, run_package
 from packages import tool
 from stubwright_runtime.errors import ToolError
 from stubwright_runtime.http.media import find_contents
@@ -153,7 +153,7 @@ def test_an_argument_adds_no_header(line: str) -> None:
 
 def test_an_argument_with_a_line_break_for_a_header_reaches_nobody(tmp_path: Path) -> None:
     tools = [called("send", {"a": {"type": "string"}}, {"url": "/x", "headers": {"X-A": "{a}"}})]
-    with running(tmp_path, tools, echo) as server:
+    with run_package(tmp_path, tools, echo) as server:
         assert "The header X-A cannot contain line breaks" in server.refused("send", a="a\r\nX-Other: 1")
         assert server.api.asked == []
 
@@ -172,7 +172,7 @@ def test_what_is_left_out_is_left_out(tmp_path: Path) -> None:
         "headers": {"X-Both": "{a}-{q}", "X-Fixed": "{{1}}"},
         "cookies": {"c": "{a}"},
     }
-    with running(tmp_path, [called("go", {"a": {}, "q": {}, "b": {}, "n": {}}, http)], echo) as there:
+    with run_package(tmp_path, [called("go", {"a": {}, "q": {}, "b": {}, "n": {}}, http)], echo) as there:
         there.call("go", n=None)
         last = there.api.last
         assert (last.path, last.query, last.json) == ("/v1/x", "fixed=1", {"n": None})
@@ -208,7 +208,7 @@ def test_a_body_is_what_the_manifest_says(tmp_path: Path) -> None:
             },
         ),
     ]
-    with running(tmp_path, tools, echo) as there:
+    with run_package(tmp_path, tools, echo) as there:
         there.call("one", title=7)
         assert there.api.last.json == {"title": 7, "tags": ["new"], "text": "Said 7", "n": 1}
         there.call("whole", body=[1, None])
@@ -234,7 +234,7 @@ def test_a_form_of_parts_has_files(tmp_path: Path) -> None:
         "meta": {"type": "object"},
     }
     http = {"method": "POST", "url": "/x", "contentType": "multipart/form-data"}
-    with running(tmp_path, [called("send", properties, http)], echo) as there:
+    with run_package(tmp_path, [called("send", properties, http)], echo) as there:
         there.call("send", file="AAE=", more=["Ag==", "Aw=="], note="é", meta={"a": 1})
         last = there.api.last
     assert last.headers["content-type"].startswith("multipart/form-data; boundary=")
@@ -260,7 +260,9 @@ RESULTS: list[tuple[dict[str, Any], Any, Any]] = [
 @pytest.mark.parametrize(("schema", "answer", "structured"), amounts.sample(RESULTS, 2))
 def test_json_is_structured_content(schema: dict[str, Any], answer: Any, structured: Any, tmp_path: Path) -> None:
     tools = [called("get", {}, {"url": "/x"}, outputSchema=schema)]
-    with running(tmp_path, tools, lambda _: (200, answer) if not isinstance(answer, str) else _json(answer)) as there:
+    with run_package(
+        tmp_path, tools, lambda _: (200, answer) if not isinstance(answer, str) else _json(answer)
+    ) as there:
         result = there.call("get")
         assert (result.is_error, result.structured_content) == (False, structured)
         assert json.loads(result.content[0].text) == structured
@@ -270,7 +272,7 @@ def test_json_is_structured_content(schema: dict[str, Any], answer: Any, structu
 def test_json_that_no_message_can_carry_is_a_failed_call(levels: int, tmp_path: Path) -> None:
     answer = Response("[" * levels + "]" * levels, media_type="application/json")
     tools = [called("get", {}, {"url": "/x"}, outputSchema={"type": "array"}), called("text", {}, {"url": "/x"})]
-    with running(tmp_path, tools, lambda _: answer) as there:
+    with run_package(tmp_path, tools, lambda _: answer) as there:
         refused = there.refused("get")
         assert "nested more than 192 levels deep" in refused or "is not JSON" in refused
         assert len(there.text("text")) == 2 * levels  # as text it is no deeper than any other
@@ -296,7 +298,7 @@ def _json(value: Any) -> Response:
 )
 def test_an_answer_that_breaks_its_promise_is_an_error(answer: Answer, why: str, tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    with running(tmp_path, [called("get", {}, {"url": "/x"}, outputSchema=schema)], lambda _: answer) as there:
+    with run_package(tmp_path, [called("get", {}, {"url": "/x"}, outputSchema=schema)], lambda _: answer) as there:
         assert why in there.refused("get")
 
 
@@ -315,7 +317,7 @@ def test_an_answer_that_breaks_its_promise_is_an_error(answer: Answer, why: str,
     ),
 )
 def test_other_answers_are_content(answer: Response, block: Mapping[str, Any], tmp_path: Path) -> None:
-    with running(tmp_path, [called("get", {}, {"url": "/x"})], lambda _: answer) as there:
+    with run_package(tmp_path, [called("get", {}, {"url": "/x"})], lambda _: answer) as there:
         (made,) = there.call("get").content
         assert made.model_dump(mode="json", by_alias=True, exclude_none=True) == block
 
@@ -323,7 +325,7 @@ def test_other_answers_are_content(answer: Response, block: Mapping[str, Any], t
 def test_bytes_are_an_embedded_resource_without_the_query(tmp_path: Path) -> None:
     http = {"url": "/x", "query": {"secret": "1"}}
     answer = Response(b"\x00\x01", media_type="application/octet-stream")
-    with running(tmp_path, [called("get", {}, http)], lambda _: answer) as there:
+    with run_package(tmp_path, [called("get", {}, http)], lambda _: answer) as there:
         (block,) = there.call("get").content
         assert (block.resource.uri, block.resource.blob) == (f"{there.api.url}/v1/x", "AAE=")
 
@@ -383,7 +385,7 @@ def test_after_a_401_the_next_way_is_tried(tmp_path: Path, monkeypatch: pytest.M
         called("get", {}, {"url": "/x", "security": [[], ["basic"], ["bearer"], ["key"]]}),
         called("out", {}, {"url": "/x", "security": []}),
     ]
-    with running(tmp_path, tools, answer, **AUTH) as there:
+    with run_package(tmp_path, tools, answer, **AUTH) as there:
         assert there.text("get") == "in"
         assert [asked.headers.get("authorization") for asked in there.api.asked] == [None, "Bearer toktok", None]
         assert there.refused("out").startswith("The API answered 401 Unauthorized to GET /x: ")
@@ -412,7 +414,7 @@ def test_errors_tell_no_credentials(
 
     caplog.set_level(logging.DEBUG)
     tools = [called("get", {"a": {}}, {"url": "/x/{a}", "security": [["query", "basic"]]})]
-    with running(tmp_path, tools, answer, **AUTH) as there:
+    with run_package(tmp_path, tools, answer, **AUTH) as there:
         text = there.refused("get", a="private")
         assert text.startswith("The API answered 403 Forbidden to GET /x/{a}: ")
         assert "se%22cret%261" in there.api.last.query
@@ -431,7 +433,7 @@ def test_an_error_says_what_the_server_lacks_and_when_to_come_back(tmp_path: Pat
         Response("<h1>Oh\n\nno</h1>", 599, media_type="text/html"),
     ]
     tools = [called("get", {}, {"method": "POST", "url": "/x"})]
-    with running(tmp_path, tools, lambda _: answers.pop(0), **AUTH) as there:
+    with run_package(tmp_path, tools, lambda _: answers.pop(0), **AUTH) as there:
         assert there.refused("get") == (
             "The API answered 401 Unauthorized to POST /x; no credentials were sent, because the server's environment "
             'lacks T_TOKEN: {"message": "who?"}'
@@ -443,7 +445,7 @@ def test_an_error_says_what_the_server_lacks_and_when_to_come_back(tmp_path: Pat
 
 
 def test_a_base_url_can_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with running(tmp_path, [called("get", {}, {"url": "/x"})], echo) as there:
+    with run_package(tmp_path, [called("get", {}, {"url": "/x"})], echo) as there:
         monkeypatch.setenv("FAKE_URL", f"{there.api.url}/other/")
         there.call("get")
         assert there.api.last.path == "/other/x"
@@ -453,7 +455,7 @@ def test_a_base_url_can_come_from_the_environment(tmp_path: Path, monkeypatch: p
 
 
 def test_without_a_base_url_the_caller_is_told(tmp_path: Path) -> None:
-    with running(tmp_path, [called("get", {}, {"url": "/x"})], echo):
+    with run_package(tmp_path, [called("get", {}, {"url": "/x"})], echo):
         pass
     binding = Binding({"url": "/x"}, Api.from_entry({"baseUrlEnv": "FAKE_URL"}), {})
     with pytest.raises(ToolError, match="FAKE_URL is not set in its environment"):
@@ -468,7 +470,7 @@ def test_without_a_base_url_the_caller_is_told(tmp_path: Path) -> None:
 )
 def test_only_what_can_be_repeated_is(method: str, hints: dict[str, bool], times: int, tmp_path: Path) -> None:
     tools = [called("go", {}, {"method": method, "url": "/x"}, annotations=hints)]
-    with running(tmp_path, tools, lambda _: Response("", 503, {"Retry-After": "0"})) as there:
+    with run_package(tmp_path, tools, lambda _: Response("", 503, {"Retry-After": "0"})) as there:
         assert (
             there.refused("go") == f"The API answered 503 Service Unavailable to {method} /x; try again in 0 seconds."
         )
@@ -477,13 +479,13 @@ def test_only_what_can_be_repeated_is(method: str, hints: dict[str, bool], times
 
 def test_a_call_is_repeated_until_it_works_and_no_longer(tmp_path: Path) -> None:
     answers: list[Answer] = [Response("", 429, {"Retry-After": formatdate(time.time() - 5, usegmt=True)}), "done"]
-    with running(tmp_path, [called("get", {}, {"url": "/x"})], lambda _: answers.pop(0)) as there:
+    with run_package(tmp_path, [called("get", {}, {"url": "/x"})], lambda _: answers.pop(0)) as there:
         assert there.text("get") == "done"
         assert len(there.api.asked) == 2
 
 
 def test_an_api_that_wants_a_long_pause_is_not_waited_for(tmp_path: Path) -> None:
-    with running(
+    with run_package(
         tmp_path, [called("get", {}, {"url": "/x"})], lambda _: Response("", 503, {"Retry-After": "900"})
     ) as there:
         begun = time.monotonic()
@@ -492,7 +494,7 @@ def test_an_api_that_wants_a_long_pause_is_not_waited_for(tmp_path: Path) -> Non
 
 
 def test_an_api_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with running(tmp_path, [called("get", {}, {"url": "/x"})], echo, retries=1) as there:
+    with run_package(tmp_path, [called("get", {}, {"url": "/x"})], echo, retries=1) as there:
         monkeypatch.setenv("FAKE_URL", "http://user:hidden@127.0.0.1:1")
         text = there.refused("get")
         assert text == "The API at 127.0.0.1:1 cannot be reached: connection refused."
@@ -504,12 +506,14 @@ def test_an_api_that_is_slow_is_an_error(tmp_path: Path) -> None:
         time.sleep(0.5)
         return "late"
 
-    with running(tmp_path, [called("get", {}, {"url": "/x"})], slow, timeout="100ms") as there:
+    with run_package(tmp_path, [called("get", {}, {"url": "/x"})], slow, timeout="100ms") as there:
         assert there.refused("get").endswith(" did not answer within 0.1 seconds.")
 
 
 def test_an_answer_has_a_size(tmp_path: Path) -> None:
-    with running(tmp_path, [called("get", {}, {"url": "/x"})], lambda _: "x" * 2000, maxResponseBytes="1KiB") as there:
+    with run_package(
+        tmp_path, [called("get", {}, {"url": "/x"})], lambda _: "x" * 2000, maxResponseBytes="1KiB"
+    ) as there:
         assert there.refused("get") == "The API's answer is larger than 1,024 bytes; request less."
 
 
@@ -520,7 +524,7 @@ def test_a_size_is_that_after_decompression(status: int, tmp_path: Path) -> None
     def bomb(_asked: Asked) -> Answer:
         return Response(packed, status, {"Content-Encoding": "gzip"}, "application/json")
 
-    with running(tmp_path, [called("get", {}, {"url": "/x"})], bomb, maxResponseBytes="1KiB") as there:
+    with run_package(tmp_path, [called("get", {}, {"url": "/x"})], bomb, maxResponseBytes="1KiB") as there:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         assert there.refused("get") == "The API's answer is larger than 1,024 bytes; request less."
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40 << 10
@@ -548,7 +552,7 @@ def test_redirects_are_followed_only_to_the_same_host(tmp_path: Path, monkeypatc
                 return "here"
             return Response("", 307, {"Location": target[0] if asked.path == "/v1/moved" else asked.path})
 
-        with running(tmp_path, tools, answer, **AUTH) as there:
+        with run_package(tmp_path, tools, answer, **AUTH) as there:
             assert there.text("get") == "here"
             assert there.api.last.headers["authorization"] == "Bearer hidden"
             assert there.refused("post") == (
@@ -561,7 +565,7 @@ def test_redirects_are_followed_only_to_the_same_host(tmp_path: Path, monkeypatc
 
 
 def test_cookies_of_the_api_are_not_kept(tmp_path: Path) -> None:
-    with running(
+    with run_package(
         tmp_path, [called("get", {}, {"url": "/x"})], lambda _: Response("", headers={"Set-Cookie": "a=1"})
     ) as there:
         package = there.package
@@ -577,7 +581,7 @@ def test_cookies_of_the_api_are_not_kept(tmp_path: Path) -> None:
 
 def test_a_handler_goes_before_the_call(tmp_path: Path) -> None:
     tools = [called("one", {}, {"url": "/one"}), called("two", {}, {"url": "/two"}), tool("three")]
-    with running(tmp_path, tools, echo) as there:
+    with run_package(tmp_path, tools, echo) as there:
 
         class Handlers(there.package.SampleHandlers):  # type: ignore[name-defined, misc]
             entered = 0

@@ -20,7 +20,7 @@ from starlette.responses import Response
 import amounts
 import prompt_ends
 from fake_api import Answer, Asked
-from http_tools import called, running
+from http_tools import called, run_package
 from tls import make_certificate
 
 ends_are_prompt = prompt_ends.ends_are_prompt
@@ -61,7 +61,7 @@ def port(answer: bytes, tls: ssl.SSLContext | None = None) -> Iterator[int]:
 
 
 def refused(folder: Path, url: str, monkeypatch: pytest.MonkeyPatch, tool: str = "get") -> str:
-    with running(folder, TOOLS, lambda _: "", retries=0) as there:
+    with run_package(folder, TOOLS, lambda _: "", retries=0) as there:
         monkeypatch.setenv("FAKE_URL", url)
         return there.refused(tool)
 
@@ -107,7 +107,7 @@ def test_a_call_that_took_too_long_may_have_happened(tmp_path: Path) -> None:
         waiting.wait(5)
         return ""
 
-    with running(tmp_path, TOOLS, answer, timeout="200ms", retries=0) as there:
+    with run_package(tmp_path, TOOLS, answer, timeout="200ms", retries=0) as there:
         late = r"The API at 127\.0\.0\.1:\d+ did not answer within 0\.2 seconds\."
         assert re.fullmatch(late, there.refused("get"))
         assert re.fullmatch(late + re.escape(HAPPENED), there.refused("post"))
@@ -121,7 +121,7 @@ def test_what_came_of_a_post_is_read_where_the_api_says(tmp_path: Path) -> None:
         return Response("", 303, {"Location": "/v1/made"})
 
     tools = [called("post", {"a": {}}, {"method": "POST", "url": "/x", "body": "arguments"})]
-    with running(tmp_path, tools, answer) as there:
+    with run_package(tmp_path, tools, answer) as there:
         assert there.text("post", a=1) == "GET None "
 
 
@@ -130,7 +130,7 @@ def test_each_request_is_in_the_log_of_debugging(
 ) -> None:
     monkeypatch.setenv("T_TOKEN", "geheim1")
     caplog.set_level(logging.DEBUG, "sample_mcp")
-    with running(tmp_path, TOOLS, lambda _: Response("no", 404), **AUTH) as there:
+    with run_package(tmp_path, TOOLS, lambda _: Response("no", 404), **AUTH) as there:
         there.refused("post")
         (line,) = [record.getMessage() for record in caplog.records if record.getMessage().startswith("POST")]
         host = there.api.url.removeprefix("http://")
@@ -161,7 +161,7 @@ def test_no_caller_sees_our_credentials(
     more: dict[str, Any] = {} if output is None else {"outputSchema": output}
     lenient = {} if output is None else {"output": "lenient"}
     tools = [called("get", {}, {"url": "/x", **lenient}, **more)]
-    with running(tmp_path, tools, lambda _: Response(body, media_type=media), **AUTH) as there:
+    with run_package(tmp_path, tools, lambda _: Response(body, media_type=media), **AUTH) as there:
         said = there.call("get")
     shown = said.model_dump_json()
     if media == "application/octet-stream":
@@ -193,7 +193,7 @@ def test_no_caller_sees_our_credentials(
 )
 def test_texts_come_as_texts(media: str, tmp_path: Path) -> None:
     body = "a: 1\nb: [ü]\n"
-    with running(tmp_path, TOOLS, lambda _: Response(body.encode(), media_type=media)) as there:
+    with run_package(tmp_path, TOOLS, lambda _: Response(body.encode(), media_type=media)) as there:
         assert there.text("get") == body
 
 
@@ -201,7 +201,7 @@ def test_texts_come_as_texts(media: str, tmp_path: Path) -> None:
 def test_a_number_that_no_double_holds(output: str, is_error: bool, tmp_path: Path) -> None:
     tools = [called("get", {}, {"url": "/x", "output": output}, outputSchema={"type": "object"})]
     answer = Response('{"a": 1e400}', media_type="application/json")
-    with running(tmp_path, tools, lambda _: answer) as there:
+    with run_package(tmp_path, tools, lambda _: answer) as there:
         result = there.call("get")
     assert result.is_error is is_error
     said = result.content[0].text if is_error else result.meta["io.stubwright/output"]["violations"][0]["message"]

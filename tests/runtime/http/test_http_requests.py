@@ -14,7 +14,7 @@ import pytest
 
 import amounts
 import prompt_ends
-from conversations import READY, REVISIONS, Handlers, request, shaking, usual
+from conversations import READY, REVISIONS, Handlers, handshake, request, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
 
@@ -49,7 +49,7 @@ def http() -> Iterator[httpx2.Client]:
 
 
 def open_session(http: httpx2.Client, url: str, revision: str) -> str:
-    message = shaking(revision)
+    message = handshake(revision)
     session: str = http.post(url, json=message, headers=dict(usual(message, revision, None))).headers["mcp-session-id"]
     headers = dict(usual(READY, revision, session))
     assert http.post(url, json=READY, headers=headers).status_code == 202
@@ -207,7 +207,7 @@ def test_a_session_shakes_hands_once(revision: str, urls: Sequence[str], http: h
     for url in urls:
         session = open_session(http, url, revision)
         for other in OLD:
-            again = shaking(other)
+            again = handshake(other)
             response = http.post(url, json=again, headers=dict(usual(again, revision, session)))
             said = last_of(response)
             assert (said["id"], said["error"]["code"]) == ("hello", -32600), url
@@ -224,7 +224,7 @@ def test_pages_of_an_allowed_origin_may_call(
     revision: str, path: str, package: ModuleType, http: httpx2.Client
 ) -> None:
     is_stateless = revision == LATEST
-    message = shaking(revision) if not is_stateless else request(1, "tools/call", CALL, stateless=True)
+    message = handshake(revision) if not is_stateless else request(1, "tools/call", CALL, stateless=True)
     for way in WAYS:
         with way(package.asgi_app(Handlers(), allowed_origins=[PAGE])) as url:
             asked = {"access-control-request-method": "POST", "access-control-request-headers": "mcp-param-x"}

@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 import amounts
 import prompt_ends
 from fake_api import Answer, Asked
-from http_tools import Running, called, running
+from http_tools import Running, called, run_package
 from packages import check, manifest
 from stubwright_runtime.http import events as runtime_events
 from stubwright_runtime.http.pagination import find_next_link
@@ -70,7 +70,7 @@ def test_an_answer_that_deviates_is_still_an_answer(
 ) -> None:
     answer, text, keyword = DEVIATIONS[why]
     tools = [called("put", {}, {"url": "/x", "method": "POST"}, outputSchema=STRICT)]
-    with running(tmp_path, tools, lambda _: answer, output="lenient") as server:
+    with run_package(tmp_path, tools, lambda _: answer, output="lenient") as server:
         listed, result = results(server, "put", mode, {})
         assert listed.output_schema is None  # a promise that is not kept would be refused by the client
         assert (result.is_error, result.structured_content, result.content[0].text) == (False, None, text)
@@ -89,7 +89,7 @@ def test_an_answer_that_deviates_is_still_an_answer(
 @pytest.mark.parametrize("mode", MODES)
 def test_an_answer_that_fits_is_structured(mode: str, tmp_path: Path) -> None:
     tools = [called("get", {}, {"url": "/x"}, outputSchema=STRICT)]
-    with running(tmp_path, tools, lambda _: {"id": 1}, output="lenient") as server:
+    with run_package(tmp_path, tools, lambda _: {"id": 1}, output="lenient") as server:
         _, result = results(server, "get", mode, {})
         assert (result.structured_content, result.is_error) == ({"id": 1}, False)
         assert "io.stubwright/output" not in (result.meta or {})
@@ -100,7 +100,7 @@ def test_an_answer_that_fits_is_structured(mode: str, tmp_path: Path) -> None:
 def test_strict_is_the_default_and_goes_before_what_the_api_says(http: Mapping[str, Any], tmp_path: Path) -> None:
     tools = [called("get", {}, {"url": "/x", **http}, outputSchema=STRICT)]
     said = {"output": "lenient"} if http else {}
-    with running(tmp_path, tools, lambda _: {"id": 1, "new": 2}, **said) as server:
+    with run_package(tmp_path, tools, lambda _: {"id": 1, "new": 2}, **said) as server:
         assert "does not fit its output schema" in server.refused("get")
         listed, _ = results(server, "get", "legacy", {})
         assert listed.output_schema == STRICT
@@ -112,7 +112,7 @@ def test_a_method_that_is_written_is_held_to_the_schema(tmp_path: Path) -> None:
             return {"id": "one"}
 
     tools = [called("get", {}, {"url": "/x"}, outputSchema=STRICT)]
-    with running(tmp_path, tools, lambda _: {}, output="lenient") as server:
+    with run_package(tmp_path, tools, lambda _: {}, output="lenient") as server:
         result = server.call("get", Written())
         assert result.is_error
         assert server.api.asked == []
@@ -131,7 +131,7 @@ PETS: dict[str, Any] = {
 def test_a_part_of_a_response_is_kept(mode: str, tmp_path: Path) -> None:
     http = {"url": "/pets", "select": ["/data/*/id"]}
     body = {"data": [{"id": 1, "tag": "a"}, {"id": 2, "more": [1]}], "next": "n", "secret": "s"}
-    with running(tmp_path, [called("pets", {}, http, outputSchema=PETS)], lambda _: body) as server:
+    with run_package(tmp_path, [called("pets", {}, http, outputSchema=PETS)], lambda _: body) as server:
         listed, result = results(server, "pets", mode, {})
         item = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
         assert listed.output_schema == {
@@ -146,7 +146,7 @@ def test_a_part_of_a_response_is_kept(mode: str, tmp_path: Path) -> None:
 
 def test_a_part_of_a_response_without_a_schema(tmp_path: Path) -> None:
     http = {"url": "/pets", "select": ["/a"]}
-    with running(tmp_path, [called("pets", {}, http)], lambda _: {"a": "é", "b": 2}) as server:
+    with run_package(tmp_path, [called("pets", {}, http)], lambda _: {"a": "é", "b": 2}) as server:
         assert server.text("pets") == '{"a": "é"}'
 
 
@@ -166,7 +166,7 @@ def test_headers_of_a_response_are_typed(mode: str, tmp_path: Path) -> None:
     schema = {"type": "array", "items": {"type": "integer"}}
     tools = [called("pets", {}, http, outputSchema=schema)]
     waiting = iter(answers)
-    with running(tmp_path, tools, lambda _: next(waiting)) as server:
+    with run_package(tmp_path, tools, lambda _: next(waiting)) as server:
         listed, first, second = results(server, "pets", mode, {}, {})
         assert first.structured_content == {
             "body": [1],
@@ -179,7 +179,9 @@ def test_headers_of_a_response_are_typed(mode: str, tmp_path: Path) -> None:
 def test_a_header_of_another_type_does_not_fit(tmp_path: Path) -> None:
     http = {"url": "/pets", "responseHeaders": {"total": {"name": "X-Total", "type": "number"}}, "output": "lenient"}
     answer = Response("1", headers={"X-Total": "nan"}, media_type="application/json")
-    with running(tmp_path, [called("pets", {}, http, outputSchema={"type": "integer"})], lambda _: answer) as server:
+    with run_package(
+        tmp_path, [called("pets", {}, http, outputSchema={"type": "integer"})], lambda _: answer
+    ) as server:
         result = server.call("pets")
         assert (result.is_error, result.structured_content) == (False, None)
         assert result.meta["io.stubwright/output"]["violations"][0]["pointer"] == "/headers/total"
@@ -249,7 +251,7 @@ def page_tool(kind: str, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 def test_pages_have_one_shape_whatever_the_api_does(kind: str, tmp_path: Path) -> None:
-    with running(tmp_path, [page_tool(kind)], paging(kind)) as server:
+    with run_package(tmp_path, [page_tool(kind)], paging(kind)) as server:
 
         async def use(client: Any) -> tuple[list[int], list[int]]:
             ids = [item.id async for item in client.list_pets.pages(limit=3, q="x")]
@@ -265,7 +267,7 @@ def test_pages_have_one_shape_whatever_the_api_does(kind: str, tmp_path: Path) -
 
 @pytest.mark.parametrize(("kind", "mode"), amounts.sample([*product(KINDS, MODES)], 3))
 def test_the_official_client_turns_pages(kind: str, mode: str, tmp_path: Path) -> None:
-    with running(tmp_path, [page_tool(kind)], paging(kind)) as server:
+    with run_package(tmp_path, [page_tool(kind)], paging(kind)) as server:
 
         async def go() -> list[int]:
             found: list[int] = []
@@ -291,7 +293,7 @@ def test_the_official_client_turns_pages(kind: str, mode: str, tmp_path: Path) -
 
 def test_a_page_has_a_part_of_its_items_and_headers(tmp_path: Path) -> None:
     tool = page_tool("cursor", select=["/data/*/id"], responseHeaders={"kind": "Content-Type"})
-    with running(tmp_path, [tool], paging("cursor")) as server:
+    with run_package(tmp_path, [tool], paging("cursor")) as server:
         _, result = results(server, "list-pets", "legacy", {})
         assert result.structured_content["items"] == [{"id": 0}, {"id": 1}, {"id": 2}]
         assert result.structured_content["headers"] == {"kind": "application/json"}
@@ -310,7 +312,7 @@ def test_a_page_has_a_part_of_its_items_and_headers(tmp_path: Path) -> None:
 def test_numbers_as_cursors_are_sent_back_exactly(following: str, sent: str | None, tmp_path: Path) -> None:
     body = f'{{"data": [], "next": {following}}}'
     tool = page_tool("cursor", output="lenient")
-    with running(tmp_path, [tool], lambda _: Response(body, media_type="application/json")) as server:
+    with run_package(tmp_path, [tool], lambda _: Response(body, media_type="application/json")) as server:
         first = server.call("list-pets")
         if sent == "":
             assert "neither a text nor a number" in str(first.meta)
@@ -329,7 +331,7 @@ def decoded(cursor: str) -> Any:
 
 @pytest.mark.parametrize("kind", amounts.sample(["cursor", "link", "offset", "number"], 1))
 def test_a_hostile_cursor_is_refused_or_stays_in_its_place(kind: str, tmp_path: Path) -> None:
-    with running(tmp_path, [page_tool(kind)], paging(kind)) as server:
+    with run_package(tmp_path, [page_tool(kind)], paging(kind)) as server:
         _, first = results(server, "list-pets", "legacy", {"limit": 3, "q": "x"})
         version, tag, position = decoded(first.structured_content["next"])
         assert version == 1
@@ -372,7 +374,7 @@ def test_credentials_in_the_query_are_in_no_cursor(tmp_path: Path, monkeypatch: 
         link = f"</v1/pets?{following}>"
         return Response("[]", headers={"Link": f"{link}; rel=next"}, media_type="application/json")
 
-    with running(tmp_path, [page_tool("link")], answer, auth=auth, security=[["key"]]) as server:
+    with run_package(tmp_path, [page_tool("link")], answer, auth=auth, security=[["key"]]) as server:
         _, first = results(server, "list-pets", "legacy", {"q": "x"})
         assert decoded(first.structured_content["next"])[2] == [["page", "2"]]
         server.call("list-pets", q="x", cursor=first.structured_content["next"])
@@ -392,24 +394,24 @@ def test_a_cursor_of_the_api_with_credentials_is_not_given(
         link = "</v1/pets?page=ge%2Fheim>; rel=next"
         return Response("[]", headers={"Link": link}, media_type="application/json")
 
-    with running(tmp_path, [page_tool(kind)], answer, auth=auth, security=[["key"]]) as server:
+    with run_package(tmp_path, [page_tool(kind)], answer, auth=auth, security=[["key"]]) as server:
         assert "credentials" in server.refused("list-pets", q="x")
 
 
 def test_a_link_with_a_parameter_that_nobody_named(tmp_path: Path) -> None:
     answer = Response("[]", headers={"Link": "<?token=1>; rel=next"}, media_type="application/json")
-    with running(tmp_path, [page_tool("link")], lambda _: answer) as server:
+    with run_package(tmp_path, [page_tool("link")], lambda _: answer) as server:
         assert "`token`, which the call does not have: add it to `http.page.parameters`" in server.refused("list-pets")
     tool = page_tool("link")
     tool["stubwright"]["http"]["page"] = {**tool["stubwright"]["http"]["page"], "parameters": ["token"]}
     (tmp_path / "named").mkdir()
-    with running(tmp_path / "named", [tool], lambda _: answer) as server:
+    with run_package(tmp_path / "named", [tool], lambda _: answer) as server:
         _, first = results(server, "list-pets", "legacy", {})
         assert decoded(first.structured_content["next"])[2] == [["token", "1"]]
 
 
 def test_a_server_that_always_gives_one_cursor_ends_with_an_error(tmp_path: Path) -> None:
-    with running(tmp_path, [page_tool("cursor")], lambda _: {"data": [{"id": 1}], "next": "again"}) as server:
+    with run_package(tmp_path, [page_tool("cursor")], lambda _: {"data": [{"id": 1}], "next": "again"}) as server:
 
         async def use(client: Any) -> list[Any]:
             return [item async for item in client.list_pets.pages()]
@@ -421,7 +423,7 @@ def test_a_server_that_always_gives_one_cursor_ends_with_an_error(tmp_path: Path
 
 @pytest.mark.parametrize(("output", "is_error"), [("strict", True), ("lenient", False)])
 def test_a_page_without_a_list(output: str, is_error: bool, tmp_path: Path) -> None:
-    with running(tmp_path, [page_tool("cursor", output=output)], lambda _: {"data": "none"}) as server:
+    with run_package(tmp_path, [page_tool("cursor", output=output)], lambda _: {"data": "none"}) as server:
         result = server.call("list-pets")
         assert result.is_error is is_error
         assert ("no list of items at `/data`" in result.content[0].text) is is_error
@@ -436,7 +438,7 @@ def test_pages_in_a_body(tmp_path: Path) -> None:
         start = asked.json.get("from", 0)
         return {"data": ITEMS[start : start + 4], "total": len(ITEMS)}
 
-    with running(tmp_path, [called("search", properties, http, outputSchema=PAGE)], answer) as server:
+    with run_package(tmp_path, [called("search", properties, http, outputSchema=PAGE)], answer) as server:
 
         async def use(client: Any) -> list[int]:
             return [item.id async for item in client.search.pages(q="x")]
@@ -509,7 +511,7 @@ def test_an_argument_called_cursor_is_one_of_the_pages(tmp_path: Path) -> None:
 def test_a_download_from_another_host_is_a_link(mode: str, tmp_path: Path) -> None:
     target = "https://files.example.com/a/report%201.pdf?signature=x"
     answer = Response(status_code=302, headers={"Location": target})
-    with running(tmp_path, [called("load", {}, {"url": "/x"})], lambda _: answer) as server:
+    with run_package(tmp_path, [called("load", {}, {"url": "/x"})], lambda _: answer) as server:
         _, result = results(server, "load", mode, {})
         (block,) = result.content
         assert (block.type, str(block.uri), block.name, result.is_error) == (
@@ -524,10 +526,10 @@ def test_a_download_from_another_host_is_a_link(mode: str, tmp_path: Path) -> No
 def test_a_link_to_another_host_is_no_answer_where_json_is_promised(tmp_path: Path) -> None:
     answer = Response(status_code=307, headers={"Location": "https://elsewhere.example.com/x"})
     tools = [called("get", {}, {"url": "/x"}, outputSchema=STRICT)]
-    with running(tmp_path, tools, lambda _: answer) as server:
+    with run_package(tmp_path, tools, lambda _: answer) as server:
         assert "redirects to another host, elsewhere.example.com" in server.refused("get")
     (tmp_path / "lenient").mkdir()
-    with running(tmp_path / "lenient", tools, lambda _: answer, output="lenient") as server:
+    with run_package(tmp_path / "lenient", tools, lambda _: answer, output="lenient") as server:
         result = server.call("get")
         assert (result.content[0].type, result.is_error) == ("resource_link", False)
 
@@ -536,7 +538,7 @@ def test_a_link_with_a_secret_is_not_given(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PET_KEY", "gehe im")
     auth = {"key": {"type": "apiKey", "in": "query", "name": "key", "env": "PET_KEY"}}
     answer = Response(status_code=302, headers={"Location": "https://elsewhere.example.com/?key=gehe%20im"})
-    with running(
+    with run_package(
         tmp_path, [called("load", {}, {"url": "/x"})], lambda _: answer, auth=auth, security=[["key"]]
     ) as server:
         text = server.refused("load")
@@ -553,7 +555,7 @@ def test_a_file_is_sent_with_its_name_and_type(tmp_path: Path) -> None:
     }
     parts = {"photo": {"filename": "{title}", "contentType": "{kind}"}}
     http = {"url": "/x", "method": "POST", "contentType": "multipart/form-data", "parts": parts}
-    with running(tmp_path, [called("send", properties, http)], lambda _: "ok") as server:
+    with run_package(tmp_path, [called("send", properties, http)], lambda _: "ok") as server:
         server.call("send", photo="YQ==", title='kätzchen".png', kind="image/webp", note="n")
         body = server.api.last.body.decode()
         assert 'name="photo"; filename="kätzchen%22.png"' in body
@@ -613,7 +615,7 @@ def streamed(server: Running, name: str, mode: str) -> tuple[Any, list[tuple[flo
 def test_events_arrive_as_progress_and_end_as_a_result(mode: str, tmp_path: Path) -> None:
     http = {"url": "/x", "accept": "text/event-stream"}
     tools = [called("watch", {}, http), called("last", {}, http, outputSchema=STRICT)]
-    with running(tmp_path, tools, lambda _: stream(*EVENTS, pause=0.05)) as server:
+    with run_package(tmp_path, tools, lambda _: stream(*EVENTS, pause=0.05)) as server:
         result, told = streamed(server, "watch", mode)
         assert result.content[0].text == '{"step": 1}\ntwo\nlines\n{"id": 3}'
         assert told == [(1, '{"step": 1}'), (2, "two\nlines"), (3, '{"id": 3}')]
@@ -630,7 +632,7 @@ def test_progress_of_events_has_no_credentials(mode: str, tmp_path: Path, monkey
     # The last secret would be cut in two.
     sent = ("you are s3cret-value", '{"key": "s3cret\\u002dvalue"}', f"{'.' * 294}s3cret-value")
     events = stream(*(f"data: {text}\n\n" for text in sent))
-    with running(tmp_path, [called("watch", {}, http)], lambda _: events, auth=auth, security=[["key"]]) as server:
+    with run_package(tmp_path, [called("watch", {}, http)], lambda _: events, auth=auth, security=[["key"]]) as server:
         _, told = streamed(server, "watch", mode)
     assert [text for _, text in told] == ["you are [redacted]", '{"key": "[redacted]"}', f"{'.' * 294}[redac"]
 
@@ -638,7 +640,7 @@ def test_progress_of_events_has_no_credentials(mode: str, tmp_path: Path, monkey
 def test_a_stream_without_an_end_is_cut_in_time(tmp_path: Path) -> None:
     http = {"url": "/x", "accept": "text/event-stream", "timeout": "1s"}
     answers = stream(*[f"data: {number}\n\n" for number in range(200)], pause=0.1)
-    with running(tmp_path, [called("watch", {}, http)], lambda _: answers) as server:
+    with run_package(tmp_path, [called("watch", {}, http)], lambda _: answers) as server:
         result = server.call("watch")
         assert result.is_error is False
         assert result.content[0].text.startswith("0\n1\n")
@@ -647,7 +649,7 @@ def test_a_stream_without_an_end_is_cut_in_time(tmp_path: Path) -> None:
 
 def test_a_stream_is_bounded(tmp_path: Path) -> None:
     http = {"url": "/x", "accept": "text/event-stream", "maxResponseBytes": 100}
-    with running(tmp_path, [called("watch", {}, http)], lambda _: stream("data: " + "a" * 200)) as server:
+    with run_package(tmp_path, [called("watch", {}, http)], lambda _: stream("data: " + "a" * 200)) as server:
         assert "larger than 100 bytes" in server.refused("watch")
 
 
@@ -692,7 +694,7 @@ def test_a_large_result_is_a_part_and_a_link_to_the_whole(mode: str, tmp_path: P
     body = {"id": 1, "more": "é" * 1000}
     tools = [called("get", {}, {"url": "/x", "large": "resource"}, outputSchema={"type": "object"})]
     tools[0]["stubwright"]["policy"] = {"maxResultBytes": "1KiB"}
-    with running(tmp_path, tools, lambda _: body, output="lenient") as server:
+    with run_package(tmp_path, tools, lambda _: body, output="lenient") as server:
 
         async def go() -> tuple[Any, Any]:
             async with Client(server.package.build_server(None), mode=mode) as client:
@@ -720,7 +722,7 @@ def test_a_result_over_its_budget_of_tokens_is_a_part_and_a_link_too(mode: str, 
     for each in tools:
         each["stubwright"]["budget"] = {"result": 300}
     answer = Response(body, media_type="text/plain; charset=utf-8")
-    with running(tmp_path, tools, lambda _: answer) as server:
+    with run_package(tmp_path, tools, lambda _: answer) as server:
 
         async def go() -> tuple[Any, Any, Any]:
             async with Client(server.package.build_server(None), mode=mode) as client:
@@ -746,7 +748,7 @@ def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:
         called("file", {}, {"url": "/f", "large": "resource"}),
     ]
     blob = Response(bytes(100_000), media_type="application/zip")
-    with running(tmp_path, tools, lambda asked: blob if asked.path.endswith("f") else "short") as server:
+    with run_package(tmp_path, tools, lambda asked: blob if asked.path.endswith("f") else "short") as server:
         assert server.text("get") == "short"
         note, link = server.call("file").content
         assert (link.type, link.size, link.mime_type) == ("resource_link", 100_000, "application/zip")
@@ -759,7 +761,7 @@ def test_of_a_result_that_is_too_large_to_keep_only_the_start_is_given(
     monkeypatch.setattr("stubwright_runtime.http.large_results.STORE", large_results.Store(most_bytes=8000))
     tools = [called("get", {}, {"url": "/x", "large": "resource"})]
     tools[0]["stubwright"]["policy"] = {"maxResultBytes": "1KiB"}
-    with running(tmp_path, tools, lambda _: "x" * 2001) as server:
+    with run_package(tmp_path, tools, lambda _: "x" * 2001) as server:
         start, note = server.call("get").content
     assert start.text == "x" * 1024
     assert note.text == "(the result has 2,001 bytes, and is not stored, because the limit is 2,000)"

@@ -13,7 +13,7 @@ import pytest
 
 import amounts
 import prompt_ends
-from conversations import Handlers, request, shaking, usual
+from conversations import Handlers, handshake, request, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from stubwright_runtime.server.transports.clients import Client
@@ -33,7 +33,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 
 def shake(http: httpx2.Client, url: str, experimental: Any = None) -> str:
-    message = shaking(REVISION)
+    message = handshake(REVISION)
     message["params"]["capabilities"] = {"experimental": experimental or {}}
     body = json.dumps(message, separators=(",", ":")).encode()
     response = http.post(url, content=body, headers=dict(usual(message, REVISION, None)))
@@ -59,7 +59,7 @@ def test_nothing_is_kept_of_a_session_that_has_ended(way: Any, package: ModuleTy
 
 
 def test_what_a_client_said_in_its_handshake_is_known_when_it_is_asked_for() -> None:
-    message = shaking(REVISION)
+    message = handshake(REVISION)
     client = Client.from_handshake(message["params"], ANY_CHANGES)
     assert client.capabilities == message["params"]["capabilities"]
     assert client.name == ("test", "1")

@@ -16,7 +16,7 @@ import amounts
 import forked
 import prompt_ends
 from fake_api import Answer, Asked
-from http_tools import called, running
+from http_tools import called, run_package
 from serving import asgi
 
 ends_are_prompt = prompt_ends.ends_are_prompt
@@ -135,7 +135,7 @@ USES = [odd, part, headed, pages, large, events, moved]
 @pytest.mark.parametrize("mode", amounts.sample(["legacy", "2026-07-28"], 1))
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_every_result_arrives(transport: str, mode: str, tmp_path: Path) -> None:
-    with running(tmp_path, TOOLS, answer) as server:
+    with run_package(tmp_path, TOOLS, answer) as server:
 
         async def used(target: Any) -> dict[str, str]:
             failed: dict[str, str] = {}

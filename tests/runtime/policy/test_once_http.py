@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from fake_api import Answer, Asked
-from http_tools import Running, called, running
+from http_tools import Running, called, run_package
 from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from task_wire import STATELESS, in_memory
 
@@ -50,7 +50,7 @@ def pay(_asked: Asked) -> Answer:
 
 
 def test_an_api_gets_one_key_for_each_key_of_once(tmp_path: Path) -> None:
-    with running(tmp_path, TOOLS, pay) as run:
+    with run_package(tmp_path, TOOLS, pay) as run:
         for order in ("A1", "A1", "A2"):  # a new server for each call
             run.call("charge", order_id=order)
         first, again, other = keys(run)
@@ -68,7 +68,7 @@ def test_an_api_gets_one_key_for_each_key_of_once(tmp_path: Path) -> None:
 
 
 def test_a_call_without_a_key_gets_a_new_one_for_the_api(tmp_path: Path) -> None:
-    with running(tmp_path, TOOLS, pay) as run:
+    with run_package(tmp_path, TOOLS, pay) as run:
         for name in ("alone", "alone", "keyed", "keyed"):
             run.call(name, order_id="A1")
         made = keys(run)
@@ -93,7 +93,7 @@ def test_a_busy_api_is_asked_again_with_the_same_key_if_it_knows_keys(name: str,
     def answer(_asked: Asked) -> Answer:
         return answers.pop(0)
 
-    with running(tmp_path, TOOLS, answer) as run:
+    with run_package(tmp_path, TOOLS, answer) as run:
         result = run.call(name, order_id="A1")
         assert result.is_error is (attempts == 1)
         made = keys(run)
@@ -131,7 +131,7 @@ def test_only_a_request_that_the_api_has_decided_has_a_result(
         async with in_memory(run.package.build_server(), STATELESS, {}) as wire:
             return [await wire("tools/call", **call) for _ in range(2)]
 
-    with running(tmp_path, [*TOOLS, binding("read", ONCE, method="GET")], answer, **settings) as run:
+    with run_package(tmp_path, [*TOOLS, binding("read", ONCE, method="GET")], answer, **settings) as run:
         failed, again = asyncio.run(repeat(run))
         keys_seen = keys(run)
     assert failed["isError"]
@@ -158,7 +158,7 @@ def test_a_call_that_runs_again_after_an_interruption_has_the_same_key(tmp_path:
             for order in ("A1", "A1", "A2"):
                 await client.raw.call_tool("bold", {"order_id": order})
 
-    with running(tmp_path, TOOLS, pay) as run:
+    with run_package(tmp_path, TOOLS, pay) as run:
         asyncio.run(repeat(run))
     first, again, other = handlers.keys
     assert first == again != other

@@ -119,7 +119,7 @@ class Windows(RuleBasedStateMachine):
 
 @pytest.fixture(scope="module")
 def own_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis_server.RedisServer]:
-    with redis_server.running(tmp_path_factory.mktemp("redis")) as server:
+    with redis_server.run_redis(tmp_path_factory.mktemp("redis")) as server:
         yield server
 
 

@@ -13,7 +13,7 @@ import mcp
 import pytest
 
 import prompt_ends
-from http_tools import called, running
+from http_tools import called, run_package
 from packages import generate, imported, manifest, tool
 from stubwright_runtime import HandlerCall, Proceed, ToolError
 
@@ -206,7 +206,7 @@ async def test_it_runs_around_http_calls(tmp_path: Path) -> None:
             seen.append(call.method)
             return await proceed()
 
-    with running(tmp_path, [called("go", {}, {"url": "/x"})], lambda _: (200, "there")) as there:
+    with run_package(tmp_path, [called("go", {}, {"url": "/x"})], lambda _: (200, "there")) as there:
         async with mcp.Client(there.package.build_server(Around())) as client:
             result: Any = await client.call_tool("go", {})
     assert (result.content[0].text, seen) == ("there", ["go"])

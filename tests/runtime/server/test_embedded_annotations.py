@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 import prompt_ends
-from conversations import REVISIONS, request, shaking, usual
+from conversations import REVISIONS, handshake, request, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
 
@@ -56,7 +56,7 @@ def test_they_arrive(revision: str, package: ModuleType) -> None:
     with asgi(app) as url, httpx2.Client(timeout=60) as http:
         session = None
         if revision != "2026-07-28":
-            first = shaking(revision)
+            first = handshake(revision)
             opened = http.post(f"{url}/mcp", json=first, headers=dict(usual(first, revision, None)))
             session = opened.headers["mcp-session-id"]
 

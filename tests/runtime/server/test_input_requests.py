@@ -18,7 +18,7 @@ import pytest
 import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
-from serving import piped
+from serving import pipe
 from sink import Sink
 from stubwright_runtime.server.features.input_requests import MissingCapability
 from stubwright_runtime.server.features.truncation import truncate
@@ -896,7 +896,7 @@ async def test_a_generated_client_says_yes(package: ModuleType, era: str) -> Non
     answers += [package.Declined(), {"confirm": False}, package.Cancelled()]
     told = []
     for answer in answers:
-        way = piped(target, era == "legacy")
+        way = pipe(target, era == "legacy")
         async with package.AskingClient.connect(way, on_question=lambda _, answer=answer: answer) as made:
             try:
                 [block] = await made.pay(sum=3)

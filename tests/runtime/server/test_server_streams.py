@@ -21,7 +21,7 @@ from packages import generate, imported
 from server_fixture import ENVELOPE, HELLO
 from serving import asgi
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, in_memory
-from tasked import MANIFEST, Gate, Handlers, called
+from tasked import MANIFEST, Gate, Handlers, call_params
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -181,7 +181,7 @@ async def test_a_call_goes_on_and_its_answer_is_there_for_the_next_token(
     ):
         session = await server.session(HANDSHAKE, "alice")
         with held(package, SOON):
-            response = await server.ask(HANDSHAKE, "alice", "tools/call", called("never"), session)
+            response = await server.ask(HANDSHAKE, "alice", "tools/call", call_params("never"), session)
             assert (response.status_code, messages(response)) == (200, [])
             if kept == "redis":
                 waiting = await other.get("alice", session, last_event_id=last_id(response))
@@ -213,7 +213,7 @@ async def test_calls_whose_token_expires_have_a_budget(package: ModuleType, monk
     async with served(package, Handlers(never=waiting)) as server:
         session = await server.session(HANDSHAKE, "alice")
         with held(package, SOON):
-            calls = [server.ask(HANDSHAKE, "alice", "tools/call", called("never"), session, n) for n in (7, 8)]
+            calls = [server.ask(HANDSHAKE, "alice", "tools/call", call_params("never"), session, n) for n in (7, 8)]
             responses = await asyncio.gather(*calls)
         assert [messages(response) for response in responses] == [[], []], "both streams end with the token"
         await until(lambda: ends)
@@ -241,7 +241,7 @@ async def test_a_stream_goes_on_though_what_was_told_on_it_is_not_kept(
     state = "memory://" if kept == "memory" else request.getfixturevalue("redis_url")
     async with served(package, Handlers(never=busy), state=state) as server:
         session = await server.session(HANDSHAKE, "alice-forever")
-        params = {**called("never"), "_meta": {"progressToken": 1}}
+        params = {**call_params("never"), "_meta": {"progressToken": 1}}
         headers = server.headers(HANDSHAKE, "alice-forever", session)
         async with server.http.stream("GET", server.url, headers=headers) as stream:
             await server.ask(HANDSHAKE, "alice-forever", "tools/call", params, session)
@@ -265,7 +265,7 @@ async def test_an_odd_event_id_ends_a_stream_and_no_session(
     state = "memory://" if kept == "memory" else request.getfixturevalue("redis_url")
     async with served(package, Handlers(never=telling), state=state) as server:
         session, other = [await server.session(HANDSHAKE, "alice-forever") for _ in range(2)]
-        params = {**called("never"), "_meta": {"progressToken": 1}}
+        params = {**call_params("never"), "_meta": {"progressToken": 1}}
         answered = await server.ask(HANDSHAKE, "alice-forever", "tools/call", params, other)
         for odd in ("nowhere", "/", "9999/1", last_id(answered)):
             response = await server.get("alice-forever", session, last_event_id=odd)
@@ -293,7 +293,7 @@ async def test_a_call_whose_client_cannot_come_back_is_answered(package: ModuleT
         revision = HANDSHAKE if way == "stateless" else way
         session = await server.session(revision, "alice") if way == OLDER else None
         with held(package, 0.05):
-            call = server.ask(revision, "alice", "tools/call", called("never"), session)
+            call = server.ask(revision, "alice", "tools/call", call_params("never"), session)
             await until(gate.begun.is_set)
             await asyncio.sleep(0.1)
             gate.go.set()
@@ -306,7 +306,7 @@ async def test_nobody_waits_for_a_result_longer_than_the_token_holds(package: Mo
     gate = Gate()
     async with served(package, Handlers(work=gate.later), stateless=stateless) as server:
         session = None if stateless else await server.session(HANDSHAKE, "alice")
-        call = {**called("work"), "task": {}}
+        call = {**call_params("work"), "task": {}}
         [made] = messages(await server.ask(HANDSHAKE, "alice", "tools/call", call, session))
         asked = {"taskId": made["result"]["task"]["taskId"]}
         with held(package, SOON):
@@ -385,7 +385,7 @@ async def test_one_caller_comes_back_for_so_many_streams(package: ModuleType, mo
         for _ in range(3):
             session = await server.session(HANDSHAKE, "alice")
             with held(package, 0.05):
-                response = await server.ask(HANDSHAKE, "alice", "tools/call", called("never"), session)
+                response = await server.ask(HANDSHAKE, "alice", "tools/call", call_params("never"), session)
             lost.append((session, last_id(response)))
         back = [server.get("alice-forever", session, last_event_id=last) for session, last in lost[:2]]
         await asyncio.sleep(0.2)

@@ -33,8 +33,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import prompt_ends
 from packages import generate, imported, manifest, tool
-from processes import running
-from serving import served
+from processes import start_process
+from serving import serve
 from stubwright_runtime.observability.telemetry import is_method
 
 ends_are_prompt = prompt_ends.ends_are_prompt
@@ -226,7 +226,7 @@ def over(kind: Kind, project: Path, dump: Path) -> Iterator[tuple[Any, int | Non
         yield command, None
         return
     environment = {**os.environ, "TRACED": str(dump)}
-    with running(
+    with start_process(
         [*command, "--http", "127.0.0.1:0"],
         cwd=project,
         stdin=subprocess.PIPE,
@@ -497,7 +497,7 @@ def test_what_a_server_echoes_in_an_error_is_no_secret_of_a_span(
 
     spans, _ = here
     spans.clear()
-    with served(Server("echo", on_call_tool=echo, on_list_tools=list_tools)) as url:
+    with serve(Server("echo", on_call_tool=echo, on_list_tools=list_tools)) as url:
         told = anyio.run(call, url)
     found = [span.to_json() for span in spans.get_finished_spans()]
     assert told == "no [redacted] here"

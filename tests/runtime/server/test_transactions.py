@@ -33,7 +33,7 @@ def sqlite(folder: Path) -> Iterator[Callable[[], Any]]:
 @contextmanager
 def psycopg(_folder: Path) -> Iterator[Callable[[], Any]]:
     driver = pytest.importorskip("psycopg")
-    with postgres_server.running() as variables:
+    with postgres_server.run_postgres() as variables:
         words = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
         place = {word: variables[name] for word, name in words.items() if name in variables}
         yield lambda: driver.connect(**place)

@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
-from serving import asgi, piped
+from serving import asgi, pipe
 from stubwright_runtime import UrlElicitationRequired
 from stubwright_runtime.server.package_server import PackageServer
 
@@ -255,7 +255,7 @@ async def test_a_client_goes_there_and_calls_again(package: ModuleType, way: str
         app = package.asgi_app(desk)
         desk.server = app.state.server
         server = PackageServer(app.state.server)
-        target: Any = piped(server, way == "legacy")
+        target: Any = pipe(server, way == "legacy")
         if way == "http":
             target = handshaking(f"{stack.enter_context(asgi(app))}/mcp")
         async with package.VisitsClient.connect(target, on_question=visit) as made:
@@ -312,7 +312,7 @@ async def test_a_question_in_the_middle_knows_when_it_is_complete(package: Modul
         return package.Accepted()
 
     server = package.build_server(SimpleNamespace(files=files, prompt_hello=files))
-    async with package.VisitsClient.connect(piped(server, True), on_question=visit) as made:
+    async with package.VisitsClient.connect(pipe(server, True), on_question=visit) as made:
         assert [block.text for block in await made.files()] == ["done"]
 
 
@@ -330,7 +330,7 @@ async def test_a_client_that_does_not_go_there_gets_the_typed_error(package: Mod
 
     async def connected() -> None:
         on_question = None if answer is None else visit
-        async with package.VisitsClient.connect(piped(server, True), on_question=on_question) as made:
+        async with package.VisitsClient.connect(pipe(server, True), on_question=on_question) as made:
             await made.files()
 
     if answer is None:
@@ -356,5 +356,5 @@ async def test_a_word_that_never_comes_is_waited_for_a_while(
         desk.signed_in.add("me")
         return package.Accepted()
 
-    async with package.VisitsClient.connect(piped(server, True), on_question=visit) as made:
+    async with package.VisitsClient.connect(pipe(server, True), on_question=visit) as made:
         assert [block.text for block in await made.files()] == ["a.txt"]

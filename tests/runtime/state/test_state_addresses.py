@@ -106,7 +106,7 @@ async def test_a_redis_cluster_is_noticed(tmp_path: Path, caplog: pytest.LogCapt
         free.bind(("127.0.0.1", 0))
         bus = str(free.getsockname()[1])
     options = ("--save", "", "--cluster-enabled", "yes", "--cluster-port", bus)
-    with redis_server.running(tmp_path, *options) as redis, caplog.at_level(logging.WARNING):
+    with redis_server.run_redis(tmp_path, *options) as redis, caplog.at_level(logging.WARNING):
         store = store_at(f"redis://127.0.0.1:{redis.port}", SHOP)
         async with store.run():
             assert not await store.check()

@@ -98,7 +98,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 async def fake(redis_url: str, package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeRedis]:
     """A Redis that can fail, and is not waited for long while it does."""
     own = importlib.import_module("stubwright_runtime.state.outages")
-    async with fake_redis.faked(redis_url) as found:
+    async with fake_redis.run_proxy(redis_url) as found:
         become = found.become
 
         def become_impatiently(state: str) -> None:

@@ -309,7 +309,7 @@ def test_a_seal_holds_at_one_place() -> None:
 
 async def test_a_lost_store_says_so_and_comes_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    with redis_server.running(tmp_path) as server:
+    with redis_server.run_redis(tmp_path) as server:
         async with opened(server.url.replace("redis://", "redis://:@")) as store:
             heard: list[bytes | None] = []
 
@@ -354,7 +354,7 @@ async def test_a_server_starts_without_its_store(tmp_path: Path) -> None:
 
 
 async def test_a_password_is_for_redis_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with redis_server.running(tmp_path, "--save", "", "--requirepass", "s3cret") as server:
+    with redis_server.run_redis(tmp_path, "--save", "", "--requirepass", "s3cret") as server:
         where = server.url.removeprefix("redis://")
         async with opened(f"redis://:s3cret@{where}") as store:
             assert await store.create("basket", "a", b"1", owner="ann", ttl=60)
@@ -380,7 +380,7 @@ async def test_tls(tmp_path: Path) -> None:
         port = free.getsockname()[1]
     tls = ("--tls-port", f"{port}", "--tls-auth-clients", "no", "--save", "")
     files = ("--tls-cert-file", f"{tmp_path}/cert.pem", "--tls-key-file", f"{tmp_path}/key.pem")
-    with redis_server.running(tmp_path, *tls, *files, "--tls-ca-cert-file", f"{tmp_path}/cert.pem"):
+    with redis_server.run_redis(tmp_path, *tls, *files, "--tls-ca-cert-file", f"{tmp_path}/cert.pem"):
         async with opened(f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={tmp_path}/cert.pem") as store:
             assert await store.create("basket", "a", b"1", owner="ann", ttl=60)
         async with opened(f"rediss://127.0.0.1:{port}/0") as store:

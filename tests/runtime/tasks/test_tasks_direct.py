@@ -18,7 +18,7 @@ from serving import asgi
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reader import Line
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_http, over_stdio
-from tasked import Gate, Handlers, called, first
+from tasked import Gate, Handlers, call_params, first
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,8 +101,8 @@ async def test_over_http_from_2026_on(package: ModuleType) -> None:
     with asgi(app) as url:
         async with over_http(f"{url}/mcp", STATELESS, TASKS) as wire:
             assert (await wire.open())["extensions"] == {EXTENSION: {}}
-            assert first(await ended(wire, **called("ask"))) == "Ada"
-            name = (await wire("tools/call", **called("work")))["taskId"]
+            assert first(await ended(wire, **call_params("ask"))) == "Ada"
+            name = (await wire("tools/call", **call_params("work")))["taskId"]
             listening = wire.start("subscriptions/listen", notifications={"taskIds": [name], "toolsListChanged": True})
             [acknowledged] = await wire.noted("notifications/subscriptions/acknowledged")
             assert acknowledged["notifications"] == {"taskIds": [name], "toolsListChanged": True}
@@ -124,15 +124,15 @@ async def test_over_http_up_to_2025(package: ModuleType) -> None:
 
     with asgi(package.asgi_app(Handlers(ask=asks))) as url:
         async with over_http(f"{url}/mcp", HANDSHAKE, TASKS, accepted) as wire:
-            assert first(await wire("tools/call", **called("never"))) == "1"
-            assert first(await ended(wire, **called("ask"))) == "Ada"
+            assert first(await wire("tools/call", **call_params("never"))) == "1"
+            assert first(await ended(wire, **call_params("ask"))) == "Ada"
             assert len((await wire("tasks/list"))["tasks"]) == 1
 
 
 async def test_the_end_of_the_server_ends_a_stream_of_tasks_with_its_answer(package: ModuleType) -> None:
     server = package.build_server(Handlers())
     async with in_memory(server, STATELESS, TASKS) as wire:
-        name = (await wire("tools/call", **called("work")))["taskId"]
+        name = (await wire("tools/call", **call_params("work")))["taskId"]
         await wire.until(name, "completed")
         listening = wire.start("subscriptions/listen", notifications={"taskIds": [name]})
         [told] = await wire.noted("notifications/tasks")
@@ -149,7 +149,7 @@ async def test_a_question_of_a_task_is_taken_back_when_its_request_is_cancelled(
 
     server = package.build_server(Handlers(ask=asks))
     async with in_memory(server, HANDSHAKE, TASKS) as wire:
-        name = (await wire("tools/call", **called("ask", task={})))["task"]["taskId"]
+        name = (await wire("tools/call", **call_params("ask", task={})))["task"]["taskId"]
         waiting = wire.start("tasks/result", taskId=name)
         await wire.questioned()
         [question] = wire.asked
@@ -193,7 +193,7 @@ async def test_a_question_of_a_task_fails_its_request_when_the_input_ends(packag
         connection = lines.connection = Connection(core, lines)
         wire.transport = lines
         await wire.open()
-        name = (await wire("tools/call", **called("ask", task={})))["task"]["taskId"]
+        name = (await wire("tools/call", **call_params("ask", task={})))["task"]["taskId"]
         waiting = wire.start("tasks/result", taskId=name)
         await wire.questioned()
         await connection.disconnect()

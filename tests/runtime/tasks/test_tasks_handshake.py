@@ -18,7 +18,7 @@ from packages import generate, imported, manifest, tool
 from server_fixture import exchange, opened
 from serving import asgi
 from task_wire import HANDSHAKE, RELATED, Wire, in_memory, over_http
-from tasked import Clock, Gate, Handlers, called, first
+from tasked import Clock, Gate, Handlers, call_params, first
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def client(package: ModuleType, handlers: Any = None, answer: Any = None, revisi
 
 async def made(wire: Wire, name: str, x: int = 1, **more: Any) -> str:
     """Create a task, and return its id."""
-    said = await wire("tools/call", **called(name, x, **{**TASK, **more}))
+    said = await wire("tools/call", **call_params(name, x, **{**TASK, **more}))
     assert "task" in said, said
     found: str = said["task"]["taskId"]
     return found
@@ -83,14 +83,14 @@ async def test_older_revisions_have_no_tasks(package: ModuleType, revision: str)
     async with client(package, revision=revision) as wire:
         for method in ("tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update"):
             assert (await wire(method, taskId="x"))["error"]["code"] == -32601
-        assert first(await wire("tools/call", **called("work", **TASK))) == "1"
-        assert (await wire("tools/call", **called("must", **TASK)))["error"]["code"] == -32601
+        assert first(await wire("tools/call", **call_params("work", **TASK))) == "1"
+        assert (await wire("tools/call", **call_params("must", **TASK)))["error"]["code"] == -32601
 
 
 async def test_a_tool_that_must_run_as_a_task_does_nothing_else(package: ModuleType) -> None:
     handlers = Handlers()
     async with client(package, handlers) as wire:
-        assert (await wire("tools/call", **called("must")))["error"]["code"] == -32601
+        assert (await wire("tools/call", **call_params("must")))["error"]["code"] == -32601
         assert handlers.runs == []
         assert (await wire("tasks/result", taskId=await made(wire, "must", 7)))["content"][0]["text"] == "7"
 
@@ -98,15 +98,15 @@ async def test_a_tool_that_must_run_as_a_task_does_nothing_else(package: ModuleT
 async def test_a_tool_that_never_does_is_refused_as_one(package: ModuleType) -> None:
     handlers = Handlers()
     async with client(package, handlers) as wire:
-        assert (await wire("tools/call", **called("never", **TASK)))["error"]["code"] == -32601
-        assert first(await wire("tools/call", **called("never"))) == "1"
+        assert (await wire("tools/call", **call_params("never", **TASK)))["error"]["code"] == -32601
+        assert first(await wire("tools/call", **call_params("never"))) == "1"
     assert handlers.runs == ["never"]
 
 
 async def test_a_tool_that_may_runs_as_the_client_says(package: ModuleType) -> None:
     async with client(package) as wire:
-        assert first(await wire("tools/call", **called("work", 3))) == "3"
-        said = await wire("tools/call", **called("work", 3, **TASK))
+        assert first(await wire("tools/call", **call_params("work", 3))) == "3"
+        said = await wire("tools/call", **call_params("work", 3, **TASK))
         assert "content" not in said
         assert said["task"]["status"] == "working"
 
@@ -149,7 +149,7 @@ async def test_times_and_durations_are_said(package: ModuleType) -> None:
 async def test_a_client_asks_for_less_time(package: ModuleType, asked: int | None, given: int) -> None:
     async with client(package) as wire:
         task = {} if asked is None else {"ttl": asked}
-        assert (await wire("tools/call", **called("work", task=task)))["task"]["ttl"] == given
+        assert (await wire("tools/call", **call_params("work", task=task)))["task"]["ttl"] == given
 
 
 async def test_a_result_is_waited_for(package: ModuleType) -> None:
@@ -170,7 +170,7 @@ async def test_a_result_is_waited_for(package: ModuleType) -> None:
 @pytest.mark.parametrize("style", ["as it is", "in a task"])
 async def test_a_result_is_what_the_call_would_have_given(package: ModuleType, style: str) -> None:
     async with client(package) as wire:
-        plain = await wire("tools/call", **called("typed", 4))
+        plain = await wire("tools/call", **call_params("typed", 4))
         said = await wire("tasks/result", taskId=await made(wire, "typed", 4))
         assert {key: value for key, value in said.items() if key != "_meta"} == plain
         assert plain["structuredContent"] == {"y": 4}
@@ -300,7 +300,7 @@ async def test_a_confirmation_is_asked_in_the_call(package: ModuleType) -> None:
     says = [{"action": "decline"}, {"action": "accept", "content": {"confirm": True}}]
     handlers = Handlers()
     async with client(package, handlers, lambda _: says.pop(0)) as wire:
-        refused = await wire("tools/call", **called("pay", **TASK))
+        refused = await wire("tools/call", **call_params("pay", **TASK))
         assert first(refused) == "The user declined: pay did not run."
         assert handlers.runs == []
         assert first(await wire("tasks/result", taskId=await made(wire, "pay", 5))) == "5"
@@ -422,7 +422,7 @@ async def test_a_caller_has_so_many_under_way(package: ModuleType) -> None:
     gate = Gate()
     async with client(package, Handlers(few=gate.later)) as wire:
         both = [await made(wire, "few") for _ in range(2)]
-        said = await wire("tools/call", **called("few", **TASK))
+        said = await wire("tools/call", **call_params("few", **TASK))
         assert said["isError"]
         assert first(said) == "few runs 2 tasks per caller at a time; try again when one has finished."
         await made(wire, "work")  # another tool has places of its own
@@ -442,7 +442,7 @@ async def test_a_task_waits_for_a_place_where_a_call_is_refused(package: ModuleT
 
     async with client(package, Handlers(slow=works)) as wire:
         names = [await made(wire, "slow", number) for number in range(4)]
-        refused = await wire("tools/call", **called("slow"))
+        refused = await wire("tools/call", **call_params("slow"))
         assert "runs one call at a time" in first(refused)
         is_refused.set()
         assert [first(await wire("tasks/result", taskId=name)) for name in names] == ["alone True"] * 4
@@ -475,7 +475,7 @@ async def test_sizes_and_rates_are_kept(package: ModuleType) -> None:
         assert "arguments of a task of big are too large: 220 bytes; the limit is 100" in first(refused)
         names = [await made(wire, "rare") for _ in range(2)]
         assert [first(await wire("tasks/result", taskId=name)) for name in names] == ["1", "1"]
-        assert "may be called 2 times in an hour" in first(await wire("tools/call", **called("rare", **TASK)))
+        assert "may be called 2 times in an hour" in first(await wire("tools/call", **call_params("rare", **TASK)))
 
 
 async def test_a_result_that_breaks_its_schema_goes_nowhere(package: ModuleType) -> None:

@@ -35,7 +35,7 @@ from stubwright_runtime.tasks import runs, tracing
 from stubwright_runtime.tasks.records import OVER, Question, Status, Task
 from stubwright_runtime.tasks.store import TaskStore
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
-from tasked import MANIFEST, Clock, Gate, Handlers, called, first
+from tasked import MANIFEST, Clock, Gate, Handlers, call_params, first
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -194,7 +194,7 @@ async def test_a_task_for_whose_run_there_is_no_room_fails(
 
 
 async def made(wire: Wire, name: str, x: int = 1) -> str:
-    said = await wire("tools/call", **called(name, x))
+    said = await wire("tools/call", **call_params(name, x))
     assert said["resultType"] == "task", said
     found: str = said["taskId"]
     return found
@@ -589,7 +589,7 @@ async def test_while_the_store_is_lost_it_is_said(package: ModuleType) -> None:
         lost = {"code": -32603, "message": text}
         for method in ("tasks/get", "tasks/cancel", "tasks/update"):
             assert await wire(method, taskId=name, inputResponses={}) == {"error": lost}
-        refused = await wire("tools/call", **called("work"))
+        refused = await wire("tools/call", **call_params("work"))
         assert refused["isError"]
         assert first(refused) == text
         store.is_lost = False
@@ -727,7 +727,7 @@ async def test_tasks_over_stdio(tmp_path: Path, revision: str) -> None:
     async with over_stdio(name, tmp_path, revision, TASKS, answer) as wire:
 
         async def begun(tool: str, x: int = 1) -> str:
-            said = await wire("tools/call", **called(tool, x, **more))
+            said = await wire("tools/call", **call_params(tool, x, **more))
             found: str = said["taskId"] if is_stateless else said["task"]["taskId"]
             return found
 

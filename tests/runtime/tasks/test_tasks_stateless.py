@@ -15,7 +15,7 @@ import tasked
 from server_fixture import ENVELOPE
 from serving import asgi
 from task_wire import EXTENSION, HANDSHAKE, RELATED, STATELESS, Wire, in_memory, over_http
-from tasked import Clock, Gate, Handlers, called, first
+from tasked import Clock, Gate, Handlers, call_params, first
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -45,7 +45,7 @@ def client(package: ModuleType, handlers: Any = None, capabilities: Any = None) 
 
 async def made(wire: Wire, name: str, x: int = 1) -> str:
     """Create a task, and return its id."""
-    said = await wire("tools/call", **called(name, x))
+    said = await wire("tools/call", **call_params(name, x))
     assert said["resultType"] == "task", said
     found: str = said["taskId"]
     return found
@@ -69,7 +69,7 @@ async def test_the_extension_is_declared(package: ModuleType) -> None:
 
 async def test_a_task_is_made_where_the_client_declares_it(package: ModuleType) -> None:
     async with client(package) as wire:
-        said = await wire("tools/call", **called("work", 3))
+        said = await wire("tools/call", **call_params("work", 3))
         assert said["status"] == "working"
         assert (said["ttlMs"], said["pollIntervalMs"]) == (600_000, 50)
         assert not {"task", "ttl", "pollInterval", "result", "error", "inputRequests", "requestState"} & {*said}
@@ -79,19 +79,19 @@ async def test_a_task_is_made_where_the_client_declares_it(package: ModuleType) 
 async def test_no_task_is_made_where_it_does_not(package: ModuleType) -> None:
     handlers = Handlers()
     async with client(package, handlers, {}) as wire:
-        said = await wire("tools/call", **called("work", 3))
+        said = await wire("tools/call", **call_params("work", 3))
         assert (said["resultType"], first(said)) == ("complete", "3")
         assert "taskId" not in said
-        refused = (await wire("tools/call", **called("must")))["error"]
+        refused = (await wire("tools/call", **call_params("must")))["error"]
         assert (refused["code"], refused["data"]) == (-32021, REQUIRED)
     assert handlers.runs == ["work"]
 
 
 async def test_what_a_client_of_2025_would_say_is_ignored(package: ModuleType) -> None:
     async with client(package) as wire:
-        said = await wire("tools/call", **called("never", 3, task={"ttl": 5}))
+        said = await wire("tools/call", **call_params("never", 3, task={"ttl": 5}))
         assert (said["resultType"], first(said)) == ("complete", "3")
-        assert (await wire("tools/call", **called("work", 3, task={"ttl": 5})))["ttlMs"] == 600_000
+        assert (await wire("tools/call", **call_params("work", 3, task={"ttl": 5})))["ttlMs"] == 600_000
 
 
 @pytest.mark.parametrize("method", ["tasks/result", "tasks/list"])
@@ -171,7 +171,7 @@ async def test_what_is_no_error_of_the_protocol_completes(package: ModuleType, k
 
 async def test_a_result_is_what_the_call_would_have_given(package: ModuleType) -> None:
     async with client(package) as wire, client(package, capabilities={}) as other:
-        plain = await other("tools/call", **called("typed", 4))
+        plain = await other("tools/call", **call_params("typed", 4))
         said = (await wire.until(await made(wire, "typed", 4), "completed"))["result"]
         assert said == {key: value for key, value in plain.items() if key != "_meta"}
 
@@ -239,16 +239,16 @@ async def test_what_is_asked_before_a_task_is_asked_in_rounds(package: ModuleTyp
 
     handlers = Handlers(before=asks)
     async with client(package, handlers) as wire:
-        round_ = await wire("tools/call", **called("before"))
+        round_ = await wire("tools/call", **call_params("before"))
         assert round_["resultType"] == "input_required"
         assert {*round_["inputRequests"]} == {"who", "pet"}
         assert "taskId" not in round_
         assert handlers.runs == []
         answers: dict[str, Any] = {"inputResponses": {"who": given("Ada"), "pet": given("B")}}
-        round_ = await wire("tools/call", **called("before", requestState=round_["requestState"], **answers))
+        round_ = await wire("tools/call", **call_params("before", requestState=round_["requestState"], **answers))
         assert {*round_["inputRequests"]} == {"pet"}  # which did not fit
         answers = {"inputResponses": {"pet": given("Bo")}}
-        said = await wire("tools/call", **called("before", requestState=round_["requestState"], **answers))
+        said = await wire("tools/call", **call_params("before", requestState=round_["requestState"], **answers))
         assert said["resultType"] == "task"
         assert "requestState" not in said
         assert first((await wire.until(said["taskId"], "completed"))["result"]) == "Ada Bo"
@@ -258,11 +258,11 @@ async def test_what_is_asked_before_a_task_is_asked_in_rounds(package: ModuleTyp
 async def test_a_confirmation_is_asked_in_rounds(package: ModuleType) -> None:
     handlers = Handlers()
     async with client(package, handlers) as wire:
-        round_ = await wire("tools/call", **called("pay"))
+        round_ = await wire("tools/call", **call_params("pay"))
         [key] = round_["inputRequests"]
         answer = {"action": "accept", "content": {"confirm": True}}
         said = await wire(
-            "tools/call", **called("pay", requestState=round_["requestState"], inputResponses={key: answer})
+            "tools/call", **call_params("pay", requestState=round_["requestState"], inputResponses={key: answer})
         )
         assert first((await wire.until(said["taskId"], "completed"))["result"]) == "1"
     assert handlers.runs == ["pay"]
