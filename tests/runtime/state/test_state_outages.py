@@ -323,7 +323,7 @@ async def test_whatever_stands_in_redis_is_no_internal_error(
             "accounts": [job, show],
             "used": [job, show],
             "account": [job, show],
-            "index": [job, show, every],
+            "record_index": [job, show, every],
             "set": [switch],
             "task": [("tasks/get", {"taskId": task}), every],
             "task-result": [(end, {"taskId": ended})],
