@@ -56,7 +56,11 @@ def load_table(name: str) -> Counts:
 
 def count_voice(folder: Path) -> Counts:
     """Return how often the patterns of `voice` occur, by file."""
-    counts = {_name(path): voice.count_patterns(path) for path in folder.rglob("*.py") if path.name not in _QUOTING}
+    counts = {
+        _name(path): voice.count_patterns(path)
+        for path in folder.rglob("*.py")
+        if path.name not in _QUOTING and ".venv" not in path.relative_to(folder).parts  # the environment of peers
+    }
     return {name: count for name, count in counts.items() if count}
 
 
