@@ -33,6 +33,7 @@ from stubwright.importers.sources import Command
 from stubwright_runtime.client.core.connect_errors import Busy, Unreachable
 from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.client.transports.refusals import find_refusal
+from stubwright_runtime.client.transports.replies import HttpRequest, Reply
 from stubwright_runtime.server.main import main
 from stubwright_runtime.values.units import parse_retry_after
 
@@ -185,12 +186,12 @@ def test_a_probe_that_the_budget_ends_shows_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("has_message", [False, True])
 @pytest.mark.parametrize("status", [429, 503])
 def test_the_wait_of_an_http_answer_is_read(status: int, has_message: bool) -> None:
-    request = httpx2.Request("POST", "http://127.0.0.1/mcp")
+    request = HttpRequest("POST", httpx2.URL("http://127.0.0.1/mcp"), {"host": "127.0.0.1"})
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "calm down", "data": 5}}
     body = json.dumps(error).encode() if has_message else b"calm down"
     kind = "application/json" if has_message else "text/plain"
     headers = {"Retry-After": "7", "Content-Type": kind}
-    refusal = find_refusal(request, httpx2.Response(status, headers=headers, request=request), "tools/call", body)
+    refusal = find_refusal(request, Reply.wrap(httpx2.Response(status, headers=headers)), "tools/call", body)
     assert refusal is not None
     own = MCPError(-32000, "calm down", 5)
     explained = replace(refusal, data=5).to_error(own)

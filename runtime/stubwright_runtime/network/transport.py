@@ -18,7 +18,7 @@ import httpx2
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     _Origin = tuple[str, str, int | None]
     _Created = tuple[asyncio.Transport, "_Connection"]
@@ -60,29 +60,65 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         Raises:
             httpx2.TransportError: The server cannot be reached, or its response is not valid HTTP.
         """
+        head = _write_head(request.method, request.url, request.headers.raw)
+        is_whole = isinstance(request.stream, httpx2.ByteStream)
+        stream = None if is_whole else _split_body(request)
+        data = head + request.content if is_whole else head
         timeout = request.extensions.get("timeout", {})
+        body = await self._exchange(request.method, request.url, data, stream, timeout)
+        connection = body.connection
+        return httpx2.Response(
+            connection.status,
+            headers=connection.headers,
+            stream=body,
+            extensions={"http_version": b"HTTP/" + connection.version, "reason_phrase": connection.reason},
+        )
+
+    async def send(
+        self, method: str, url: httpx2.URL, headers: Mapping[str, str], content: bytes, seconds: float
+    ) -> Body:
+        """Send a request without the objects of httpx2, and return the response when its head has arrived.
+
+        Args:
+            method: The HTTP method.
+            url: The URL.
+            headers: All headers, including `Host` and `Content-Length`.
+            content: The body.
+            seconds: The timeout to connect, and to send the request.
+
+        Raises:
+            httpx2.TransportError: As for `handle_async_request`.
+        """
+        raw = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+        timeout = {"pool": seconds, "connect": seconds, "write": seconds}
+        return await self._exchange(method, url, _write_head(method, url, raw) + content, None, timeout)
+
+    async def _exchange(
+        self,
+        method: str,
+        url: httpx2.URL,
+        data: bytes,
+        stream: AsyncIterator[bytes] | None,
+        limits: Mapping[str, float | None],
+    ) -> Body:
+        """Send bytes, and the rest of a request; return the response when its head has arrived."""
         if self._free.locked():
             try:
-                await asyncio.wait_for(self._free.acquire(), timeout.get("pool"))
+                await asyncio.wait_for(self._free.acquire(), limits.get("pool"))
             except TimeoutError as error:
                 raise httpx2.PoolTimeout("all connections are in use") from error
         else:
             await self._free.acquire()
         connection: _Connection | None = None
         try:
-            origin = (request.url.scheme, request.url.host, request.url.port)
-            connection = self._find_idle(origin) or await self._connect(request.url, origin, timeout.get("connect"))
+            origin = (url.scheme, url.host, url.port)
+            connection = self._find_idle(origin) or await self._connect(url, origin, limits.get("connect"))
             self._used.add(connection)
-            await connection.send(request, timeout.get("write"), timeout.get("read"))
+            await connection.send(method, data, stream, limits.get("write"), limits.get("read"))
         except BaseException:
             self.release(connection)
             raise
-        return httpx2.Response(
-            connection.status,
-            headers=connection.headers,
-            stream=_Body(self, connection),
-            extensions={"http_version": b"HTTP/" + connection.version, "reason_phrase": connection.reason},
-        )
+        return Body(self, connection)
 
     async def aclose(self) -> None:
         """Close all connections. Requests without a complete response fail."""
@@ -239,11 +275,20 @@ class _Connection(asyncio.Protocol):
         poll.register(socket.fileno(), select.POLLIN)
         return bool(poll.poll(0))
 
-    async def send(self, request: httpx2.Request, seconds: float | None, read_seconds: float | None) -> None:
+    async def send(
+        self,
+        method: str,
+        data: bytes,
+        stream: AsyncIterator[bytes] | None,
+        seconds: float | None,
+        read_seconds: float | None,
+    ) -> None:
         """Send a request and wait for the head of its response.
 
         Args:
-            request: The request.
+            method: The HTTP method.
+            data: The head of the request, with all of its body or the start.
+            stream: The rest; `None` without.
             seconds: The time limit to send each piece of its body; `None` for none.
             read_seconds: The time limit to receive each piece of the response; `None` for none.
 
@@ -252,20 +297,14 @@ class _Connection(asyncio.Protocol):
         """
         self._start()
         self._read_seconds = read_seconds
-        self._has_body = request.method != "HEAD"  # regardless of the response's headers
-        head = _write_head(request)
-        if isinstance(request.stream, httpx2.ByteStream):
-            await self._write(head + request.content, seconds)
-        else:
-            await self._write(head, seconds)
-            is_chunked = "transfer-encoding" in request.headers
-            async for piece in request.stream:  # type: ignore[union-attr]  # an asynchronous client accepts only such streams
+        self._has_body = method != "HEAD"  # regardless of the response's headers
+        await self._write(data, seconds)
+        if stream is not None:
+            async for piece in stream:
                 if self._has_head or self.failure is not None:
                     self._keeps_alive = False  # the rest is not sent
                     break
-                await self._write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked and piece else piece, seconds)
-            else:
-                await self._write(b"0\r\n\r\n" if is_chunked else b"", seconds)
+                await self._write(piece, seconds)
         while not self._has_head:
             if self.failure is not None:
                 raise self.failure
@@ -422,30 +461,47 @@ class _Connection(asyncio.Protocol):
             self._waiter.set_result(None)
 
 
-class _Body(httpx2.AsyncByteStream):
+class Body(httpx2.AsyncByteStream):
     """The body of a response, as it arrives."""
 
     def __init__(self, transport: DirectTransport, connection: _Connection) -> None:
+        """Read the response of a connection, which `aclose` releases."""
+        self.connection = connection
         self._transport = transport
-        self._connection: _Connection | None = connection
+        self._is_closed = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of the response, by lowercase names."""
+        headers: dict[str, str] = {}
+        for raw_name, raw_value in self.connection.headers:
+            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        return headers
+
+    async def read(self) -> bytes:
+        """Return more of the body; empty at its end. Raises httpx2.TransportError."""
+        connection = self.connection
+        while not self._is_closed:
+            if data := connection.pop():
+                return data
+            if connection.is_complete:
+                break
+            if connection.failure is not None:
+                raise connection.failure
+            await connection.receive()
+        return b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        connection = self._connection
-        while connection is not None:
-            if data := connection.pop():
-                yield data
-            elif connection.is_complete:
-                return
-            elif connection.failure is not None:
-                raise connection.failure
-            else:
-                await connection.receive()
+        """Yield the pieces of the body."""
+        while data := await self.read():
+            yield data
 
     async def aclose(self) -> None:
         """End the use of the connection."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            self._transport.release(connection)
+        if not self._is_closed:
+            self._is_closed = True
+            self._transport.release(self.connection)
 
 
 def _find_system_error(error: OSError) -> OSError:
@@ -456,9 +512,17 @@ def _find_system_error(error: OSError) -> OSError:
     return OSError(int(match[1]), os.strerror(int(match[1])))
 
 
-def _write_head(request: httpx2.Request) -> bytes:
-    headers = request.headers.raw
-    lines = [b"%b %b HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
+async def _split_body(request: httpx2.Request) -> AsyncIterator[bytes]:
+    """Yield the pieces of a streamed body, as chunks if the length is unknown (RFC 9112, 7.1)."""
+    is_chunked = "transfer-encoding" in request.headers
+    async for piece in request.stream:  # type: ignore[union-attr]  # an asynchronous client accepts only such streams
+        yield b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked and piece else piece
+    if is_chunked:
+        yield b"0\r\n\r\n"
+
+
+def _write_head(method: str, url: httpx2.URL, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    lines = [b"%b %b HTTP/1.1" % (method.encode("ascii"), url.raw_path)]
     lines += [b"%b: %b" % header for header in headers]
     head = b"\r\n".join([*lines, b"", b""])
     if not head.count(b"\n") == head.count(b"\r") == len(headers) + 2 or b"\0" in head:

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 
 import anyio
 import anyio.lowlevel
-import httpx2
 import mcp
 import mcp_types
 import pydantic
@@ -28,6 +27,7 @@ from stubwright_runtime.client.features.callbacks import adapt_for_sdk
 from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
 from stubwright_runtime.client.features.questions import Callbacks, Question
+from stubwright_runtime.client.transports.replies import HttpClient, HttpRequest, Reply
 from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Declined
 from stubwright_runtime.mcp.vocabulary import LOG_LEVELS
 from stubwright_runtime.models.base import Model
@@ -249,19 +249,19 @@ async def test_an_answer_that_does_not_fit_is_the_callers_error(
 async def test_a_session_whose_end_is_not_answered_delays_closing_by_the_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    send = httpx2.AsyncClient.send
+    send = HttpClient.send
     waited: list[float] = []
 
-    async def hang(client: httpx2.AsyncClient, request: httpx2.Request, **options: Any) -> httpx2.Response:
+    async def hang(client: HttpClient, request: HttpRequest) -> Reply:
         if request.method == "DELETE":
             begun = anyio.current_time()
             try:
                 await anyio.sleep_forever()
             finally:
                 waited.append(anyio.current_time() - begun)
-        return await send(client, request, **options)
+        return await send(client, request)
 
-    monkeypatch.setattr(httpx2.AsyncClient, "send", hang)
+    monkeypatch.setattr(HttpClient, "send", hang)
     handling = ScriptedServer(tools_call=_ask_form)
     with anyio.fail_after(60):
         async with _town("http legacy", handling, on_question=lambda _: Declined(), timeout=1) as client:

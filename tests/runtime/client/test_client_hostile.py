@@ -31,8 +31,8 @@ from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports.bounds import Bound, Bounds, TooLargeError
 from stubwright_runtime.client.transports.events import EventParser
 from stubwright_runtime.client.transports.http import HttpTransport
+from stubwright_runtime.client.transports.replies import HttpClient, HttpRequest, Reply
 from stubwright_runtime.models.base import Model
-from stubwright_runtime.network.transport import DirectTransport
 from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
@@ -737,12 +737,12 @@ async def test_a_batch_keeps_the_headers_of_its_response(monkeypatch: pytest.Mon
     """The session is in them, and a server may answer `initialize` in a batch."""
     sessions: list[str | None] = []
 
-    async def answer(_transport: object, request: httpx2.Request) -> httpx2.Response:
+    async def answer(_client: HttpClient, request: HttpRequest) -> Reply:
         sessions.append(request.headers.get("mcp-session-id"))
-        headers = {"Content-Type": "application/json", "Mcp-Session-Id": "s"}
-        return httpx2.Response(200, headers=headers, content=b'[{"jsonrpc":"2.0","id":1,"result":{}}]', request=request)
+        headers = {"content-type": "application/json", "mcp-session-id": "s"}
+        return Reply.wrap(httpx2.Response(200, headers=headers, content=b'[{"jsonrpc":"2.0","id":1,"result":{}}]'))
 
-    monkeypatch.setattr(DirectTransport, "handle_async_request", answer)
+    monkeypatch.setattr(HttpClient, "send", answer)
     transport = HttpTransport("http://localhost/mcp", {}, Bounds(None))
     connection = RpcConnection(transport, Bounds(None), _answer_nothing, _hear_nothing)
     await connection.open()

@@ -48,6 +48,7 @@ from stubwright_runtime.client.transports import http
 from stubwright_runtime.client.transports.bounds import Bounds
 from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.client.transports.process import Command, ServerProcess
+from stubwright_runtime.client.transports.replies import HttpClient, HttpRequest, Reply
 from stubwright_runtime.package import Package, Tool
 from tls import make_certificate
 
@@ -779,13 +780,13 @@ async def test_the_end_of_a_session_of_a_server_that_is_gone_is_no_failure(
 ) -> None:
     methods: list[str] = []
 
-    async def send(_: httpx2.AsyncClient, request: httpx2.Request, **__: object) -> httpx2.Response:
+    async def send(_: HttpClient, request: HttpRequest) -> Reply:
         methods.append(request.method)
         if status is None:
             raise httpx2.ConnectError("refused")
-        return httpx2.Response(status, request=request)
+        return Reply.wrap(httpx2.Response(status))
 
-    monkeypatch.setattr(httpx2.AsyncClient, "send", send)
+    monkeypatch.setattr(HttpClient, "send", send)
     transport = HttpTransport("http://127.0.0.1/mcp", {}, Bounds())
     connection = RpcConnection(transport, Bounds(), _answer_nothing, _hear_nothing)
     await connection.open()

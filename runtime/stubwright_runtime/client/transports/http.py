@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import from_json, to_json
 
 from ...mcp.parameter_headers import encode_value
-from ...network.clients import make_http_client
 from ...network.errors import SettingError, describe
 from ...observability.logs import log, redact_text
 from ..core.connect_errors import Unreachable
@@ -28,18 +27,16 @@ from .batches import split_batch
 from .bounds import Bounds, TooLargeError
 from .events import Event, EventParser
 from .refusals import OPENING, SESSION, Refusal, find_refusal, hide_secrets
+from .replies import HttpClient, HttpRequest, Reply
 from .sessions import Sessions
 from .unreadable import UnreadableError, check_message, is_sound, parse_object
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_types import RequestId
 
     from ..rpc.connection import RpcConnection
-
-_SECONDS: Final = 30.0
-"""The timeout for connecting and for sending a request; the call has the timeout of the response."""
 
 _SECONDS_UNASKED: Final = 10.0
 """The timeout of notifications."""
@@ -92,7 +89,7 @@ class HttpTransport:
         self._headers = headers
         self._bounds = bounds
         self._auth = auth
-        self._client: httpx2.AsyncClient | None = None
+        self._client: HttpClient | None = None
         self._parsed_url = httpx2.URL(url)
         self._base_headers: dict[str, str] = {}
         self._connection: RpcConnection | None = None
@@ -102,7 +99,7 @@ class HttpTransport:
     @property
     def name(self) -> str:
         """The URL without credentials and query."""
-        return hide_secrets(httpx2.Request("GET", self.url))
+        return hide_secrets(self._parsed_url)
 
     @property
     def connection(self) -> RpcConnection:
@@ -119,12 +116,11 @@ class HttpTransport:
         """
         self._connection = connection
         try:
-            timeout = httpx2.Timeout(_SECONDS, read=None)
-            self._client = make_http_client(timeout, headers=dict(self._headers), auth=self._auth)
+            self._client = HttpClient(self._headers, self._auth)
         except SettingError as error:
             raise Unreachable(self.name, f"cannot be reached: {error}") from None
         host = self._parsed_url.netloc.decode("ascii")
-        self._base_headers = {"host": host, **dict(self._client.headers.items())}
+        self._base_headers = {"host": host, **self._client.headers}
 
     async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None, /) -> None:
         """Send a message, and wait for the response to a request.
@@ -170,9 +166,7 @@ class HttpTransport:
     def _is_modern(self) -> bool:
         return self.connection.revision in MODERN_PROTOCOL_VERSIONS
 
-    def _build(self, verb: str, message: Mapping[str, Any] | None, headers: Mapping[str, str]) -> httpx2.Request:
-        if self._client is None:
-            raise RuntimeError("the transport is not open")
+    def _build(self, verb: str, message: Mapping[str, Any] | None, headers: Mapping[str, str]) -> HttpRequest:
         own = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         method = None if message is None else message.get("method")
         if method != "initialize":
@@ -188,23 +182,15 @@ class HttpTransport:
         if message is not None:
             body = to_json(message, inf_nan_mode="null")
             own["content-length"] = str(len(body))
-        request = httpx2.Request(
-            verb,
-            self._parsed_url,
-            headers={**self._base_headers, **own, **headers},
-            cookies=self._client.cookies or None,
-            stream=httpx2.ByteStream(body),  # with `content`, httpx2 takes four times as long to make the headers
-        )
-        request.read()
-        return request
+        return HttpRequest(verb, self._parsed_url, {**self._base_headers, **own, **headers}, body)
 
     async def post(self, message: Mapping[str, Any]) -> None:
         """Send a notification or a response. Failures are logged."""
         try:
             with anyio.fail_after(_SECONDS_UNASKED):
-                async with self._open_response(self._build("POST", message, {})) as response:
-                    if response.is_error:
-                        log().debug("%s got status %d", message.get("method", "an answer"), response.status_code)
+                async with await self._send(self._build("POST", message, {})) as response:
+                    if response.status >= HTTPStatus.BAD_REQUEST:
+                        log().debug("%s got status %d", message.get("method", "an answer"), response.status)
         except (MCPError, TimeoutError) as error:
             log().debug("%s did not arrive: %s", message.get("method", "an answer"), error)
 
@@ -220,7 +206,7 @@ class HttpTransport:
         request = self._build("POST", message, headers)
         method = str(message["method"])
         try:
-            async with self._open_response(request) as response:
+            async with await self._send(request) as response:
                 reading = _Exchange(self, request, response, message["id"], method, deliver)
                 if await reading.read():
                     return
@@ -237,7 +223,7 @@ class HttpTransport:
             request = self._build("GET", None, {"last-event-id": reading.last, "accept": "text/event-stream"})
             is_resumed = False
             try:
-                async with self._open_response(request) as response:
+                async with await self._send(request) as response:
                     is_resumed = response.is_success
                     if is_resumed and await reading.read_events(response):
                         return
@@ -252,11 +238,11 @@ class HttpTransport:
         while attempt < _ATTEMPTS and self._sessions.session is not None:
             headers = {"accept": "text/event-stream", **({} if last is None else {"last-event-id": last})}
             try:
-                async with self._open_response(self._build("GET", None, headers)) as response:
+                async with await self._send(self._build("GET", None, headers)) as response:
                     if not response.is_success:
                         return
                     parser = EventParser(self._bounds, self._bounds.find_bound())
-                    async for piece in response.aiter_bytes():
+                    while piece := await response.read():
                         for event in parser.feed(piece):
                             last = event.id or last
                             retry = retry if event.retry is None else event.retry
@@ -277,50 +263,41 @@ class HttpTransport:
     async def _end_session(self, seconds: float) -> None:
         """End the session with a DELETE request."""
         with suppress(MCPError, TimeoutError), anyio.fail_after(seconds):
-            async with self._open_response(self._build("DELETE", None, {})):
+            async with await self._send(self._build("DELETE", None, {})):
                 pass
 
-    @asynccontextmanager
-    async def _open_response(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Response, None]:
+    async def _send(self, request: HttpRequest) -> Reply:
         """Send a request and follow one redirect within the origin. The body of the response is not read.
 
         Raises:
             MCPError: There is no response.
         """
-        response = await self._send(request)
-        try:
-            target = response.next_request
-            if response.status_code in _REDIRECTS and target is not None and _share_origin(target.url, request.url):
-                await response.aclose()
-                again = (
-                    self._client.build_request(
-                        request.method, target.url, content=request.content, headers=request.headers
-                    )
-                    if self._client is not None
-                    else request
-                )
-                response = await self._send(again)
-            yield response
-        finally:
-            await response.aclose()
+        response = await self._send_once(request)
+        location = response.headers.get("location") if response.status in _REDIRECTS else None
+        again = None if location is None else request.redirect(location)
+        if again is None:
+            return response
+        async with response:
+            pass
+        return await self._send_once(again)
 
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send_once(self, request: HttpRequest) -> Reply:
         if self._client is None:
             raise RuntimeError("the transport is not open")
         try:
-            return await self._client.send(request, stream=True)
+            return await self._client.send(request)
         except httpx2.RequestError as error:
             is_unreachable = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             verb = "cannot be reached" if is_unreachable else "does not answer"
             why = f"{verb}: {describe(error, url=str(request.url))}"
-            raise _make_error(Refusal("unreachable", hide_secrets(request), why)) from None
+            raise _make_error(Refusal("unreachable", hide_secrets(request.url), why)) from None
         except MCPError:
             raise
         except Exception as error:
             if self._auth is None:
                 raise
             why = f"was not called, because authorization failed: {describe(error)}"
-            raise _make_error(Refusal("unauthorized", hide_secrets(request), why)) from error
+            raise _make_error(Refusal("unauthorized", hide_secrets(request.url), why)) from error
 
 
 class _Exchange:
@@ -334,8 +311,8 @@ class _Exchange:
     def __init__(
         self,
         transport: HttpTransport,
-        request: httpx2.Request,
-        response: httpx2.Response,
+        request: HttpRequest,
+        response: Reply,
         key: RequestId,
         method: str,
         deliver: Callable[[dict[str, Any], int], None],
@@ -368,12 +345,12 @@ class _Exchange:
         self._receive(body, is_alone=True)
         return True
 
-    async def read_events(self, response: httpx2.Response) -> bool:
+    async def read_events(self, response: Reply) -> bool:
         """Read an event stream up to the JSON-RPC response. Return False if the stream ended early."""
         parser = EventParser(self._bounds, self._bounds.find_bound())
         self._break = ""
         try:
-            async for piece in response.aiter_bytes():
+            while piece := await response.read():
                 for event in parser.feed(piece):
                     if await self._read_event(event):
                         return True
@@ -401,7 +378,7 @@ class _Exchange:
     def explain_break(self) -> MCPError:
         """Return the error of an interrupted stream."""
         why = f"interrupted its answer{self._break}"
-        return _make_error(Refusal("unreachable", hide_secrets(self._request), why))
+        return _make_error(Refusal("unreachable", hide_secrets(self._request.url), why))
 
     async def _read_body(self, media: str) -> bytes:
         """Return a JSON body, or the start of a text in an error response; empty otherwise."""
@@ -409,20 +386,20 @@ class _Exchange:
         if media.startswith("application/json"):
             body, bound = bytearray(), self._bounds.find_bound()
             try:
-                async for chunk in response.aiter_bytes():
+                while chunk := await response.read():
                     self._bounds.add(len(chunk))
                     body += chunk
                     self._bounds.check(len(body), bound)
             except httpx2.RequestError as error:
                 why = f"does not answer: {describe(error, url=str(self._request.url))}"
-                raise _make_error(Refusal("unreachable", hide_secrets(self._request), why)) from None
+                raise _make_error(Refusal("unreachable", hide_secrets(self._request.url), why)) from None
             return bytes(body).removeprefix(codecs.BOM_UTF8)
-        if not media.startswith(("text/plain", "application/problem+json")) or not response.is_error:
+        if not media.startswith(("text/plain", "application/problem+json")) or response.status < HTTPStatus.BAD_REQUEST:
             return b""
         start = bytearray()
         # The status alone is an error, even if the text is late or broken.
         with anyio.move_on_after(_SECONDS_FOR_TEXT), suppress(httpx2.RequestError):
-            async for chunk in response.aiter_bytes():
+            while chunk := await response.read():
                 self._bounds.add(len(chunk))
                 start += chunk
                 if len(start) >= _MOST_OF_TEXT:
@@ -453,7 +430,7 @@ class _Exchange:
         error = message.get("error")
         if isinstance(error, dict):
             return _read_error(error)
-        if self._response.status_code != HTTPStatus.NOT_FOUND:
+        if self._response.status != HTTPStatus.NOT_FOUND:
             return MCPError(code=INTERNAL_ERROR, message="Server returned an error response")
         if SESSION in self._request.headers:
             return MCPError(code=INVALID_REQUEST, message="Session terminated")
@@ -493,10 +470,6 @@ def _is_json(data: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _share_origin(target: httpx2.URL, origin: httpx2.URL) -> bool:
-    return (target.scheme, target.host, target.port) == (origin.scheme, origin.host, origin.port)
 
 
 def _read_error(error: Mapping[str, Any]) -> MCPError:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from ..rpc.mcp_error import MCPError
+    from .replies import HttpRequest, Reply
 
 OPENING: Final = frozenset({"initialize", "server/discover"})
 """The methods that begin a connection. A server that does not answer them in MCP is not an MCP server."""
@@ -112,12 +113,12 @@ Refusals: TypeAlias = dict[str, Refusal]
 """By the ids of requests, as text."""
 
 
-def hide_secrets(request: httpx2.Request) -> str:
-    """Return the URL of a request without possible secrets."""
-    return to_one_line(str(request.url.copy_with(userinfo=b"", query=None, fragment=None)))
+def hide_secrets(url: httpx2.URL) -> str:
+    """Return a URL without possible secrets."""
+    return to_one_line(str(url.copy_with(userinfo=b"", query=None, fragment=None)))
 
 
-def find_refusal(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
+def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes) -> Refusal | None:
     """Return the refusal in a response; `None` for an MCP answer, and for other JSON-RPC errors.
 
     Args:
@@ -128,7 +129,7 @@ def find_refusal(request: httpx2.Request, response: httpx2.Response, method: str
     """
     from mcp_types import METHOD_NOT_FOUND
 
-    status, url = response.status_code, hide_secrets(request)
+    status, url = response.status, hide_secrets(request.url)
     challenge = response.headers.get("www-authenticate")
     media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     hide = partial(mask, secrets=_list_secrets(request))  # some servers echo the request in errors
@@ -158,8 +159,8 @@ def find_refusal(request: httpx2.Request, response: httpx2.Response, method: str
     if message or is_of_mcp or media == "text/event-stream":
         return None
     shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}{_joined(excerpt)}"
-    if response.is_redirect:
-        shown += f", which redirects to {to_one_line(hide(response.headers.get('location', '')))[:_LONGEST]!r}"
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST and "location" in response.headers:
+        shown += f", which redirects to {to_one_line(hide(response.headers['location']))[:_LONGEST]!r}"
     if status in _LATER:
         return Refusal("unreachable", url, f"answers with {shown}", status, retry_after=seconds)
     is_of_sse = status == HTTPStatus.METHOD_NOT_ALLOWED or request.url.path.rstrip("/").endswith("/sse")
@@ -177,7 +178,7 @@ def find_refusal(request: httpx2.Request, response: httpx2.Response, method: str
     return Refusal("refused", url, f"answers with {shown}", status)
 
 
-def _list_secrets(request: httpx2.Request) -> Sequence[str]:
+def _list_secrets(request: HttpRequest) -> Sequence[str]:
     """Return the possible secrets in a request."""
     values = [value for name, value in request.headers.items() if name == SESSION or is_secret_name(name)]
     words = [word for value in values for word in _BETWEEN.split(value) if word == value or len(word) >= _SHORTEST]
@@ -209,7 +210,7 @@ def _shorten_text(text: str, status: int) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
 
 
-def _reasons(response: httpx2.Response) -> list[str]:
+def _reasons(response: Reply) -> list[str]:
     """Return the reasons in `WWW-Authenticate` for people and programs (RFC 6750, section 3)."""
     challenge = response.headers.get("www-authenticate") or ""
     fields = {name: quoted or plain for name, quoted, plain in _FIELD.findall(challenge)}
