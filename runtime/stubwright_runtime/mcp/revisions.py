@@ -6,6 +6,7 @@ Other modules check features instead of dates: `Revision.from_date(date).has("ur
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Revision:
         return feature in self.features
 
     @staticmethod
+    @lru_cache(64)
     def from_date(date: str) -> Revision:
         """Return the revision of a date; for an unknown date the newest older one, or the oldest."""
         return _BY_DATE.get(date) or next(

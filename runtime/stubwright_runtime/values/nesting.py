@@ -20,17 +20,14 @@ class DepthError(ValueError):
         super().__init__(f"{place} is nested more than {DEEPEST} levels deep, too deep for a message")
 
 
-def is_too_deep(value: Any, text: str | None = None, size: int | None = None) -> bool:
+def is_too_deep(value: Any, size: int | None = None) -> bool:
     """Return whether a value without cycles has more than `DEEPEST` levels.
 
     Args:
         value: The value.
-        text: Its JSON, if available, to skip values with few brackets.
         size: The size of its JSON in bytes, if known, to skip small values.
     """
     if size is not None and size <= 2 * DEEPEST:
-        return False
-    if text is not None and text.count("{") + text.count("[") <= DEEPEST:
         return False
     level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(DEEPEST):

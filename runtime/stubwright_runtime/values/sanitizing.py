@@ -18,7 +18,8 @@ _REMOVED: Final = re.compile(
     r"|\x1b[ -/]*[0-~]"  # other escape sequences
     f"|[{_UNSAFE}]"
 )
-_ESCAPED: Final = re.compile(f"[{_UNSAFE}]")
+UNSAFE: Final = re.compile(f"[{_UNSAFE}]")
+"""A character that `clean` removes."""
 
 
 SanitizeMode: TypeAlias = Literal["text", "all", "none"]
@@ -61,11 +62,6 @@ def clean(text: str, count: SanitizeStats | None = None) -> str:
 def sanitize_text(text: str, sanitize_mode: SanitizeMode, count: SanitizeStats | None = None) -> str:
     """Sanitize a handler's text by the policy."""
     return replace_surrogates(text) if sanitize_mode == "none" else clean(text, count)
-
-
-def escape_controls(json_text: str) -> str:
-    """Escape each character of JSON text that `clean` would remove as `\\uXXXX`."""
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text)
 
 
 _WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # RFC 9110, 5.6.2, "token"

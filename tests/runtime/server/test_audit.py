@@ -507,7 +507,7 @@ async def test_a_full_disk_is_told_once_and_a_line_says_what_was_lost(
     audit = import_module("stubwright_runtime.server.observability.audit")
     files = import_module("stubwright_runtime.server.observability.audit_file")
     recorder = audit.Recorder(package.TOOLS["ok"].package, files.AuditFile(path), waiting=2)
-    server.core.instrumentation._recorder = recorder
+    server.core.recorder = server.core.instrumentation._recorder = recorder
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {"x": 0})
         await logged("No space left on device", caplog)  # the file that cannot be written

@@ -12,7 +12,7 @@ import pytest
 from stubwright_runtime.mcp.errors import ProtocolError
 from stubwright_runtime.server.core.access_tokens import CALLER, AccessToken
 from stubwright_runtime.server.core.principal import make_local
-from stubwright_runtime.server.middlewares.request_state import EncryptedRequestState
+from stubwright_runtime.server.features.request_states import RequestStates
 from stubwright_runtime.server.transports.http.authentication import Caller
 from stubwright_runtime.state.store import StateLost
 
@@ -49,27 +49,23 @@ class Sent:
 
 
 class Server:
-    """A step, and behind it what asks in the first round, and shows the state that it got in the second."""
+    """Seals a state in the first round, and opens it in the second."""
 
-    def __init__(self, store: Keys, answer: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, store: Keys) -> None:
         any_store: Any = store
-        self.step = EncryptedRequestState(any_store, "shop", 3600, make_local([]))
-        self.answer: Mapping[str, Any] = {"resultType": "input_required", "requestState": PLAIN, **(answer or {})}
+        self.states = RequestStates(any_store, "shop", 3600, make_local([]))
 
-    async def get(self, params: Mapping[str, Any] | None, **sent: Any) -> Any:
-        async def answer(request: Any) -> Mapping[str, Any]:
-            state = request.params.get("requestState")
-            return self.answer if state is None else {"resultType": "complete", "state": state}
-
-        asked: Any = Sent(params or {}, **sent)
-        return await self.step.wrap(asked.method, answer)(asked)
+    async def get(self, params: Mapping[str, Any], **sent: Any) -> Any:
+        request: Any = Sent(params, **sent)
+        if (state := params.get("requestState")) is None:
+            return {"requestState": await self.states.seal(PLAIN, request)}
+        return await self.states.open(state, request)
 
     async def ask(self, **sent: Any) -> Any:
         return (await self.get(CALL, **sent))["requestState"]
 
     async def opens(self, state: Any, **sent: Any) -> bool:
-        answer = await self.get({**CALL, "requestState": state}, **sent)
-        return bool(answer == {"resultType": "complete", "state": PLAIN})
+        return bool(await self.get({**CALL, "requestState": state}, **sent) == PLAIN)
 
     async def refuses(self, state: Any, **sent: Any) -> bool:
         """Whether a state is refused in the words that all such states are."""
@@ -158,17 +154,3 @@ async def test_the_log_says_why(caplog: pytest.LogCaptureFixture, monkeypatch: p
         "requestState rejected on tools/call: it has expired",
     ]
     assert state[:20] not in caplog.text
-
-
-@pytest.mark.parametrize("answer", [{"requestState": None}, {"resultType": "complete"}])
-async def test_what_asks_nothing_stays_as_it_is(answer: dict[str, Any]) -> None:
-    """A `null` is not a state: a client may omit the member as well."""
-    server = Server(Keys(None), answer)
-    assert await server.get({**CALL, "requestState": None}) == server.answer
-    assert await server.get(None) == server.answer
-
-
-async def test_other_methods_have_no_state() -> None:
-    sent = {"requestState": PLAIN}
-    answer = await Server(Keys(None)).get(sent, method="tools/list")
-    assert answer == {"resultType": "complete", "state": PLAIN}

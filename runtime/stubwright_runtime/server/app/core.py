@@ -13,17 +13,18 @@ from ...mcp.vocabulary import PAGES, PAGES_EXTENSION, SECTIONS, SKILLS_EXTENSION
 from ...observability.failures import Failures
 from ...observability.logs import make_logger, name_after
 from ...observability.scope import SCOPE
+from ...values.modules import is_observed
 from ..core.feature import Feature, ServerContext
 from ..core.hub import Hub
 from ..core.lists import Lists, Shows, StaleCursorError
 from ..execution.threads import Threads
 from ..features.changes import Changes
 from ..features.input_requests import InputRequestRunner
+from ..features.request_states import RequestStates
 from ..handlers.lifespan import Lifespan
 from ..methods.subscriptions import Listeners
 from ..middlewares.lost_store import explain_lost_store
 from ..middlewares.pending_requests import LISTENING, PendingRequests
-from ..middlewares.request_state import EncryptedRequestState
 from ..observability.instrumentation import Instrumentation, explain_internal_error
 from ..protocol.sender import PATIENCE
 from .optional_features import get_scopes, get_tasks, make_task_methods
@@ -109,13 +110,13 @@ class Core(Hub):
         log, scopes, failures = make_logger(package.name), self.scopes, self.failures
         server = ServerContext(package, handlers, lists, log, scopes, store, self.tasks, self.threads, failures)
         self.methods: dict[str, Answer] = {}
-        self.input_requests = InputRequestRunner(PATIENCE, store)
+        states = RequestStates(store, package.manifest["server"]["name"], PATIENCE, user)
+        self.input_requests = InputRequestRunner(PATIENCE, store, states)
         for feature in features:
             self.methods |= feature.list_handlers(server)
         self.instrumentation = Instrumentation(package, recorder, user)
         self.in_flight = PendingRequests()
         self._pages: dict[_Page, Mapping[str, Any]] = {}
-        self._request_state = EncryptedRequestState(store, package.manifest["server"]["name"], PATIENCE, user)
         self._task_methods = make_task_methods(self)
         self._answers: dict[str, Answer] = {}
 
@@ -129,8 +130,9 @@ class Core(Hub):
         request.secrets = SCOPE.get().secrets  # of an outer call whose handler calls this server
         token = SCOPE.set(request)
         try:
-            is_traced = self.instrumentation.traces(request)
-            if is_traced or self.instrumentation.records(request):
+            # Over HTTP, only traced messages have a peer.
+            is_traced = (request.peer is not None or request.transport != "http") and is_observed()
+            if is_traced or (self.recorder is not None and request.method == "tools/call"):
                 return await self.instrumentation.observe(answer, request, is_traced=is_traced)
             return await answer(request)
         except ProtocolError:
@@ -150,7 +152,8 @@ class Core(Hub):
         answer = self.listeners.wrap(method, answer)
         if self._task_methods is not None:
             answer = self._task_methods.wrap(method, answer)
-        answer = explain_lost_store(self, self._request_state.wrap(method, answer))
+        if self.store.is_shared or self.tasks is not None:
+            answer = explain_lost_store(self, answer)
         if method != LISTENING:
             answer = self.in_flight.wrap(answer)
         if self.serves(method) or method in _COMMON:  # no cache for unknown methods

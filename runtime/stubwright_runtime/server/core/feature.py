@@ -104,7 +104,7 @@ class ServerContext:
 
     def offers(self, request: Request, section: str, key: str) -> bool:
         """Return whether an entry is visible to the caller, by its state, toolset and scopes."""
-        if key not in self.lists.by_name[section]:
+        if key not in self.lists.by_name[section].visible:
             return False
         if section == "tools" and request.tools is not None and key not in request.tools:
             return False

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from ...mcp.vocabulary import SECTIONS
@@ -51,22 +51,22 @@ class PrimitiveList:
         name: The name in results, such as `resourceTemplates`.
         kind: The kind in notifications of changes.
         version: The number of changes.
+        visible: The visible entries by key, in order.
     """
 
     name: str
     kind: Kind
     _entries: Mapping[str, dict[str, Any]]
-    _hidden: frozenset[str] = frozenset()
     version: int = 0
+    visible: Mapping[str, dict[str, Any]] = field(init=False)
 
-    @property
-    def keys(self) -> list[str]:
-        """The keys of the visible entries, in order."""
-        return [key for key in self._entries if key not in self._hidden]
+    def __post_init__(self) -> None:
+        """Show all entries."""
+        self.visible = self._entries
 
     def __contains__(self, key: str) -> bool:
         """Return whether an entry exists and is visible."""
-        return key in self._entries and key not in self._hidden
+        return key in self.visible
 
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Return the definition of an entry."""
@@ -78,9 +78,9 @@ class PrimitiveList:
 
     def set_hidden(self, keys: Collection[str]) -> None:
         """Hide exactly the entries with these keys."""
-        hidden = frozenset(keys) & self._entries.keys()
-        if hidden != self._hidden:
-            self._hidden = hidden
+        visible = {key: entry for key, entry in self._entries.items() if key not in keys}
+        if visible.keys() != self.visible.keys():
+            self.visible = visible
             self.version += 1
 
     def make_page(
@@ -94,7 +94,7 @@ class PrimitiveList:
         Raises:
             StaleCursorError: The cursor is not valid for this list.
         """
-        keys = self.keys if shows is None else [key for key in self.keys if shows(key)]
+        keys = [key for key in self.visible if shows is None or shows(key)]
         digest = hashlib.sha256(json.dumps([self.name, keys]).encode()).hexdigest()[:16] if size or cursor else ""
         start = 0 if cursor is None else _position(cursor, digest, len(keys))
         end = len(keys) if size is None else start + size

@@ -11,8 +11,8 @@ import re
 from typing import Any, Final
 
 from ...values.json import is_list, is_mapping
-from ...values.nesting import DepthError, is_too_deep
-from ...values.sanitizing import SanitizeStats, clean, escape_controls
+from ...values.nesting import DEEPEST, DepthError, is_too_deep
+from ...values.sanitizing import UNSAFE, SanitizeStats, clean
 from ...values.text import replace_surrogates
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -76,13 +76,17 @@ def encode_json(value: Any) -> tuple[Any, str]:
         text = _encode(value)
     except RecursionError:
         raise DepthError from None
-    if is_too_deep(value, text):
+    if text.count("{") + text.count("[") > DEEPEST and is_too_deep(value):
         raise DepthError
     try:
         text.encode()
     except UnicodeEncodeError:
         return encode_json(_join_halves(value))
-    return value, escape_controls(text)
+    return value, UNSAFE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _join_halves(value: object) -> Any:

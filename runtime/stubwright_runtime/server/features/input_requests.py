@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ...mcp.revisions import Feature, Revision
     from ...state.store import Store
     from ..core.request import Answer, Request, Result
+    from .request_states import RequestStates
 
 _T = TypeVar("_T")
 _Error = TypeVar("_Error", bound=BaseException)
@@ -460,16 +461,18 @@ class InputRequestRunner:
         urls: The pending URL elicitations.
     """
 
-    def __init__(self, patience: float, store: Store) -> None:
+    def __init__(self, patience: float, store: Store, states: RequestStates) -> None:
         """Create the runner of a server.
 
         Args:
             patience: The lifetime of a `requestState` in seconds.
             store: The store of used `requestState` values.
+            states: The cipher of `requestState`.
         """
         self.urls = UrlQuestions()
         self._patience = patience
         self._store = store
+        self._states = states
 
     def wrap(self, answer: Answer) -> Answer:
         """Return a function that answers requests, whose handlers may ask the client.
@@ -481,12 +484,12 @@ class InputRequestRunner:
         async def call(request: Request) -> Result:
             try:
                 params = request.params
-                is_answer = "requestState" in params or "inputResponses" in params
-                if is_answer and request.revision.has("stateless"):
-                    state = await self._decode_state(params.get("requestState"), request)
-                    request.rounds = InputRequests(request, state, params.get("inputResponses"))
+                if "requestState" in params or "inputResponses" in params:
+                    state = await self._open_state(params.get("requestState"), request)
+                    if "stateless" in request.revision.features:
+                        request.rounds = InputRequests(request, state, params.get("inputResponses"))
                 result = await settle(request, answer)
-                return find_rounds(request).describe() if result is None else result
+                return await self._describe(request) if result is None else result
             except (UrlNotVisitedError, MissingCapability) as error:
                 return _refuse_question(request, error)
             except Exception as error:
@@ -497,11 +500,16 @@ class InputRequestRunner:
 
         return call
 
-    async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
-        """Return the content of a decrypted `requestState`. A second use is refused."""
-        if state is None:
+    async def _describe(self, request: Request) -> dict[str, Any]:
+        """Return the result with the unanswered questions of a request, and its encrypted state."""
+        result = find_rounds(request).describe()
+        return {**result, "requestState": await self._states.seal(result["requestState"], request)}
+
+    async def _open_state(self, token: object, request: Request) -> dict[str, Any] | None:
+        """Return the content of a `requestState`. A second use is refused."""
+        if token is None:
             return None
-        decoded: dict[str, Any] = json.loads(state)
+        decoded: dict[str, Any] = json.loads(await self._states.open(token, request))
         try:
             is_first = await self._store.use_nonce(decoded["mark"], self._patience, payer=request.principal.key)
         except StateLost as error:

@@ -58,11 +58,8 @@ class Lifespan:
         self._life: _LifespanTask | None = None
         self._last = last
         self._within = within
-
-    @property
-    def is_entered(self) -> bool:
+        self.is_entered = False
         """True between start and exit."""
-        return self._life is not None and self._life.users > 0
 
     @asynccontextmanager
     async def __call__(self, _server: object = None) -> AsyncGenerator[dict[str, Any], None]:
@@ -81,6 +78,7 @@ class Lifespan:
             self._life = _LifespanTask(self._both(), self._life)
         life = self._life
         life.users += 1
+        self.is_entered = True
         try:
             try:
                 await life.wait_until_started()
@@ -91,6 +89,7 @@ class Lifespan:
         finally:
             life.users -= 1
             if not life.users:
+                self.is_entered = False
                 with shield():
                     await self._end(life)
 

@@ -44,14 +44,6 @@ class Instrumentation:
         self._recorder = recorder
         self._user = user
 
-    def records(self, request: Request) -> bool:
-        """Return whether a message is recorded."""
-        return self._recorder is not None and request.method == "tools/call"
-
-    def traces(self, request: Request) -> bool:
-        """Return whether telemetry observes a message; over HTTP, only traced messages have a peer."""
-        return (request.peer is not None or request.transport != "http") and is_observed()
-
     async def observe(self, answer: Answer, request: Request, *, is_traced: bool) -> Result:
         """Answer a message that is recorded or traced, and report the outcome."""
         start = time.perf_counter()

@@ -129,7 +129,7 @@ def validate_headers(
         fields.get(b"mcp-session-id"),
         fields.get(VERSION),
         fields.get(b"mcp-method"),
-        fields.get(b"mcp-name"),
+        decode_value(fields.get(b"mcp-name")),
         fields.get(b"last-event-id") if method == "GET" else None,
         any(name.startswith(_PARAMETER) for name in fields),
         None if duplicate is None else duplicate.decode(),
@@ -182,7 +182,7 @@ def find_header_error(
     if key is None and has_tasks and message["method"] in _TASK_METHODS and head.revision in STATELESS:
         key = "taskId"
     value = None if key is None else message["params"].get(key)
-    if value is None or (key == "taskId" and type(value) is not str) or decode_value(head.name) == value:
+    if value is None or (key == "taskId" and type(value) is not str) or head.name == value:
         return None
     return ProtocolError(HEADER_MISMATCH, f"mcp-name header does not match the request body's {key!r} parameter")
 

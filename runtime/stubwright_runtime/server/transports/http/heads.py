@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from ....mcp.parameter_headers import decode_value
 from ....mcp.revisions import HANDSHAKES, UNNAMED, Revision
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Head(NamedTuple):
         session: The session id.
         revision: The revision.
         method: The value of `Mcp-Method`.
-        name: The value of `Mcp-Name`.
+        name: The decoded value of `Mcp-Name`; `None` without, or if its encoding is invalid.
         last_event: The value of `Last-Event-ID`, in a GET only.
         has_parameters: True if headers mirror arguments (`Mcp-Param-…`).
         duplicate: The first repeated header that mirrors the body.
@@ -182,7 +183,7 @@ class Heads:
             _text(fields.get(b"mcp-session-id")),
             revision,
             _text(fields.get(b"mcp-method")),
-            _text(fields.get(b"mcp-name")),
+            decode_value(_text(fields.get(b"mcp-name"))),
             is_stateless=names_stateless(revision),
         )
 

@@ -119,7 +119,7 @@ class PostHandler:
         self._detached = detached
         self._open_log = open_log
         self._stateless = stateless
-        self._mirroring: dict[str, bool] = {}
+        self._mirrored: dict[str, Mapping[str, Any] | None] = {}
         self._stream_timer = StreamTimer(_STREAM_DELAY)
         self.refused = LogThrottle(log(), "requests refused: %d; of the last: %s")
 
@@ -253,17 +253,19 @@ class PostHandler:
         if message["method"] != "tools/call":
             return None
         called, package = message["params"]["name"], self._core.package
-        name = package.resolve_alias(called)
-        if name not in package.tools:
+        if called in self._mirrored:
+            schema = self._mirrored[called]
+        elif (tool := package.tools.get(package.resolve_alias(called))) is None:
             return None
-        definition = package.tools[name].definition["inputSchema"]
-        if name not in self._mirroring:
-            # Most schemas mirror no argument, and need not be traversed for each call.
-            self._mirroring[name] = HEADER in json.dumps(definition)
+        else:
+            schema = tool.definition["inputSchema"]
+            if HEADER not in json.dumps(schema):
+                schema = None
+            self._mirrored[called] = schema
         # An error would reveal a hidden tool.
-        if not self._mirroring[name] or not self._core.shows_tool(name):
+        if schema is None or not self._core.shows_tool(package.resolve_alias(called)):
             return None
-        schema = find_mirrored_schema(definition, package.aliases.get(called), has_headers=head.has_parameters)
+        schema = find_mirrored_schema(schema, package.aliases.get(called), has_headers=head.has_parameters)
         return (
             None if schema is None else find_parameter_error(schema, message["params"].get("arguments") or {}, headers)
         )
@@ -292,14 +294,15 @@ class PostHandler:
             with session.keep_in_use():
                 return await self._respond(post)
         finally:
-            self._detached.end(post)
             self._stream_timer.end(post)
             if expiry is not None:
                 expiry.cancel()
             if post.stream is not None:
                 post.stream.end()
-            if session is not None and session.posts.get(post.key) is post:
-                del session.posts[post.key]
+            if session is not None:
+                self._detached.end(post)
+                if session.posts.get(post.key) is post:
+                    del session.posts[post.key]
             post.close()
 
     async def _respond(self, post: Post) -> Response | None:
