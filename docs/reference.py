@@ -116,7 +116,7 @@ _LINKS = {
     "Shorthand for `inputSchema`": "shorthand.md",
     "uses shorthand": "shorthand.md",
     "TypeScript client": "typescript.md",
-    "`stubwright publish --review`": "publishing.md#questions-of-reviewers",
+    "`stubwright publish --review`": "publishing.md#reasons-for-reviewers",
     "a link to the whole": "openapi.md#files-and-streams",
     "a list in pages": "handlers.md#pages",
     "recognizes a repeated call": "repeating.md#tools-that-are-http-calls",

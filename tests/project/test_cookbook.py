@@ -31,7 +31,7 @@ FRAMEWORKS: Final = {
 }
 """Recipes that need a framework, which is in an environment of its own."""
 
-SLOW: Final = {"Data of each user", "Another server in a handler"}
+SLOW: Final = {"Per-user data", "Another server in a handler"}
 """Recipes whose servers start others, or again on each save."""
 
 
