@@ -1,6 +1,4 @@
-"""Writes the references that come from the code, so that they cannot drift.
-
-They are of the manifest, diagnostics, changes, clients, and checks of servers.
+"""Write the reference pages that are generated from code: manifest, diagnostics, changes, clients and server checks.
 
 python docs/reference.py [--check]
 """
@@ -26,17 +24,17 @@ SCHEMA = package_data.MANIFEST_SCHEMA
 
 
 def manifest() -> str:
-    """The manifest reference: one section for each kind of object, and one for all other definitions."""
+    """Return the manifest reference: a section for each kind of object, and one for all other definitions."""
     schema = json.loads(SCHEMA.read_text("utf-8"))
     lines = [
         "# The manifest",
         "",
-        "This page is generated from the JSON Schema of manifests, which `stubwright schema` prints. Keys that MCP",
+        "This page is generated from the manifest JSON Schema, which `stubwright schema` prints. Keys that MCP",
         "defines are sent to clients; stubwright's own keys are under `stubwright` and are never sent.",
         "",
-        "Keys of your own at the top level begin with `x-`, and have no effect.",
+        "Your own top-level keys must start with `x-`, and have no effect.",
         "",
-        "See also [Shorthand](shorthand.md) for less to write, [State between",
+        "See also [Shorthand](shorthand.md) for a shorter syntax, [State between",
         "calls](handlers.md#state-between-calls) for `handles`, and [Tasks](tasks.md) for `task`.",
     ]
     definitions = {f"#/$defs/{name}": part for name, part in schema["$defs"].items()}
@@ -49,7 +47,7 @@ def manifest() -> str:
 
 
 def diagnostics() -> str:
-    """The diagnostics reference: its words as they are, and a line for each code, errors first."""
+    """Return the diagnostics page: its handwritten part unchanged, and a line for each code, errors first."""
     words = (HERE / "diagnostics.md").read_text("utf-8").partition("## Errors\n")[0]
     lines = [words.rstrip()]
     for title, severity in (("Errors", "error"), ("Warnings", "warning")):
@@ -59,7 +57,7 @@ def diagnostics() -> str:
 
 
 def diff() -> str:
-    """The page on `stubwright diff`: its words as they are, and a line for each code."""
+    """Return the `stubwright diff` page: its handwritten part unchanged, and a line for each code."""
     words = (HERE / "diff.md").read_text("utf-8").partition("## Codes\n")[0]
     lines = [words.rstrip(), "", "## Codes"]
     for title, side in (("Wire", "wire"), ("Python", "python")):
@@ -69,19 +67,19 @@ def diff() -> str:
 
 
 def serving() -> str:
-    """The page on `stubwright dev` and `install`: its words as they are, and one row for each client."""
+    """Return the `stubwright dev` and `install` page: its handwritten part unchanged, and a row for each client."""
     words = (HERE / "serving.md").read_text("utf-8").partition("## Clients\n")[0]
     rows = [
         f"| `{client.name}`: {client.title} | {_files(client)} | {_code(client.project)} | `{client.key}` "
         f"| {', '.join(f'[{number}]({source})' for number, source in enumerate(client.sources, 1))} |"
         for client in CLIENTS.values()
     ]
-    head = ["| client | file of a user | file of a project | servers in | source |", "|---|---|---|---|---|"]
+    head = ["| client | user file | project file | servers key | source |", "|---|---|---|---|---|"]
     return "\n".join([f"{words}## Clients", "", *head, *rows, ""])
 
 
 def testing() -> str:
-    """The page on `stubwright test`: its words as they are, and a line for each check."""
+    """Return the `stubwright test` page: its handwritten part unchanged, and a line for each check."""
     words = (HERE / "testing-servers.md").read_text("utf-8").partition("## Checks\n")[0]
     lines = [words.rstrip(), "", "## Checks", "", "A report names the source of each rule."]
     for title, severity in (("Errors", "error"), ("Warnings", "warning")):
@@ -94,7 +92,7 @@ _SYSTEMS = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
 
 
 def _files(client: Client) -> str:
-    """The files of a user, which are one or differ by system."""
+    """A client's user files: one, or one per operating system."""
     files = dict.fromkeys(client.user.values())
     if len(files) == 1:
         return _code(*files)
@@ -102,12 +100,12 @@ def _files(client: Client) -> str:
 
 
 def _code(path: str | None) -> str:
-    """A path, with variables as shells write their defaults."""
+    """A path, with variables and their defaults in shell syntax."""
     return "none" if path is None else "`" + re.sub(r"\$\{(\w+):", r"${\1:-", path) + "`"
 
 
-_FEWEST_SHARED = 5  # keys in common with an earlier section; fewer are repeated
-_MOST_NESTED = 6  # keys of an object whose lines are below its own; an object with more has a section
+_FEWEST_SHARED = 5  # keys shared with an earlier section; fewer are repeated
+_MOST_NESTED = 6  # keys of an object that is listed inline; a larger object gets its own section
 
 _LINKS = {
     "Maximum costs": "models.md#budgets",
@@ -123,7 +121,7 @@ _LINKS = {
     "calls safe to repeat": "repeating.md",
     "state that the server stores between calls": "handlers.md#state-between-calls",
 }
-"""Pages about the words of descriptions, which have no links themselves, since messages and editors show them too."""
+"""Pages for phrases in descriptions. Messages and editors also show descriptions, so these contain no links."""
 
 _ARTICLE = re.compile(r"^(an?|the) ")
 _SAMPLE = re.compile(r",? such as .*|, or .*")
@@ -131,16 +129,16 @@ _SAMPLE = re.compile(r",? such as .*|, or .*")
 
 @dataclass(frozen=True, slots=True)
 class _Sections:
-    """Writes sections; `definitions` has each definition by its reference."""
+    """Section writer. `definitions` maps each reference to its definition."""
 
     definitions: Mapping[str, Mapping[str, Any]]
     written: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The properties of each section so far, by its title."""
+    """The properties of each section so far, by title."""
 
     def of(self, title: str, part: Mapping[str, Any], *, is_nested: bool = False) -> Iterator[str]:
-        """The section of one kind of object, and the sections of the objects in it."""
+        """Return the section for one kind of object, and those for the objects in it."""
         yield from ("", f"## {title}", "")
-        if not is_nested:  # otherwise the line of the key has the description
+        if not is_nested:  # otherwise the key's line has the description
             yield from (_link(part["description"]), "")
         properties = _find_properties(part)
         source, shared = self._find_shared(properties)
@@ -154,7 +152,7 @@ class _Sections:
                 yield from self.of(nested, rule, is_nested=True)
 
     def values(self) -> Iterator[str]:
-        """A line for each definition to which others link, and which is no object with keys."""
+        """Return a line for each linked definition that is not an object with keys."""
         names = set()
         for part in self.definitions.values():
             name = _name(part["title"])
@@ -184,12 +182,12 @@ class _Sections:
         return (title, names) if len(names) >= _FEWEST_SHARED else ("", [])
 
     def _words(self, rule: Mapping[str, Any]) -> str:
-        """The words of a key, or of a definition that has no place of its own."""
+        """The text for a key, or for a definition without its own section."""
         part = self.definitions.get(rule.get("$ref", ""), {})
         return _words(rule) or (_words(part) if self._is_inline(part) else "")
 
     def _is_inline(self, part: Mapping[str, Any]) -> bool:
-        """Whether a definition needs no place of its own: any object, and a list or a map of another definition."""
+        """Whether a definition is inlined: any object, and a list or map of another definition."""
         inner = part.get("items", part.get("additionalProperties"))
         return part.get("type") == ["object", "null"] or (isinstance(inner, dict) and "$ref" in inner)
 
@@ -220,7 +218,7 @@ class _Sections:
 
 
 def _find_properties(rule: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The keys of an object, or of the objects in a list or a map."""
+    """The keys of an object, or of the objects in a list or map."""
     inner = rule.get("items", rule.get("additionalProperties"))
     properties = rule.get("properties") or (inner.get("properties", {}) if isinstance(inner, dict) else {})
     return {name: part for name, part in properties.items() if isinstance(part, dict)}
@@ -233,7 +231,7 @@ def _link(words: str) -> str:
 
 
 def _words(rule: Mapping[str, Any]) -> str:
-    """The description, the default, and an example of a list or an object; a scalar's type says enough."""
+    """The description, the default, and an example for a list or object; a scalar needs none."""
     words = _link(str(rule.get("description", "")))
     if "default" in rule:
         words += f" Default: `{json.dumps(rule['default'], ensure_ascii=False)}`."

@@ -1,4 +1,4 @@
-"""A call of the weather server, from anywhere: `stubwright dev specs/weather.yaml` serves it."""
+"""Call the weather server that `stubwright dev specs/weather.yaml` serves."""
 
 import asyncio
 

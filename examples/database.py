@@ -1,8 +1,8 @@
 """The business logic of the database server; everything else is generated from `specs/database.yaml`.
 
-The databases are the `*.sqlite` files in the folder that `DATABASES` names; without it, one that `database.sql` makes
-for as long as the server runs. What a statement may do is decided by SQLite itself, whatever the statement looks like:
-`database_guard.py` opens connections that cannot do anything else.
+The databases are the `*.sqlite` files in the folder in `DATABASES`. Without that variable, `database.sql` creates a
+temporary one. SQLite itself, not the text of a statement, decides what the statement can do: `database_guard.py` opens
+restricted connections.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import database_mcp as db
 
 SCHEMA = Path(__file__).with_suffix(".sql").read_text("utf-8")
 PAGE = 64 * 1024
-"""Bytes of rows after which a page ends."""
+"""Page size limit in bytes."""
 
 EXACT = 2**53
-"""Integers from here on are another number in many readers of JSON (RFC 8259, 6)."""
+"""Integers from here on lose precision in many JSON parsers (RFC 8259, 6)."""
 
 Stored = str | int | float | bytes | None
 Type = Literal["integer", "real", "text", "blob", "null"]
@@ -35,7 +35,7 @@ Value = str | int | float | db.Exact | None
 
 
 class Databases(db.DatabaseHandlers):
-    """Runs statements. Its methods are plain `def`: they block, and so run in worker threads."""
+    """Runs statements. Methods are plain `def`, because they block; the server runs them in worker threads."""
 
     async def __aenter__(self) -> None:
         self.made = None if "DATABASES" in os.environ else tempfile.TemporaryDirectory()
@@ -90,12 +90,12 @@ class Databases(db.DatabaseHandlers):
         return [each for each in tables if each.startswith(args.value)]
 
     def files(self) -> dict[str, Path]:
-        """The databases by their names. A caller's text is compared with these, and never made into a path."""
+        """Database files by name. A caller's name is looked up here, and never used as a path."""
         return {file.stem: file for file in self.folder.glob("*.sqlite") if file.is_file() and not file.is_symlink()}
 
     @contextmanager
     def opened(self, name: str, ctx: db.Context, *, may_write: bool) -> Iterator[sqlite3.Connection]:
-        """A connection to a database, whose statements end when the call is cancelled or its time is over."""
+        """A connection whose statements stop when the call is cancelled or times out."""
         file = self.files().get(name)
         if file is None:
             raise db.ToolError(f"There is no database {name!r}; there are: {', '.join(sorted(self.files()))}.")
@@ -107,7 +107,7 @@ class Databases(db.DatabaseHandlers):
 
 
 def page(rows: sqlite3.Cursor, start: int, limit: int) -> db.ExecuteSqlOutput:
-    """The rows from a number on; the first one goes out whatever its size, so that the next page is never this one."""
+    """One page of rows. The first row is included whatever its size, so that every page makes progress."""
     if rows.description is None:
         raise db.ToolError("There is no statement.")
     output = db.ExecuteSqlOutput(columns=[], rows=[], next_cursor=None)
@@ -143,13 +143,13 @@ def table(connection: sqlite3.Connection, name: str, kind: Literal["table", "vie
 
 
 def kind(value: Stored) -> Type:
-    """What SQLite calls the type of a value."""
+    """The SQLite type name of a value."""
     names: dict[type, Type] = {str: "text", int: "integer", float: "real", bytes: "blob"}
     return names.get(type(value), "null")
 
 
 def shown(value: Stored) -> Value:
-    """A value as JSON has it."""
+    """A value as JSON."""
     if isinstance(value, bytes):
         return db.Exact(type="blob", text=base64.b64encode(value).decode())
     if isinstance(value, int) and abs(value) >= EXACT:
@@ -160,7 +160,7 @@ def shown(value: Stored) -> Value:
 
 
 def stored(value: Value) -> Stored:
-    """A parameter as SQLite has it. Raises ToolError."""
+    """A parameter as an SQLite value. Raises ToolError."""
     if not isinstance(value, db.Exact):
         return value
     try:

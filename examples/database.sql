@@ -1,4 +1,4 @@
--- What the example begins with where no folder of databases is named.
+-- The example's initial database if `DATABASES` is not set.
 CREATE TABLE author (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE book (
     id INTEGER PRIMARY KEY,

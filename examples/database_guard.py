@@ -1,15 +1,14 @@
-"""Connections to SQLite files that can do no more than they should, whatever statement they are given.
+"""Restricted connections to SQLite files, safe for any statement.
 
-Nothing here looks at the text of a statement. SQLite itself keeps each of these, and each would be enough to keep the
-file as it is:
+Nothing here inspects the text of a statement. SQLite enforces three restrictions, each of which alone prevents writes:
 
-- the file is opened to be read (`mode=ro`);
-- `query_only` refuses whatever writes;
-- an authorizer refuses, when a statement is prepared, every action but those that it lists, in views, triggers, common
-  table expressions and table-valued functions, too: https://www.sqlite.org/c3ref/set_authorizer.html.
+- the file is opened read-only (`mode=ro`);
+- `query_only` rejects writes;
+- an authorizer rejects every unlisted action when a statement is prepared, even in views, triggers, common table
+  expressions and table-valued functions: https://www.sqlite.org/c3ref/set_authorizer.html.
 
-What a statement may use is bounded: its own size, that of values and rows, memory, and time. Nothing is put aside on
-the disk, since sorting a lot would fill it.
+The size of statements, values and rows, memory, and time are bounded. There are no temporary files, because sorting
+could fill the disk.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 MEMORY = 64 * 1024 * 1024
-"""Bytes that SQLite may have for all statements of this process together."""
+"""SQLite's memory limit in bytes, for all statements in this process together."""
 
 LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,  # bytes of a value, and of a row
+    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,  # bytes in a value, and in a row
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
     sqlite3.SQLITE_LIMIT_COLUMN: 200,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
@@ -41,10 +40,10 @@ LIMITS = {
 _READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
 
 STEPS = 10_000
-"""Steps of SQLite's machine between two looks at whether to go on; some tenths of a millisecond."""
+"""SQLite VM steps between two checks for cancellation; a few tenths of a millisecond."""
 
 REFUSALS = (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError)
-"""What running a statement raises: the last two where an integer has more than 64 bits, and where a text holds NUL."""
+"""Exceptions from running a statement: the last two for integers of more than 64 bits and strings that contain NUL."""
 
 TABLES = """SELECT name, iif(sql LIKE 'CREATE VIRTUAL %', 'virtual', type) FROM sqlite_schema
     WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"""
@@ -60,12 +59,12 @@ _VIRTUAL = """SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '
 def opened(
     file: Path, *, may_write: bool, stop: Callable[[Callable[[], object]], object]
 ) -> Iterator[sqlite3.Connection]:
-    """A connection to a database for the length of a block.
+    """Open a connection for the duration of a block.
 
     Args:
-        file: The database.
-        may_write: Whether it is opened to be written to.
-        stop: Takes a function to call when statements are to end, in whatever thread.
+        file: The database file.
+        may_write: Whether to open it for writing.
+        stop: Registers a function that stops running statements; it can be called in any thread.
     """
     stopped = threading.Event()
     stop(stopped.set)
@@ -84,30 +83,30 @@ def opened(
             connection.execute(f"PRAGMA {pragma} = {value}")
         for limit, value in LIMITS.items():
             connection.setlimit(limit, value)
-        for (name,) in connection.execute(_VIRTUAL).fetchall():  # which declare themselves when they are first used
-            with suppress(sqlite3.OperationalError):  # this SQLite lacks what the table is made of
+        for (name,) in connection.execute(_VIRTUAL).fetchall():  # which declare their schema on first use
+            with suppress(sqlite3.OperationalError):  # this SQLite lacks the table's module
                 connection.execute(COLUMNS, [name]).fetchall()
         yield connection
 
 
 def reading(action: int, first: str | None, second: str | None, schema: str | None, inner: str | None) -> int:
-    """Whether a statement that reads may do something: an authorizer of SQLite."""
+    """SQLite authorizer for statements that read."""
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in ("load_extension", "fts3_tokenizer") else sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_PRAGMA:  # full-text search asks for it
+    if action == sqlite3.SQLITE_PRAGMA:  # full-text search needs it
         return sqlite3.SQLITE_OK if (first, second) == ("data_version", None) else sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
 
 
 def writing(action: int, first: str | None, second: str | None, schema: str | None, inner: str | None) -> int:
-    """Whether a statement that writes may do something: what one that reads may, and change rows of tables."""
+    """SQLite authorizer for statements that write: may also change table rows."""
     if action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE):
         return sqlite3.SQLITE_DENY if str(first).startswith("sqlite_") else sqlite3.SQLITE_OK
     return reading(action, first, second, schema, inner)
 
 
 def told(error: Exception) -> str:
-    """What the caller is told, with a way on where there is one."""
+    """The message for the caller, with a suggestion if there is one."""
     if isinstance(error, MemoryError):
         return "The statement needs too much memory: sort, group or join less."
     text = str(error).rstrip(".")
@@ -119,5 +118,5 @@ def told(error: Exception) -> str:
 
 
 def _text(value: bytes) -> str:
-    """Text that need not be UTF-8, which SQLite does not check."""
+    """Decode text that may not be UTF-8, which SQLite does not check."""
     return value.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""The handlers of `specs/everything/`: one for each fixture of MCP's official conformance suite that text cannot serve.
+"""The handlers of `specs/everything/`: one for each fixture in MCP's official conformance suite that needs code.
 
-A question is an `await` like any other, in every revision of the protocol. Where a tool has no arguments, its handler
-takes `object`, since it looks at none.
+A question is an `await` like any other, in every protocol revision. The handler of a tool without arguments takes
+`object`, because it ignores them.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from everything_mcp import (
 T = TypeVar("T", bound=BaseModel)
 
 FILES = Path(__file__).parents[1] / "specs" / "everything" / "files"
-PAUSE = 0.05  # seconds between one notification and the next
+PAUSE = 0.05  # seconds between notifications
 
 
 class Everything(EverythingHandlers):
-    """Does what the suite's documentation says, in its words."""
+    """Implements the suite's documentation, with its messages."""
 
-    # What a result can hold
+    # Results
 
     async def test_simple_text(self, args: object, ctx: Context) -> str:
         return "This is a simple text response for testing."
@@ -85,7 +85,7 @@ class Everything(EverythingHandlers):
     async def test_error_handling(self, args: object, ctx: Context) -> str:
         raise ToolError("This tool intentionally returns an error for testing")
 
-    # What the caller hears while a call runs
+    # Notifications during a call
 
     async def test_tool_with_progress(self, args: object, ctx: Context) -> str:
         for percent in (0, 50, 100):
@@ -108,7 +108,7 @@ class Everything(EverythingHandlers):
         await asyncio.sleep(PAUSE)
         return "The stream was closed on the way."
 
-    # What a handler can ask
+    # Questions
 
     async def test_elicitation(self, args: TestElicitationInput, ctx: TestElicitationContext) -> str:
         return f"User response: {outcome(await ctx.ask.user(args.message))}"
@@ -129,7 +129,7 @@ class Everything(EverythingHandlers):
     async def test_missing_capability(self, args: object, ctx: Context) -> str:
         return said(await ctx.sample("Say hello", max_tokens=50))
 
-    # The same, as questions between two calls
+    # Questions between two calls
 
     async def test_input_required_result_elicitation(
         self, args: object, ctx: TestInputRequiredResultElicitationContext
@@ -186,7 +186,7 @@ class Everything(EverythingHandlers):
         answer = await ctx.ask.user_context()
         return "Do without context." if isinstance(answer, Declined | Cancelled) else f"Context: {answer.context}"
 
-    # What goes on after the answer to its call
+    # Tasks
 
     async def greet(self, args: GreetInput, ctx: Context) -> str:
         return f"Hello, {args.name}!"
@@ -214,7 +214,7 @@ class Everything(EverythingHandlers):
     async def test_tool_with_task(self, args: object, ctx: TestToolWithTaskContext) -> str:
         return f"Hello, {given(await ctx.ask.user_name()).name}!"
 
-    # What subscribers hear of
+    # Subscriptions
 
     async def test_trigger_tool_change(self, args: object, ctx: Context) -> str:
         await ctx.tools.changed()
@@ -224,7 +224,7 @@ class Everything(EverythingHandlers):
         await ctx.prompts.changed()
         return "Subscribers were told."
 
-    # What an input schema can say, and what a template can read
+    # Input schemas and resource templates
 
     async def json_schema_2020_12_tool(self, args: JsonSchema202012ToolInput, ctx: Context) -> str:
         return args.model_dump_json()
@@ -237,19 +237,19 @@ class Everything(EverythingHandlers):
 
 
 def given(answer: T | Declined | Cancelled) -> T:
-    """The user's answer; without one the call fails."""
+    """The user's answer. Without one, the call fails."""
     if isinstance(answer, Declined | Cancelled):
         raise ToolError("The user gave no answer.")
     return answer
 
 
 def outcome(answer: BaseModel | Declined | Cancelled) -> str:
-    """What the user did and said, in the suite's words."""
+    """The user's action and answer, in the suite's format."""
     if isinstance(answer, Declined | Cancelled):
         return f"action={'decline' if isinstance(answer, Declined) else 'cancel'}, content={{}}"
     return f"action=accept, content={answer.model_dump_json()}"
 
 
 def said(result: CreateMessageResult) -> str:
-    """What the caller's model said."""
+    """The text from the caller's model."""
     return result.content.text if isinstance(result.content, TextContent) else f"({result.content.type})"

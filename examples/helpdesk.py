@@ -1,7 +1,7 @@
 """The business logic of the help desk; everything else is generated from `specs/helpdesk.yaml`.
 
-Tickets are in SQLite: in the file that `HELPDESK_DB` names, else in memory. No handler waits for anything while it is
-in a transaction, so that one connection serves all.
+Tickets are in SQLite, in the file in `HELPDESK_DB` or in memory. Handlers never await inside a transaction, so that
+they can share one connection.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SCHEMA = Path(__file__).with_suffix(".sql").read_text("utf-8")
 
 
 class Helpdesk(desk.HelpdeskHandlers):
-    """Keeps tickets in a database."""
+    """Stores tickets in a database."""
 
     async def __aenter__(self) -> None:
         self.db = sqlite3.connect(os.environ.get("HELPDESK_DB", ":memory:"))
@@ -124,7 +124,7 @@ class Helpdesk(desk.HelpdeskHandlers):
         return row[0] if row else None
 
     def ticket(self, key: int | str) -> desk.Ticket:
-        """A ticket, which has to be there."""
+        """A ticket. Raises ToolError if it does not exist."""
         text = self.find(key)
         if text is None:
             raise desk.ToolError(f"There is no ticket {key}.")

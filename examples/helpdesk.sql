@@ -1,4 +1,4 @@
--- The tables of the help desk, three tickets to begin with, and each ticket as JSON.
+-- The help desk's tables, three initial tickets, and a view of each ticket as JSON.
 CREATE TABLE IF NOT EXISTS ticket (
   id INTEGER PRIMARY KEY,
   subject TEXT NOT NULL,

@@ -1,7 +1,7 @@
 """The business logic of the tea shop; everything else is generated from `specs/shop.yaml`.
 
-Baskets are state handles, which the server keeps; goods and orders are in SQLite (`shop_stock.py`), in the file that
-`SHOP_DB` names, else in memory. `SHOP_PACE` is how many seconds each step of packing takes.
+Baskets are state handles, which the server stores. Goods and orders are in SQLite (`shop_stock.py`), in the file in
+`SHOP_DB` or in memory. `SHOP_PACE` sets how many seconds each packing step takes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import shop_mcp as shop
 from shop_stock import Order, SoldOutError, Stock
 
 MOST = 99
-"""Pieces of one product in a basket, as the manifest says of a count."""
+"""Maximum count of one product in a basket, as in the manifest."""
 
 Items = dict[str, int]
 
@@ -85,7 +85,7 @@ class Shop(shop.ShopHandlers):
     async def change(
         self, ctx: shop.AddItemContext | shop.RemoveItemContext, change: Callable[[Items], Items]
     ) -> shop.Lines:
-        """Change what a basket holds. Where another call was faster, once more; then the caller is told."""
+        """Change the contents of a basket. Retry once if another call changed it first; then raise StaleHandle."""
         baskets, basket = ctx.handles.basket, ctx.handles["basket_id"]
         try:
             kept = await baskets.update(basket, shop.Basket(items=change(basket.state.items)))
@@ -102,7 +102,7 @@ class Shop(shop.ShopHandlers):
         offer = self.priced(items)
         if not items:
             raise shop.ToolError("The basket is empty.")
-        # From 2026-07-28 on this runs again with the answer, and then the basket may be another one.
+        # From 2026-07-28 on, this runs again with the answer, and the basket may have changed by then.
         offered = await ctx.once("version", lambda: basket.version)
         goods = ", ".join(f"{line.name} ({line.count})" for line in offer.lines)
         answer = await ctx.ask.payment(f"{goods}: {euros(offer.total)} in all. How do you want to pay?")
@@ -110,7 +110,7 @@ class Shop(shop.ShopHandlers):
             raise shop.ToolError("Nothing was ordered, and the basket is as it was.")
         if offered != (await ctx.handles.basket.get(basket.id)).version:
             raise shop.ToolError("The basket changed while you were asked. Look at it, and check out again.")
-        # One basket is one order, however often it is tried.
+        # One basket makes one order, however often the call is repeated.
         number = hashlib.sha256(basket.id.encode()).hexdigest()[:16]
         try:
             self.stock.sell(number, ctx.principal.key, answer.payment, items)
@@ -125,7 +125,7 @@ class Shop(shop.ShopHandlers):
     async def ship_order(self, args: shop.ShipOrderInput, ctx: shop.ShipOrderContext) -> shop.ShipOrderOutput:
         order = self.order(args.order_id, ctx)
         if order.parcel is None:
-            # Asked before anything is done: a task that waits for its answer, and is cancelled, runs no code any more.
+            # Ask first: a task that is cancelled while it waits for an answer runs no more code.
             answer = await ctx.ask.neighbour() if ctx.can("elicitation") else None
             allowed = isinstance(answer, shop.ShipOrderNeighbourAnswer) and answer.allowed
             await self.pack(order, ctx, neighbour=allowed)
@@ -135,7 +135,7 @@ class Shop(shop.ShopHandlers):
         return shop.ShipOrderOutput(order_id=order.id, parcel=order.parcel, neighbour=order.neighbour)
 
     async def pack(self, order: Order, ctx: shop.ShipOrderContext, *, neighbour: bool) -> None:
-        """Pack an order and hand it over. Whoever is stopped in between puts the goods back."""
+        """Pack an order and hand it over. If cancelled in between, put the goods back."""
         run = secrets.token_hex(8)
         parcel = await ctx.once("parcel", lambda: f"TP{secrets.token_hex(5).upper()}")  # announced to the carrier once
         try:
@@ -145,18 +145,18 @@ class Shop(shop.ShopHandlers):
                 await asyncio.sleep(self.pace)
             self.stock.hand_over(order.id, run, parcel, neighbour=neighbour)
         finally:
-            self.stock.put_back(order.id, run)  # nothing, once it was handed over
+            self.stock.put_back(order.id, run)  # does nothing after the handover
         await ctx.progress(3, 3, "handed over")
 
-    # What several of these need
+    # Shared helpers
 
     def products(self) -> dict[str, shop.Product]:
-        """All products by their numbers."""
+        """All products by SKU."""
         rows = self.stock.products()
         return {sku: shop.Product(sku=sku, name=name, price=price, available=free) for sku, name, price, free in rows}
 
     def priced(self, items: Items) -> shop.Lines:
-        """What a basket holds, at today's prices."""
+        """The contents of a basket at today's prices."""
         known = self.products()
         lines = [
             shop.Line(sku=sku, name=known[sku].name, count=count, price=known[sku].price)
@@ -165,23 +165,23 @@ class Shop(shop.ShopHandlers):
         return shop.Lines(lines=lines, total=sum(line.count * line.price for line in lines))
 
     def order(self, number: str, ctx: shop.Context) -> Order:
-        """An order of the caller's. Raises ToolError; somebody else's is as unknown as one that never was."""
+        """One of the caller's orders. Raises ToolError for unknown orders and those of other callers."""
         placed = self.stock.order(number, ctx.principal.key)
         if placed is None:
             raise shop.ToolError(f"There is no order {number}.")
         return placed
 
     async def tell(self, skus: Iterable[str], ctx: shop.Context) -> None:
-        """Tell those who subscribed that there is more or less of some products."""
+        """Notify subscribers that the stock of some products changed."""
         for uri in ("shop://catalogue", *(f"shop://products/{sku}" for sku in skus)):
             await ctx.resources.updated(uri)
 
 
 def no_product(sku: str) -> shop.ToolError:
-    """What a caller reads who names a product that is not there."""
+    """The error for an unknown product."""
     return shop.ToolError(f"There is no product {sku}; search_products finds those that there are.")
 
 
 def euros(cents: int) -> str:
-    """An amount of money for people."""
+    """A price as displayed."""
     return f"€{cents / 100:,.2f}"

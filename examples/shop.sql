@@ -1,5 +1,5 @@
--- Products and orders of the tea shop. A product that is ordered is not free any more, and lies on the shelf until the
--- order is packed.
+-- The tea shop's products and orders. Ordered items are no longer free, but stay on the shelf until the order is
+-- packed.
 CREATE TABLE IF NOT EXISTS product (
   sku TEXT PRIMARY KEY,
   name TEXT NOT NULL,
@@ -12,8 +12,8 @@ CREATE TABLE IF NOT EXISTS purchase (
   owner TEXT NOT NULL,
   payment TEXT NOT NULL,
   status TEXT NOT NULL DEFAULT 'paid' CHECK (status IN ('paid', 'picked', 'shipped')),
-  picker TEXT,   -- the run of ship_order that has the goods in its hands
-  parcel TEXT,   -- the carrier's number, once it is shipped
+  picker TEXT,   -- the ship_order run that has the goods
+  parcel TEXT,   -- the carrier's number, set when it ships
   neighbour INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS line (

@@ -1,8 +1,8 @@
-"""The goods and the orders of the shop, in SQLite.
+"""The shop's goods and orders, in SQLite.
 
-Each method is one short transaction, and each change of what an order is names what it was before: of two calls at
-once, in one process or in two, one finds that the other was faster. So the last of a product is sold once, and an order
-is packed and handed over once, however often it is tried.
+Each method is one short transaction, and each update of an order states the expected previous status. Of two concurrent
+calls, in one process or two, only one succeeds: the last item is sold once, and an order is packed and handed over
+once, however often it is tried.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ SCHEMA = Path(__file__).with_name("shop.sql").read_text("utf-8")
 
 
 class SoldOutError(Exception):
-    """There is less of a product than is wanted."""
+    """The stock of a product is insufficient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order. `parcel` is the carrier's number, once it was handed over."""
+    """An order. `parcel` is the carrier's number, set at the handover."""
 
     id: str
     payment: str
@@ -31,24 +31,24 @@ class Order:
 
 
 class Stock:
-    """What the shop has and has sold, in a file or in memory."""
+    """The shop's stock and orders, in a file or in memory."""
 
     def __init__(self, path: str) -> None:
         self.db = sqlite3.connect(path)
         self.db.executescript(SCHEMA)
 
     def products(self) -> list[tuple[str, str, int, int]]:
-        """The number, the name, the price and how many are free, of each product."""
+        """Return the SKU, name, price and available count of each product."""
         return self.db.execute("SELECT sku, name, price, free FROM product ORDER BY sku").fetchall()
 
     def restock(self, sku: str, count: int) -> bool:
-        """Put goods on the shelf; whether there is such a product."""
+        """Put goods on the shelf. Return whether the product exists."""
         with self.db:
             sql = "UPDATE product SET free = free + ?, shelf = shelf + ? WHERE sku = ?"
             return self.db.execute(sql, (count, count, sku)).rowcount == 1
 
     def sell(self, order: str, owner: str, payment: str, items: Mapping[str, int]) -> None:
-        """Make an order, all of it or nothing; nothing where it is there. Raises SoldOutError."""
+        """Create a complete order, unless it already exists. Raises SoldOutError if an item is unavailable."""
         with self.db:
             sql = "INSERT OR IGNORE INTO purchase (id, owner, payment) VALUES (?, ?, ?)"
             if not self.db.execute(sql, (order, owner, payment)).rowcount:
@@ -61,14 +61,14 @@ class Stock:
                 self.db.execute(sql, (order, count, sku))
 
     def order(self, order: str, owner: str) -> Order | None:
-        """An order of this owner."""
+        """Return one of this owner's orders."""
         sql = """SELECT id, payment, parcel, neighbour, sum(count * price) FROM purchase JOIN line ON purchase = id
             WHERE id = ? AND owner = ? GROUP BY id"""
         row = self.db.execute(sql, (order, owner)).fetchone()
         return None if row is None else Order(row[0], row[1], row[2], bool(row[3]), row[4])
 
     def pick(self, order: str, run: str) -> None:
-        """Take the goods of an order off the shelf, or from a run that has them; nothing where it was shipped."""
+        """Take an order's goods off the shelf, or from the run that has them, unless it was shipped."""
         with self.db:
             sql = "UPDATE purchase SET picker = ? WHERE id = ? AND status = 'picked'"
             if not self.db.execute(sql, (run, order)).rowcount:
@@ -76,14 +76,14 @@ class Stock:
                 self._move(order, -self.db.execute(sql, (run, order)).rowcount)
 
     def hand_over(self, order: str, run: str, parcel: str, *, neighbour: bool) -> bool:
-        """Give the carrier what a run has picked; whether it still had it."""
+        """Hand a run's goods to the carrier. Return whether the run still had them."""
         with self.db:
             sql = """UPDATE purchase SET status = 'shipped', picker = NULL, parcel = ?, neighbour = ?
                 WHERE id = ? AND status = 'picked' AND picker = ?"""
             return self.db.execute(sql, (parcel, neighbour, order, run)).rowcount == 1
 
     def put_back(self, order: str, run: str) -> None:
-        """Put on the shelf what a run has in its hands, if it has anything."""
+        """Put a run's goods, if any, back on the shelf."""
         with self.db:
             sql = "UPDATE purchase SET status = 'paid', picker = NULL WHERE id = ? AND status = 'picked' AND picker = ?"
             self._move(order, self.db.execute(sql, (order, run)).rowcount)

@@ -1,6 +1,6 @@
 """The business logic of the weather server; everything else is generated from `specs/weather.yaml`.
 
-It reports from a small table of stations, so that it runs anywhere.
+Its reports come from a small table of stations, so it runs anywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from weather_mcp import (
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """What a station reports: degrees Celsius, words, and relative humidity in percent."""
+    """A station's report: degrees Celsius, conditions, and relative humidity in percent."""
 
     celsius: float
     conditions: str
@@ -41,10 +41,10 @@ STATIONS = {
 
 
 class Weather(WeatherHandlers):
-    """Answers from the table."""
+    """Looks up reports in the table."""
 
     async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:
-        """The station's report, in the units that were asked for."""
+        """Return the station's report in the requested units."""
         station = _station(args.location)
         imperial = args.units == "imperial"
         return GetWeatherOutput(
@@ -54,7 +54,7 @@ class Weather(WeatherHandlers):
         )
 
     async def get_forecast(self, args: GetForecastInput, ctx: Context) -> GetForecastOutput:
-        """The station's report for each day, a little colder every day."""
+        """Return the station's report for each day, a little colder every day."""
         station = _station(args.location)
         days = [
             GetForecastOutputDays(
@@ -68,11 +68,11 @@ class Weather(WeatherHandlers):
         return GetForecastOutput(days=days)
 
     def list_stations(self, args: ListStationsInput, ctx: Context) -> str:
-        """A plain function runs in a worker thread."""
+        """Return the stations. A plain `def` runs in a worker thread."""
         return "\n".join(STATIONS)
 
     async def read_current(self, args: ReadCurrentParams, ctx: Context) -> str | None:
-        """The station's report as JSON; where there is no station, there is no such resource."""
+        """Return the station's report as JSON, or `None` if the station does not exist."""
         station = STATIONS.get(args.city)
         return None if station is None else json.dumps(asdict(station))
 

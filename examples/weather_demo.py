@@ -1,4 +1,4 @@
-"""Start the weather server over stdio and call it through its typed client, showing what went in and what came out."""
+"""Start the weather server over stdio, call it through its typed client, and print inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SERVER = [sys.executable, "-m", "weather_mcp"]
 
 
 async def main() -> None:
-    """Call tools, one of which fails, read a resource, and get a prompt."""
+    """Call tools (one of which fails), read a resource, and get a prompt."""
     print("starting:", " ".join(["python", *SERVER[1:]]))
     async with WeatherClient.connect(SERVER, env=dict(os.environ)) as weather:
         print("\n> get_weather(location='Paris')")

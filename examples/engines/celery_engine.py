@@ -1,12 +1,12 @@
-"""A task engine on Redis, with Celery: each task is a message of a queue, which Celery's monitors show.
+"""A task engine on Redis, with Celery: each task is a message in a queue, visible in Celery's monitors.
 
-CELERY_BROKER_URL names the Redis of the queue. The folder of this file is on PYTHONPATH:
+CELERY_BROKER_URL is the queue's Redis. This file's folder must be on PYTHONPATH:
 
     pip install "celery[redis]"
     export CELERY_BROKER_URL=redis://127.0.0.1:6379/1
     python -m shop_mcp --http 127.0.0.1:8000 --state redis://127.0.0.1:6379 --tasks celery_engine:Engine
 
-A message is JSON with one argument, the id of the task; nothing is unpickled. The task is in the Redis of `--state`.
+A message is JSON with one argument, the task ID; nothing is unpickled. The task is in the Redis in `--state`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from celery.worker import state
 if TYPE_CHECKING:
     from stubwright_runtime import TaskWork
 
-RETRY, DEAD = 4, 10  # seconds until a task that runs elsewhere is looked at again; until a dead process loses a message
+RETRY, DEAD = 4, 10  # seconds before a task that runs elsewhere is checked again; before a dead process loses a message
 
 app = Celery("stubwright", broker=os.environ["CELERY_BROKER_URL"])
 app.set_default()  # for retries, which Celery sends from its threads
 app.conf.update(accept_content=["json"], task_ignore_result=True, task_acks_late=True, worker_pool="threads")
-app.conf.update(worker_concurrency=64, worker_prefetch_multiplier=1)  # the server runs up to 32 of these in turns
+app.conf.update(worker_concurrency=64, worker_prefetch_multiplier=1)  # the server runs up to 32 of these, in turns
 restore = {"visibility_timeout": DEAD, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
 # The timeout applies to all queues with the same prefix.
 app.conf.broker_transport_options = {**restore, "global_keyprefix": "stubwright-celery:", "socket_timeout": 5}
@@ -38,7 +38,7 @@ retries = {"autoretry_for": [Exception], "max_retries": None, "default_retry_del
 
 
 class Engine:
-    """The messages of one server."""
+    """One server's messages."""
 
     def __init__(self, server: str) -> None:
         self._queue = f"stubwright-{server}"

@@ -1,12 +1,12 @@
-"""A task engine on PostgreSQL, with Procrastinate: each task is a job of a queue, with its retries and its history.
+"""A task engine on PostgreSQL, with Procrastinate: each task is a job in a queue, with retries and a history.
 
-The variables of libpq (PGHOST, PGUSER, PGDATABASE, …) name the database. The folder of this file is on PYTHONPATH:
+The libpq variables (PGHOST, PGUSER, PGDATABASE, …) select the database. This file's folder must be on PYTHONPATH:
 
     pip install procrastinate "psycopg[binary]"
     procrastinate --app procrastinate_engine.app schema --apply
     python -m shop_mcp --http 127.0.0.1:8000 --state redis://127.0.0.1:6379 --tasks procrastinate_engine:Engine
 
-A job has one argument, the id of the task. The task itself is in the Redis of `--state`.
+A job has one argument, the task ID. The task itself is in the Redis in `--state`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from procrastinate.exceptions import ConnectorException
 if TYPE_CHECKING:
     from stubwright_runtime import TaskWork
 
-SLOTS = 64  # the server runs up to 32 tasks of these, and lets its tools take turns
-RETRY = 4  # seconds until a task is looked at again that runs elsewhere
-HEARTBEAT, DEAD = 2, 10  # seconds between two signs of life of a process, and after which its jobs go to another
+SLOTS = 64  # the server runs up to 32 of these, taking turns by tool
+RETRY = 4  # seconds before a task that runs elsewhere is checked again
+HEARTBEAT, DEAD = 2, 10  # seconds between a process's heartbeats, and before its jobs move to another process
 
 app = App(connector=PsycopgConnector())
 
 
 class Engine:
-    """The jobs of one server."""
+    """One server's jobs."""
 
     def __init__(self, server: str) -> None:
         self._queue = f"stubwright-{server}"
@@ -79,7 +79,7 @@ class Engine:
             await asyncio.sleep(1)
 
     async def _rescue(self) -> None:
-        """Retry the jobs of processes that died, which Procrastinate leaves to its users."""
+        """Retry jobs whose processes died. Procrastinate does not do this itself."""
         while True:
             try:
                 for job in await app.job_manager.get_stalled_jobs(queue=self._queue, seconds_since_heartbeat=DEAD):
