@@ -1,9 +1,8 @@
-"""Writes two tables: `_meta` that hosts read (docs/targets.md), and tools that targets refuse (bench/README.md).
+"""Write two tables: `_meta` that hosts read (docs/targets.md), and tools that targets reject (bench/README.md).
 
     python docs/targets.py [FOLDER]
 
-FOLDER has saved lists of tools, as `tools/list` gives them, one file for each server; only with it are the figures
-measured.
+FOLDER has saved `tools/list` results, one file per server; without it, the figures are not measured.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class _Row:
 
 
 def measure(folder: Path) -> str:
-    """The table of figures over saved lists of tools."""
+    """Return the table of figures, measured on saved tool lists."""
     rows = {name: _Row() for name in targets.TARGETS}
     tools = servers = 0
     for path in sorted(folder.glob("*.json")):
@@ -75,7 +74,7 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
 
 
 def keys() -> Iterator[str]:
-    """What hosts read of `_meta`, with who says so."""
+    """Return the table of `_meta` keys that hosts read, with their sources."""
     yield "| in `_meta` | says | who reads it |\n|---|---|---|\n"
     for kind in KINDS:
         for key in metadata.load_keys(kind).values():
@@ -84,7 +83,7 @@ def keys() -> Iterator[str]:
 
 
 def page(text: str) -> str:
-    """Return the page with the part that comes from the table as it is now."""
+    """Return the page with its generated part updated."""
     return _put(text, "metadata", "".join(keys()))
 
 

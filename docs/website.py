@@ -1,10 +1,10 @@
-"""Builds the website of README.md, docs/ and the pages next to them into build/site/.
+"""Build the website from README.md, docs/ and the pages next to them, into build/site/.
 
     python docs/website.py ZENSICAL
 
-ZENSICAL is the program that makes HTML of Markdown; `make site` installs it. The pages stay where they are: each
-build copies those that docs/website.toml lists to build/pages/, and adds what is made from others: the gallery,
-llms.txt and llms-full.txt. The build fails if a link does not resolve, or if a page would fetch anything from elsewhere.
+ZENSICAL is the program that converts Markdown to HTML; `make site` installs it. Each build copies the pages listed in
+docs/website.toml to build/pages/, and adds generated ones: the gallery, llms.txt and llms-full.txt. The build fails if
+a link does not resolve, or if a page would fetch anything from elsewhere.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _ITEM: Final = re.compile(r"^(?:[-*]|\d+\.) +")
 _LINK: Final = re.compile(r"(?:\[([^\[\]]*))?\]\(([\w./-]+)((?:#[\w-]+)?)\)")
 _CODE: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 _FETCHED: Final = frozenset({"icon", "manifest", "modulepreload", "preconnect", "preload", "stylesheet"})
-_TAB: Final = 4  # how far Python-Markdown wants what belongs to an item of a list to be indented
+_TAB: Final = 4  # the indentation that Python-Markdown requires below a list item
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of the navigation, or the front page, which stands alone under no title."""
+    """A navigation group, or the front page, which has no group title."""
 
     title: str
     paths: tuple[str, ...]
 
 
 def navigation(entries: Iterable[str | Mapping[str, Sequence[str]]]) -> list[Group]:
-    """Return the groups of the navigation with the paths of their pages, from the root of the repository."""
+    """Return the navigation groups with the paths of their pages, relative to the repository's root."""
     listed = []
     for entry in entries:
         if isinstance(entry, str):
@@ -58,16 +58,16 @@ def navigation(entries: Iterable[str | Mapping[str, Sequence[str]]]) -> list[Gro
 
 
 def adapt(text: str, path: str, pages: Iterable[str], source: str | None) -> str:
-    """Return a page of the repository as Zensical's Markdown, which is Python-Markdown's rather than GitHub's.
+    """Convert a page from GitHub's Markdown to Zensical's, which is Python-Markdown.
 
-    Fences get their file names as titles. What belongs to an item of a list is indented by four, and the item after a
-    second paragraph has an empty line before it. Code in tables has no escaped pipes. Links to files that are not pages
-    begin with `source`, the address of the repository; while it is None, their text replaces them.
+    Fences get their file names as titles. The contents of a list item are indented by four, and an item after a second
+    paragraph is preceded by an empty line. Code in tables has no escaped pipes. Links to files that are not pages start
+    with `source`, the repository URL; if it is None, their text replaces them.
 
     Raises FileNotFoundError if there is no such file, and ValueError if a link's text cannot replace it.
     """
     lines: list[str] = []
-    fence, indent, apart = "", 0, False  # an item of a list is `apart` as soon as it has more than one paragraph
+    fence, indent, apart = "", 0, False  # a list item is `apart` once it has more than one paragraph
     for line in text.splitlines():
         item = _ITEM.match(line)
         opened = _FENCE.match(line)
@@ -84,7 +84,7 @@ def adapt(text: str, path: str, pages: Iterable[str], source: str | None) -> str
                 line = _CODE.sub(lambda code: code[0].replace("\\|", "|"), line)
             if item:
                 if indent and apart and lines[-1]:
-                    lines.append("")  # otherwise the item is taken for the end of that paragraph
+                    lines.append("")  # otherwise the item would continue that paragraph
                 indent, apart = len(item[0]), False
             elif not line:
                 apart = True
@@ -137,7 +137,7 @@ def _plain(text: str) -> str:
 def llms(listed: Sequence[Group], texts: Mapping[str, str], address: str) -> str:
     """Return llms.txt: the title and a line about the project, then a line for each page (https://llmstxt.org).
 
-    The links begin with `address`, the one of the site; without it, they are relative to the file.
+    Links start with `address`, the site's URL; without it, they are relative to the file.
     """
     front = texts["README.md"]
     lines = [f"# {title(front)}", "", f"> {summary(front)}"]
@@ -151,7 +151,7 @@ def llms(listed: Sequence[Group], texts: Mapping[str, str], address: str) -> str
 
 
 def gallery(folder: Path) -> str:
-    """Write what `stubwright docs` makes of the examples into a folder, and return the page that links them."""
+    """Run `stubwright docs` on the examples, writing to a folder, and return a page with links to the output."""
     subprocess.run([sys.executable, "-m", "stubwright", "docs", "--output", folder], cwd=ROOT, check=True)
     lines = [
         "# Gallery",
@@ -169,7 +169,7 @@ def gallery(folder: Path) -> str:
 
 
 class _Fetched(HTMLParser):
-    """Collects what a page fetches from elsewhere."""
+    """Collects the addresses that a page fetches from elsewhere."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class _Fetched(HTMLParser):
 
 
 def foreign(site: Path) -> Iterator[str]:
-    """Yield each address from which a page of the site fetches something that the site does not have."""
+    """Yield each external address from which a page fetches something."""
     for page in sorted(site.rglob("*.html")):
         parser = _Fetched()
         parser.feed(page.read_text("utf-8"))
@@ -213,7 +213,7 @@ def main() -> None:
     shutil.copy(CONFIGURATION, BUILD)
     program = Path(sys.argv[1]).resolve()
     subprocess.run([program, "build", "--strict", "--clean", "--config-file", BUILD / CONFIGURATION.name], check=True)
-    for path in paths:  # what llms.txt links to
+    for path in paths:  # llms.txt links to these
         shutil.copy(PAGES / path, SITE / path)
     (SITE / "llms.txt").write_text(llms(listed, texts, configuration["project"].get("site_url", "")), "utf-8")
     (SITE / "llms-full.txt").write_text("\n".join(texts[path] for path in paths), "utf-8")
