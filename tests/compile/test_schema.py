@@ -221,7 +221,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:
     assert [(one.code, one.message) for one in found] == [
         ("SW104", "expected `server`, `client` or `typescript`, found the string `x`"),
         ("SW203", "`strng` is not a JSON Schema type"),
-        ("SW205", "`minlength` is not a keyword of JSON Schema"),
+        ("SW205", "`minlength` is not a JSON Schema keyword"),
         ("SW101", "a tool needs `inputSchema`"),
         ("SW102", "expected a string, found the number `3`"),
         ("SW105", "expected a whole number, 1 or more, found the number `0`"),
@@ -247,11 +247,11 @@ def test_included_files() -> None:
         },
     )
     assert [(one.code, one.at.file if isinstance(one.at, Place) else "", one.message) for one in found] == [
-        ("SW106", "a.yaml", "`pageSize` applies to the whole server, and is not allowed in an included file"),
+        ("SW106", "a.yaml", "`pageSize` applies to the whole server, and is not allowed in included files"),
         ("SW300", "b.json", "MCP does not define `extra` in a tool"),
         ("SW300", "b.json", "MCP does not define `b` in a `tools/list` result"),
         ("SW203", "c.yaml", "`strng` is not a JSON Schema type"),
-        ("SW106", "c.yaml", "`server` applies to the whole server, and is not allowed in an included file"),
+        ("SW106", "c.yaml", "`server` applies to the whole server, and is not allowed in included files"),
     ]
 
 
@@ -311,9 +311,9 @@ def test_schemas_that_are_fine(fine: str) -> None:
         ("{type: String}", "SW203", "`String` is not a JSON Schema type", "did you mean `string`?"),
         ("{type: str}", "SW203", "`str` is not a JSON Schema type", "did you mean `string`?"),
         ("{anyOf: [{not: {items: {type: x}}}]}", "SW203", "`x` is not a JSON Schema type", TYPES),
-        ("{Type: string}", "SW205", "`Type` is not a keyword of JSON Schema", "did you mean `type`?"),
-        ("{oneof: [{}]}", "SW205", "`oneof` is not a keyword of JSON Schema", "did you mean `oneOf`?"),
-        ("{anyOf: [{$Ref: x}]}", "SW205", "`$Ref` is not a keyword of JSON Schema", "did you mean `$ref`?"),
+        ("{Type: string}", "SW205", "`Type` is not a JSON Schema keyword", "did you mean `type`?"),
+        ("{oneof: [{}]}", "SW205", "`oneof` is not a JSON Schema keyword", "did you mean `oneOf`?"),
+        ("{anyOf: [{$Ref: x}]}", "SW205", "`$Ref` is not a JSON Schema keyword", "did you mean `$ref`?"),
         (
             "{properties: {title: 3}}",
             "SW204",

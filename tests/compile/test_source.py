@@ -193,7 +193,7 @@ def test_aliases_share_their_value() -> None:
         ("a: 1\n---\nb: 2", "SW009", (2, 1, 4), "a second YAML document starts here"),
         ("<<: {a: 1}", "SW009", (1, 1, 3), "merge keys (`<<`) are not part of YAML 1.2"),
         ('a: "\\ud83d"', "SW010", (1, 4, 12), "this string contains half a surrogate pair, which is not a character"),
-        ("a:\n\t- b", "SW004", (2, 1, 2), "a tab cannot indent YAML"),
+        ("a:\n\t- b", "SW004", (2, 1, 2), "YAML cannot be indented with tabs"),
         ("a: {b:\u00a0{c: d}}", "SW004", (1, 7, 8), NO_BREAK_SPACE),
         ("a: {b: 1,\n \u00a0 c:\u00a0[d, {e: f}]}", "SW004", (2, 2, 3), NO_BREAK_SPACE),
         ("a: b\n\u00a0\u00a0c: d: e", "SW004", (2, 1, 2), NO_BREAK_SPACE),

@@ -321,7 +321,7 @@ def test_what_is_wrong_with_toolsets_is_said(tmp_path: Path) -> None:
         ("SW285", "no tool matches `x*` in the toolset `a`", None),
         (
             "SW286",
-            "`close_issue` is in the read-only toolset `a`, but is not marked as read-only",
+            "`close_issue` is in the read-only toolset `a`, but is not marked read-only",
             "remove it, or set `annotations: {readOnlyHint: true}` if it changes nothing",
         ),
     ]

@@ -1,1 +1,1 @@
-"""The compiler: from the text of a manifest to the IR, and from the IR to the files of a package."""
+"""The compiler: lowers a manifest to the IR, and renders the IR as the files of a package."""

@@ -1,4 +1,4 @@
-"""The APIs of a manifest: overlays applied, and the arguments that they set for tools.
+"""A manifest's APIs with overlays applied, and the tool arguments that they bind.
 
 An overlay on an API is a JSON merge patch (RFC 7396).
 """
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _CONSTANT = ("headers", "query")
-"""The parts of a request for which an API can have defaults."""
+"""The parts of a request that an API can set defaults for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API. `patches` are the changes of overlays, the strongest last; `settings` includes them."""
+    """An API. `settings` includes `patches`, which come from overlays; later patches take precedence."""
 
     name: str
     place: Place
@@ -34,7 +34,7 @@ class Api:
 
 
 def list_declared(bundle: Bundle) -> tuple[Api, ...]:
-    """Return all APIs in file order; an API that is declared twice appears twice."""
+    """Return all APIs in file order, including duplicates."""
     patches: dict[str, list[overlays.Patch]] = {}
     for place, name, patch in list_patches(bundle):
         patches.setdefault(name, []).insert(0, (place, patch))
@@ -46,7 +46,7 @@ def list_declared(bundle: Bundle) -> tuple[Api, ...]:
 
 
 def list_patches(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
-    """Yield each API's entry in each `overlay`; including files come first."""
+    """Yield each API's entry in each `overlay`. Including files come first."""
     for path in dict.fromkeys(each.path for each in bundle.fragments if each.kind == "manifest"):
         overlay = bundle.documents[path].value.get("overlay") or {}
         for name, patch in (overlay.get("apis") or {}).items():
@@ -56,13 +56,13 @@ def list_patches(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json
 def list_binds(
     api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]
 ) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield the bindings that a tool inherits from its API, with their places; later ones take precedence.
+    """Yield the bindings that a tool inherits from its API, with their locations. Later ones take precedence.
 
     The sources are the API's `bind`, and headers and query parameters that both the API and the tool's call set.
 
     Args:
         api: The API that the tool calls.
-        wire: The tool as listed on the wire.
+        wire: The tool as `tools/list` returns it.
         http: The tool's `http`.
     """
     properties = binding.get_properties(wire.get("inputSchema"))
@@ -80,7 +80,7 @@ def list_binds(
 
 
 def drop_bound_arguments(examples: Json, binds: Container[str]) -> list[Json]:
-    """Return a tool's examples without bound arguments."""
+    """Remove bound arguments from a tool's examples."""
     return [
         {
             **example,

@@ -1,4 +1,4 @@
-"""Arguments that the server sets, such as from the caller's claims, and that callers do not see."""
+"""Bound arguments: set by the server (for example from the caller's claims) and hidden from callers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def get_properties(schema: Json) -> Mapping[str, Json]:
 
 
 def hide(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
-    """Return an `inputSchema` without bound arguments, as callers see it."""
+    """Remove bound arguments from an `inputSchema`, as callers see it."""
     rest = {**schema, "properties": {name: each for name, each in schema["properties"].items() if name not in bound}}
     if required := [name for name in schema.get("required") or () if name not in bound]:
         rest["required"] = required
@@ -33,5 +33,5 @@ def hide(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Jso
 
 
 def add_schemas(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the bindings, each with the schema of its argument."""
+    """Add the argument's schema to each binding."""
     return {name: {**binding, "schema": schema["properties"][name]} for name, binding in bound.items()}

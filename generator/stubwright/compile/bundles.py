@@ -1,7 +1,6 @@
 """Stores large shared schemas once in `manifest.json`; the server bundles them into each tool.
 
-On the wire, each tool contains all schemas that it references, which can be hundreds, since MCP has no place for shared
-ones.
+On the wire, each tool contains all schemas that it references, possibly hundreds, since MCP has no shared schemas.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Key
 
 LARGE: Final = 16_384
-"""Minimum size of bundled schemas, in bytes of JSON, for storing them once."""
+"""Bundled schemas of at least this many bytes of JSON are stored once."""
 
 _KEYWORD: Final = dialects.DRAFT_2020_12.defs
 
 
 @dataclass
 class Bundles:
-    """The shared schemas that are stored once, and their names for each tool and field that references them."""
+    """Shared schemas that are stored once, and the names that each tool's schemas reference."""
 
     resolved: ResolvedBundle
     _schemas: dict[Key, Json] = field(default_factory=dict)
@@ -37,7 +36,7 @@ class Bundles:
     _large: dict[tuple[Key, ...], bool] = field(default_factory=dict)
 
     def extract(self, tool: Declaration) -> Mapping[str, Json]:
-        """Store the large schemas that a tool references, and return the tool's own schemas without them, by field."""
+        """Store the large schemas that a tool references; return the tool's own schemas, by field."""
         schemas: dict[str, Json] = {}
         if self.resolved.splits_types:
             return schemas
@@ -51,7 +50,7 @@ class Bundles:
         return schemas
 
     def make_document(self) -> dict[str, Any]:
-        """Return the `bundled` section of `manifest.json`; empty if no schema is stored."""
+        """Return the `bundled` section of `manifest.json`, empty if no schema is stored."""
         if not self._tools:
             return {}
         outlines = self.resolved.shared
@@ -62,7 +61,7 @@ class Bundles:
         return {"bundled": {"tools": self._tools, "schemas": schemas}}
 
     def _is_large(self, uses: tuple[Key, ...]) -> bool:
-        """Return whether these schemas, with all that they reference, are large; store them if so."""
+        """Return whether these schemas and everything they reference are large; if so, store them."""
         if uses not in self._large:
             keys = self.resolved.shared_schemas.find_reached_from(uses)
             # Schemas are stored by name, and two files may use the same name.

@@ -1,4 +1,4 @@
-"""Completions of arguments, with values from the `enum` of a shared schema."""
+"""Argument completions from the `enum` of a shared schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_references(declared: Declaration) -> Iterator[tuple[str, Place, Json]]:
-    """Yield each argument that is completed from a schema, with the place and the reference."""
+    """Yield the location and reference of each argument that is completed from a schema."""
     for place, layer in declared.layers:
         for name, offer in (layer.get("complete") or {}).items():
             if isinstance(offer, dict):
@@ -24,7 +24,7 @@ def find_references(declared: Declaration) -> Iterator[tuple[str, Place, Json]]:
 
 
 def is_completion(place: Place) -> bool:
-    """Return whether a place is an entry of `complete`."""
+    """Return whether `place` is an entry of `complete`."""
     return place.pointer[-2:-1] == ("complete",)
 
 
@@ -34,7 +34,7 @@ def resolves(resolved: ResolvedBundle, place: Place) -> bool:
 
 
 def find_values(resolved: ResolvedBundle, place: Place) -> list[str]:
-    """Return the strings in the `enum` that the reference at `place` resolves to; none without an `enum`."""
+    """Return the strings in the `enum` that the reference at `place` resolves to, empty if there is no `enum`."""
     outline: Outline = resolved.extension_schemas[place]
     pointer: Pointer = ()
     seen: set[tuple[Place, Pointer]] = set()

@@ -1,4 +1,4 @@
-"""Applies the corrections of diagnostics to the files of a manifest, in memory."""
+"""Applies the diagnostics' fixes to a manifest's files, in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _PASSES: Final = 20
-"""The maximum number of rounds, since a correction can reveal other mistakes."""
+"""Maximum passes: a fix can reveal further mistakes."""
 
 _PLAIN: Final = re.compile(r"(?!(?:true|false|null)$)[A-Za-z_$][\w.$?/-]*", re.IGNORECASE)
 """A scalar that is the same string with and without quotes in YAML."""
@@ -30,7 +30,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """A replacement for a range of a file, which fixes a diagnostic: its file, code and message."""
+    """A text replacement in a file, and the file, code and message of the diagnostic that it fixes."""
 
     file: str
     start: int
@@ -40,7 +40,7 @@ class _Edit:
 
 
 class _Overlay:
-    """A reader that caches files, and returns their corrected contents."""
+    """A caching reader that returns corrected files."""
 
     def __init__(self, reader: Reader) -> None:
         self.old: dict[str, bytes] = {}
@@ -56,10 +56,10 @@ class _Overlay:
 
 
 def correct(entry: str, reader: Reader, targets: Sequence[str] = ()) -> Mapping[str, tuple[bytes, bytes]]:
-    """Return the corrected files of a manifest, each before and after.
+    """Correct a manifest's files; return each changed file before and after.
 
-    A correction is reverted if its diagnostic remains, or if it causes one of an earlier stage than all that it
-    removes, so a warning never becomes an error.
+    Revert a fix if its diagnostic remains, or if it causes a diagnostic of an earlier stage than all that it removes:
+    a warning never becomes an error.
     """
     files = _Overlay(reader)
 
@@ -97,13 +97,13 @@ def _is_better(
     before: Counter[tuple[str, str, str]], after: Counter[tuple[str, str, str]], edits: Sequence[_Edit]
 ) -> bool:
     fixed = before - after
-    # The third character of a code is the stage that reports it.
+    # the third character of a code identifies the stage
     stage = min((code[2] for _, code, _ in fixed), default="0")
     return Counter(edit.fixes for edit in edits) <= fixed and all(code[2] >= stage for _, code, _ in after - before)
 
 
 def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator[_Edit]:
-    """Yield edits of a manifest that do not overlap."""
+    """Yield non-overlapping edits that fix a manifest."""
     end: tuple[str, int] = "", 0
     for finding in locate(result.diagnostics, result.documents):
         span, diagnostic = finding.span, finding.diagnostic
@@ -126,7 +126,7 @@ def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator
 
 
 def _rewrite(correction: Correction, token: str) -> str | None:
-    """Return the corrected scalar, or None if it is not written as expected."""
+    """Return the corrected scalar, or None if the source has an unexpected form."""
     mark = token[0] if token[:1] in ("'", '"') and token[0] == token[-1] and len(token) > 1 else ""
     inner = token[1:-1] if mark else token
     match correction:
@@ -141,7 +141,7 @@ def _rewrite(correction: Correction, token: str) -> str | None:
 
 
 def _insert(correction: Insert, document: Document, at: object, after: int) -> tuple[int, int, str] | None:
-    """Return the edit that adds the first entry of a mapping, whose key ends at `after`."""
+    """Return an edit that adds a first entry to the mapping whose key ends at `after`."""
     value = _get(document.value, at) if isinstance(at, Place) else None
     if not isinstance(value, dict) or not isinstance(at, Place):
         return None
@@ -166,7 +166,7 @@ def _get(value: Json, at: Place) -> Json:
 
 def _apply(edits: Sequence[_Edit], files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     changed: dict[str, bytes] = {}
-    for edit in reversed(edits):  # from the end, since an edit shifts all later offsets
+    for edit in reversed(edits):  # last first, since an edit shifts all later offsets
         data = changed.get(edit.file, files[edit.file])
         mark = _BOM if data.startswith(_BOM) else b""
         text = data.removeprefix(_BOM).decode()

@@ -1,4 +1,4 @@
-"""Lowers state handles: their kinds, their lifetimes, and the places of their ids in tools' schemas."""
+"""Lowers state handles: their kinds, their lifetimes, and where tools' schemas contain their IDs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 SIDES: Final[Mapping[str, str]] = {"inputSchema": "input", "outputSchema": "output"}
-"""The keys of `manifest.json` for the places in each schema of a tool."""
+"""`manifest.json` keys for the ID locations in each tool schema."""
 
 _UNITS: Final[Mapping[str, str]] = {
     "ms": "millisecond",
@@ -42,7 +42,7 @@ def get_declared(resolved: ResolvedBundle) -> dict[str, Json]:
 
 
 def lower_kinds(resolved: ResolvedBundle) -> Iterator[tuple[ir.Handle, Place]]:
-    """Yield all kinds of handles, each with the place of its states' schema."""
+    """Yield all kinds of handles, each with the location of its state schema."""
     for path, manifest in list_manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             at = Place(path, ("handles", name))
@@ -51,12 +51,12 @@ def lower_kinds(resolved: ResolvedBundle) -> Iterator[tuple[ir.Handle, Place]]:
 
 
 def name_state(kind: str) -> str:
-    """Return the shared name of the schema of a kind's states, unless it already is a shared schema."""
+    """Return the name under which a kind's state schema is shared, or None if it already is a shared schema."""
     return f"{kind}_state"
 
 
 def find_shared_whole(state: Outline) -> str | None:
-    """Return the name of the shared schema if a state's schema only references it."""
+    """Return the name of the shared schema if the state schema is only a reference to it."""
     if isinstance(state.schema, dict) and state.schema.keys() == {"$ref"}:
         return next((key.name for key in state.list_shared()), None)
     return None
@@ -72,17 +72,17 @@ def describe_retention(kind: str, settings: Mapping[str, Json]) -> str:
 
 
 def describe_duration(written: str) -> str:
-    """Return a duration in words: `7d` is `7 days`."""
+    """Spell out a duration: `7d` becomes `7 days`."""
     number = written.rstrip("".join(_UNITS))
     unit = _UNITS[written[len(number) :]]
     return f"{int(number):,} {unit}{'' if int(number) == 1 else 's'}"
 
 
 def find_created(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
-    """Return the kinds of handles that a tool creates: their ids are in its result, but not in its arguments.
+    """Return the kinds of handles that a tool creates: its result contains their IDs, its arguments do not.
 
     Args:
-        marked: The places of ids in each schema, with their kinds.
+        marked: The ID locations in each schema, with their kinds.
     """
     accepted = marked.get("inputSchema", {}).values()
     return tuple(dict.fromkeys(kind for kind in marked.get("outputSchema", {}).values() if kind not in accepted))
@@ -98,9 +98,9 @@ def describe_handles(description: Json, created: Sequence[str], all_kinds: Mappi
 
 
 def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
-    """Return the inlined schema, and the places of handles' ids in it."""
+    """Return the inlined schema, and the locations of handle IDs in it."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
-    # Inlining moves the marks with their schemas; they are removed afterwards.
+    # inlining moves marks along with their schemas; afterwards they are removed
     marked = edit(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})
     wire = inline(marked, dialect, schema.place).wire
     kinds_by_pointer = {
@@ -112,7 +112,7 @@ def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
 
 
 def format_places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
-    """Return places as JSON Pointers (RFC 6901), for `manifest.json`."""
+    """Format locations as JSON Pointers (RFC 6901), for `manifest.json`."""
     return {"".join(f"/{_escape(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
 
 

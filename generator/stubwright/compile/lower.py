@@ -1,7 +1,6 @@
 """Lowers a checked manifest to the IR.
 
-Apart from prefixes, bundled references and extensions, wire documents stay as written, including key order, nulls and
-unknown fields.
+Prefixes, bundled references and extensions aside, wire documents keep key order, nulls and unknown fields.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
 
     Args:
         resolved: A manifest without errors.
-        source: Its path for the headers of generated files.
+        source: Its path, as shown in generated file headers.
     """
     entry = resolved.entry
     python = entry.get("python") or {}
@@ -115,11 +114,11 @@ def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
 
 
 def _select_settings(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return the settings of the whole server, without the bindings of `auth`, which are part of the tools."""
+    """Return server-wide settings. The bindings in `auth` are omitted, since they are part of the tools."""
     settings = {key: entry[key] for key in _SETTINGS if entry.get(key)}
     if "bind" in (settings.get("auth") or ()):
         settings["auth"] = {key: value for key, value in settings["auth"].items() if key != "bind"}
-    if "result" in (entry.get("budget") or ()):  # only the compiler uses the other budgets
+    if "result" in (entry.get("budget") or ()):  # only the compiler uses the remaining budgets
         settings["budget"] = {"result": entry["budget"]["result"]}
     return settings
 
@@ -133,7 +132,7 @@ def _is_derived(tool: Declaration) -> bool:
 def _make_entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
-    """Return an entry of `manifest.json`; `apart` has its schemas without shared parts that are stored once."""
+    """Return an entry of `manifest.json`. The schemas in `apart`, without shared parts stored once, replace its own."""
     if not apart and not extension:
         return definition
     entry = {key: apart.get(key, value) for key, value in definition.items()}
@@ -177,7 +176,7 @@ def _lower_tool(
     if paginate:
         sent = {field: shape.paginate(field, schema) for field, schema in sent.items()}
         output = schemas["outputSchema"]
-        # With `own`, `manifest.json` would contain the output schema as written.
+        # `own` would put the output schema into `manifest.json` as written.
         schemas["outputSchema"] = replace(output, wire=shape.paginate("outputSchema", output.wire), own=None)
     if resolved.splits_types:
         sent = {field: _split_types(schema, schemas[field], marked.get(field, ())) for field, schema in sent.items()}
@@ -186,7 +185,7 @@ def _lower_tool(
     description = handles.describe_handles(wire.get("description"), handles.find_created(marked), handle_kinds)
     if description != wire.get("description"):
         changed["description"] = description
-    # The text of a result without an `outputSchema` may contain the id of a created handle.
+    # Without an `outputSchema`, the result's text may contain a created handle's ID.
     has_handles = bool(handle_kinds) and (any(marked.values()) or "outputSchema" not in schemas)
     if has_handles:
         extension["handles"] = {
@@ -220,7 +219,7 @@ def _lower_tool(
 def _shape(
     schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declaration
 ) -> dict[str, ir.Schema]:
-    """Return the derived schemas of an HTTP call, which may include one for a response without a schema."""
+    """Return the derived schemas of an HTTP call. Responses may get one even if none is declared."""
     derived: dict[str, ir.Schema] = {}
     for field in vocabulary.SCHEMAS:
         before = schemas.get(field)
@@ -238,7 +237,7 @@ def _shape(
 
 
 def _split_types(wire: ir.Json, schema: ir.Schema, marked: Iterable[Pointer]) -> ir.Json:
-    """Return a wire schema without lists of types; the places in `marked` stay valid."""
+    """Return a wire schema without type lists. The pointers in `marked` stay valid."""
     return split_types(wire, dialects.find_dialect(wire) or dialects.DRAFT_2020_12, schema.place, marked)
 
 
@@ -253,7 +252,7 @@ def _select_shared(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str
 
 
 def _complete_http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return a tool's `http` with the defaults of its API."""
+    """Return a tool's `http` with its API's defaults."""
     api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
     return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
 
@@ -303,7 +302,7 @@ def _lower_primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[i
 
 
 def _list_arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
-    """Return the arguments of a prompt, or the variables of a template; None for a resource."""
+    """Return a prompt's arguments or a template's variables, or None for a resource."""
     if declared.section is vocabulary.PROMPTS:
         return tuple(
             ir.Argument(argument["name"], argument.get("description"), argument.get("required") is True)
@@ -319,7 +318,7 @@ def _list_arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
 
 
 def _make_content(at: Place, mime_type: str | None, resolved: ResolvedBundle) -> dict[str, ir.Json]:
-    """Return the entry of a file in `manifest.json`: its path in the package, and whether it is binary."""
+    """Return a file's entry in `manifest.json`: its path in the package, and whether it is binary."""
     file = resolved.bundle.files[at / "file"]
     return {"file": file.packed, "binary": not file.is_text(mime_type or "")}
 
@@ -359,7 +358,7 @@ def _lower_shared(resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
 
 
 def _lower_states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
-    """Yield the schemas of handles' states, except shared ones; clients do not need them."""
+    """Yield the state schemas of handles that are not shared. Clients do not need them."""
     if not resolved.serves:
         return
     for kind, at in kinds:
@@ -371,7 +370,7 @@ def _lower_states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBu
 def _complete_handles(
     handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle
 ) -> dict[str, ir.Json]:
-    """Return the kinds of handles for the server, each with a self-contained schema of its state."""
+    """Return the server's handle kinds, each with a self-contained state schema."""
     return {
         kind.name: {**handle_kinds[kind.name], "state": resolved.bundle_schema(resolved.extension_schemas[at]).wire}
         for kind, at in kinds
@@ -379,7 +378,7 @@ def _complete_handles(
 
 
 def _find_cycle(key: Key, resolved: ResolvedBundle) -> str | None:
-    """Return the name of the reference cycle that a shared schema belongs to, if any."""
+    """Return the name of the reference cycle that contains a shared schema, if any."""
     members = resolved.shared_schemas.cycles[key]
     return min(each.name for each in members) if len(members) > 1 else None
 

@@ -1,4 +1,4 @@
-"""Applies overlays to tools of included files, as JSON merge patches (RFC 7396)."""
+"""Applies overlays to tools from included files, as JSON merge patches (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
-"""The fields of a tool that an overlay can change; its other keys are stubwright's settings."""
+"""Tool fields that an overlay can change. Its other keys are stubwright settings."""
 
 Patch = tuple[Place, "Mapping[str, Json]"]
-"""An entry of an overlay: its place, and the changed fields."""
+"""An overlay entry: its location and the changed fields."""
 
 
 def split(entry: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """Split an overlay on a tool into changed fields and settings."""
+    """Split a tool's overlay into changed fields and settings."""
     fields = {key: value for key, value in entry.items() if key in FIELDS}
     return fields, {key: value for key, value in entry.items() if key not in FIELDS} if fields else entry
 
@@ -34,8 +34,8 @@ def patch(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder:
     Args:
         wire: The tool as written.
         patches: The overlays; later ones take precedence.
-        file: The file that the tool is in.
-        folder: The manifest's folder.
+        file: The file that declares the tool.
+        folder: The manifest's directory.
     """
     for place, fields in patches:
         wire = merge_patch(wire, fields if place.file == file else _rebase(fields, place.file, file, folder))
@@ -56,7 +56,7 @@ def merge_patch(target: Json, patch: Json) -> Json:
 
 
 def _rebase(value: Json, old: str, new: str, folder: str) -> Json:
-    """Return a patch whose references to shared schemas are relative to the file `new`."""
+    """Make a patch's references to shared schemas relative to the file `new`."""
     if isinstance(value, dict):
         return {
             key: (
@@ -82,10 +82,10 @@ def _rebase_reference(text: str, old: str, new: str, folder: str) -> str:
 def move_to_overlays(
     overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Diagnostic]
 ) -> Iterator[Diagnostic]:
-    """Move diagnostics to the overlays that set the faulty values.
+    """Relocate diagnostics to the overlays that set the faulty values.
 
     Args:
-        overlaid: The overlays of each tool and each API, by its place.
+        overlaid: Each tool's and API's overlays, by its location.
         diagnostics: The diagnostics.
     """
     for diagnostic in diagnostics:
@@ -98,7 +98,7 @@ def move_to_overlays(
 
 
 def _find_origin(at: Place, patches: Sequence[Patch]) -> Place:
-    """Return the place in the last overlay that sets a value or one of its parents."""
+    """Return the location in the last overlay that sets a value or one of its parents."""
     pointer = at.pointer[2:]
     for place, fields in reversed(patches):
         prefix, is_whole = _follow(fields, pointer)
@@ -108,7 +108,7 @@ def _find_origin(at: Place, patches: Sequence[Patch]) -> Place:
 
 
 def _follow(fields: Json, pointer: Pointer) -> tuple[Pointer, bool]:
-    """Return the longest prefix of a pointer that exists in a patch, and whether the patch sets that value."""
+    """Return the longest pointer prefix that exists in a patch, and whether the patch sets its value."""
     here: Any = fields
     for number, step in enumerate(pointer):
         try:

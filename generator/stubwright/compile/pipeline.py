@@ -1,9 +1,9 @@
-"""The stages of the compiler, as a pure function from a manifest's files to the files of its package.
+"""The compiler pipeline: a pure function from a manifest's files to its package's files.
 
     source.load → validate → resolve → rules.check → lower → targeting.check → codegen.make_artifacts
 
-`check` prints the diagnostics, `generate` also writes the artifacts. No stage reads the clock or the environment, and
-files are only read through the reader, apart from stubwright's templates.
+The `check` command prints the diagnostics; `generate` also writes the artifacts. No stage reads the clock or the
+environment. All files except stubwright's templates are read through the reader.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of compiling a manifest; `manifest` is None after an error, `is_clean` is true without diagnostics."""
+    """A compiled manifest and its diagnostics; `manifest` is None after an error."""
 
     manifest: ir.Manifest | None
     diagnostics: tuple[Diagnostic, ...]
@@ -37,7 +37,7 @@ class Result:
 
 @dataclass(frozen=True)
 class UncheckedManifest:
-    """A resolved manifest before its checks, as `read` returns it."""
+    """A resolved manifest that has not been checked."""
 
     bundle: Bundle
     resolved: ResolvedBundle
@@ -57,8 +57,8 @@ class UncheckedManifest:
         """Check and lower the manifest.
 
         Args:
-            part: The manifest with only the tools that have to be checked.
-            shown: Its path for the headers of generated files.
+            part: The manifest with only the tools to check.
+            shown: Its path, as shown in generated file headers.
             command: The command that generates the package, for the headers.
             tolerated: Codes of semantic errors that do not stop the compiler.
             targets: Targets that replace the manifest's own.
@@ -105,7 +105,7 @@ def compile_manifest(
     Args:
         entry: Its path in diagnostics.
         reader: Reads the manifest and its includes.
-        shown: Its path for the headers of generated files; by default `entry`.
+        shown: Its path, as shown in generated file headers; `entry` by default.
         command: The command that generates the package, for the headers.
         tolerated: Codes of semantic errors that do not stop the compiler.
         targets: Targets that replace the manifest's own.
@@ -118,12 +118,12 @@ def compile_manifest(
 
 
 def read(entry: str, reader: Reader, emit: Sequence[str] = ()) -> UncheckedManifest | Result:
-    """Read and resolve the manifest at `entry`; return a result with the errors if that fails.
+    """Read and resolve the manifest at `entry`. On failure, return a result with the errors.
 
     Args:
         entry: Its path in diagnostics.
         reader: Reads the manifest and its includes.
-        emit: The parts to generate; by default the manifest's `emit`.
+        emit: The parts to generate; the manifest's `emit` by default.
     """
     bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
@@ -151,7 +151,7 @@ def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = N
 
     Args:
         manifest: The manifest.
-        models: Returns models that are already being generated; by default they are generated now.
+        models: Awaits models that another process already generates. By default, generate them here.
     """
     files: tuple[Artifact, ...] = ()
     if manifest.has_package:

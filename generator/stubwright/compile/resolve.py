@@ -1,4 +1,4 @@
-"""Resolves a bundle: applies prefixes and overlays to its tools, and outlines its schemas."""
+"""Resolves a bundle: applies prefixes and overlays to tools, and outlines schemas."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ LOOSE: Final = ("patternProperties", "additionalProperties", "unevaluatedPropert
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One tool, resource, resource template or prompt as declared.
+    """A declared tool, resource, resource template or prompt.
 
     Attributes:
-        section: Its list in the manifest.
+        section: The manifest section that lists it.
         name: Its name on the wire, including prefixes.
-        prefix: The prefixes of its fragment.
+        prefix: Its fragment's prefixes.
         wire: The entry with overlays applied.
         data: `wire` as JSON.
-        place: Its place in the source.
-        extension: Its `stubwright` key, merged with overlays.
-        layers: The parts of `extension` with their places; later ones take precedence.
+        place: Its location in the source.
+        extension: Its `stubwright` key with overlays applied.
+        layers: The parts of `extension` with their locations; later ones take precedence.
         names: Its Python names.
-        patches: The overlays on `wire` with their places; later ones take precedence.
-        unbound: Arguments that callers set although `auth` or an API binds them; not in `extension`.
+        patches: The overlays on `wire` with their locations; later ones take precedence.
+        unbound: Arguments that this tool excludes from bindings in `auth` or its API; not in `extension`.
     """
 
     section: vocabulary.Section
@@ -68,7 +68,7 @@ class Declaration:
         return self.name if self.section.key == "name" else str(self.wire[self.section.key])
 
     def place_of(self, *keys: str) -> Place:
-        """Return the place of the value at `keys` in the last layer that sets it, otherwise the place of the entry."""
+        """Return the location of the value at `keys` in the last layer that sets it, or else the entry's location."""
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -89,9 +89,9 @@ class ResolvedBundle:
         apis: The APIs with overlays applied.
         tools: The tools, in order.
         primitives: The resources, resource templates and prompts, in order.
-        outlines: The input and output schemas of tools, by place.
-        shared_schemas: The `schemas` of the manifest and its fragments, then other referenced schemas.
-        extension_schemas: The schemas of questions, completions and handles' states, by place.
+        outlines: The input and output schemas of tools, by location.
+        shared_schemas: The `schemas` in the manifest and its fragments, then other referenced schemas.
+        extension_schemas: The schemas for questions, completions and handle state, by location.
     """
 
     bundle: Bundle
@@ -106,7 +106,7 @@ class ResolvedBundle:
 
     @property
     def entry(self) -> Mapping[str, Json]:
-        """The value of the entry file."""
+        """The parsed entry file."""
         value: Mapping[str, Json] = self.bundle.documents[self.bundle.entry].value
         return value
 
@@ -126,7 +126,7 @@ class ResolvedBundle:
         return (*self.tools, *(primitive for primitives in self.primitives.values() for primitive in primitives))
 
     def list_schemas(self, tool: Declaration) -> Iterator[tuple[str, Outline]]:
-        """Yield the outlines of `inputSchema` and, if there is one, `outputSchema`."""
+        """Yield the outlines of `inputSchema` and, if declared, `outputSchema`."""
         for name in vocabulary.SCHEMAS:
             outline = self.outlines.get(tool.place / name)
             if outline is not None:
@@ -141,7 +141,7 @@ class ResolvedBundle:
         return self.shared_schemas.find_closure(root)
 
     def bundle_schema(self, root: Outline) -> BundledSchema:
-        """Bundle all shared schemas that `root` references into it."""
+        """Bundle into `root` all shared schemas that it references."""
         known = self.shared_schemas.bundled
         if root.place not in known:
             known[root.place] = bundle(root, self.shared_schemas)
@@ -161,7 +161,7 @@ class ResolvedBundle:
     def sends_inlined(self, root: Outline) -> bool:
         """Return whether a schema is sent without references.
 
-        With `auto`, this applies to schemas with shared parts that grow by less than a fifth.
+        With `auto`, schemas with shared parts are inlined if they grow by less than a fifth.
         """
         if self.refs != "auto" or root.plain or not root.references:
             return self.inlines
@@ -177,11 +177,11 @@ class ResolvedBundle:
 
     @property
     def splits_types(self) -> bool:
-        """True if lists of types are sent as `anyOf` (`wire: {nullable: anyOf}`)."""
+        """True if type lists are sent as `anyOf` (`wire: {nullable: anyOf}`)."""
         return self.serves and (self.entry.get("wire") or {}).get("nullable") == "anyOf"
 
     def inline(self, root: Outline) -> InlinedSchema:
-        """Return `root` with its references replaced by their targets."""
+        """Replace the references in `root` by their targets."""
         if root.plain:
             return InlinedSchema(root.schema)
         known = self._inlined
@@ -223,7 +223,7 @@ def resolve(bundle: Bundle) -> ResolvedBundle:
         for name, schema in (manifest.get("schemas") or {}).items()
     }
     waiting = [*outlines.values(), *extension_schemas.values(), *shared.values()]
-    for fragment in waiting:  # grows during the loop: schemas of files that are only referenced
+    for fragment in waiting:  # grows during the loop, by schemas from files that are only referenced
         for key in fragment.list_shared():
             if key not in shared:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
@@ -259,8 +259,8 @@ def _extension_schemas(
 def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declaration, ...]:
     """Return all tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
-    Overlays use the tool names of their own file, without the prefixes of including files; overlays of including files
-    take precedence. Bindings of `auth` and of APIs apply unless the tool overrides them.
+    Overlays use tool names as in their own file, without the prefixes of including files. Overlays in including files
+    take precedence. Bindings in `auth` and in APIs apply unless the tool overrides them.
     """
     auth = bundle.documents[bundle.entry].value.get("auth") or {}
     overlays_by_tool: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
@@ -275,7 +275,7 @@ def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declara
 
 
 def _list_tools(bundle: Bundle, path: str) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield the tools of a document, with its default annotations."""
+    """Yield a document's tools, with its default annotations applied."""
     hints = (bundle.documents[path].value.get("defaults") or {}).get("annotations") or {}
     for place, wire in list_entries(bundle, path, vocabulary.TOOLS):
         if own := {**hints, **(wire.get("annotations") or {})}:
@@ -298,7 +298,7 @@ def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declar
 
 
 def resolve_use(use: str, tool: Declaration, names: Container[str]) -> str:
-    """Return the name of the tool that `use` refers to, with the prefix of `tool` if such a tool exists."""
+    """Return the tool name that `use` refers to, with the prefix of `tool` if a tool has that name."""
     return tool.prefix + use if tool.prefix + use in names else use
 
 
@@ -309,7 +309,7 @@ def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | Non
     outline = Outline(Place(""), schema, dialect, Folder("", {}))
     names: dict[str, None] = {}
     places: list[Pointer] = [()]
-    for place in places:  # grows during the loop: targets of references
+    for place in places:  # grows during the loop, by targets of references
         for pointer, part in outline.find_having("properties"):
             if place in outline.find_folded(pointer):
                 names |= dict.fromkeys(part["properties"])
@@ -325,7 +325,7 @@ def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | Non
 
 
 def list_overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:
-    """Yield each tool's entry in each `overlay`, with its fragment and its place."""
+    """Yield each tool's entry in each `overlay`, with its fragment and location."""
     for fragment in bundle.fragments:
         if fragment.kind == "manifest":
             overlay = bundle.documents[fragment.path].value.get("overlay") or {}
@@ -334,19 +334,19 @@ def list_overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str
 
 
 def list_entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield the entries of a list in a document, with their places."""
+    """Yield the entries of a list in a document, with their locations."""
     for index, entry in enumerate(bundle.documents[path].value.get(section.name) or ()):
         yield Place(path, (section.name, index)), entry
 
 
 def list_manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Return the entry and each included manifest once, in order, without saved `tools/list` results."""
+    """Return the entry and each included manifest once, in order; omit saved `tools/list` results."""
     paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
     return ((path, bundle.documents[path].value) for path in paths)
 
 
 def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
-    """Merge `over` into `under`: mappings are merged by key, other values are replaced."""
+    """Merge `over` into `under`: mappings by key; other values are replaced."""
     both = dict(under)
     for key, value in over.items():
         mine = both.get(key)
@@ -355,7 +355,7 @@ def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json
 
 
 def locate_package(entry: str, manifest: Mapping[str, Json]) -> Place:
-    """Return the place that determines the name of the package."""
+    """Return the location that determines the package name."""
     keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
     return Place(entry, keys)
 
@@ -397,7 +397,7 @@ def _declare(
         extension = {key: value for key, value in extension.items() if key != "bind"}
         if binds:
             extension["bind"] = binds
-        if "examples" in extension:  # examples omit arguments that another file binds
+        if "examples" in extension:  # examples omit arguments bound in another file
             elsewhere = [bindings for at, bindings in bound if at.pointer[0] == "apis" or at.file != place.file]
             hidden = binds.keys() & {name for bindings in elsewhere for name in bindings}
             extension["examples"] = calling.drop_bound_arguments(extension["examples"], hidden)
@@ -419,5 +419,5 @@ def _declare(
 
 
 def to_json(value: Json) -> bytes:
-    """Return a value as JSON."""
-    return pydantic_core.to_json(value)  # `json` is several times slower
+    """Convert a manifest value to JSON."""
+    return pydantic_core.to_json(value)  # the standard `json` is several times slower

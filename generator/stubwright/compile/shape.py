@@ -1,7 +1,7 @@
-"""Derives the wire schemas of a tool from its `http` or its `paginate`.
+"""Derives a tool's wire schemas from its `http` or `paginate`.
 
-Selected parts, headers and pages change the `outputSchema` of HTTP calls; `cursor` replaces the API's own position
-argument. `paginate` adds `cursor` and `nextCursor` to the schemas of a handler.
+For HTTP calls, `select`, headers and pages change the `outputSchema`, and `cursor` replaces the API's own position
+argument. For handlers, `paginate` adds `cursor` and `nextCursor`.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from stubwright_runtime.http.selections import Tree
 
 SHAPING: Final = frozenset({"page", "responseHeaders", "select"})
-"""Keys of `http` that make the result differ from the response's body."""
+"""Keys of `http` that make the result differ from the response body."""
 
 _LONGEST: Final = 4096
 _CURSOR: Final[Mapping[str, Json]] = {
     "type": "string",
     "minLength": 1,
     "maxLength": _LONGEST,
-    "description": "`next` of the previous page, with the same other arguments; omit it for the first page.",
+    "description": "The previous page's `next`. Keep the other arguments the same. Omit it for the first page.",
 }
 _NEXT: Final[Mapping[str, Json]] = {
     "type": "string",
-    "description": "The `cursor` of the next page; there is none after the last.",
+    "description": "The `cursor` for the next page. Absent on the last page.",
 }
 
 _POSITION: Final[Mapping[str, Json]] = {
     "type": "string",
     "minLength": 1,
     "maxLength": _LONGEST,
-    "description": "`nextCursor` of the page before, with the same other arguments; omit it for the first page.",
+    "description": "The previous page's `nextCursor`. Keep the other arguments the same. Omit it for the first page.",
 }
 _NEXT_POSITION: Final[Mapping[str, Json]] = {
     "type": "string",
-    "description": "Pass it as `cursor` to get the next page; missing on the last page.",
+    "description": "Pass it as `cursor` to get the next page. Absent on the last page.",
 }
 
 
 def paginate(field: str, schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the wire schema of a paginated tool with a handler.
+    """Return the wire schema for a paginated tool with a handler.
 
     Args:
         field: `inputSchema` or `outputSchema`.
@@ -60,8 +60,8 @@ def shape(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
 
     Args:
         field: `inputSchema` or `outputSchema`.
-        schema: The schema in the manifest, self-contained; None if it is missing.
-        http: The tool's `http`; empty if it is missing.
+        schema: The self-contained schema from the manifest, or None if there is none.
+        http: The tool's `http`, possibly empty.
     """
     if SHAPING.isdisjoint(http):
         return schema
@@ -99,7 +99,7 @@ def _shape_output(schema: Json, http: Mapping[str, Json]) -> Json:
 
 
 def _describe_headers(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a schema for the response headers, all optional."""
+    """Return a schema for response headers, all of them optional."""
     if not headers:
         return {}
     kinds = {

@@ -1,4 +1,4 @@
-"""Loads the files of a manifest: the entry, its includes, attached files, skills, and files that schemas reference."""
+"""Loads a manifest's files: the entry, its includes, attached files, skills, and files referenced by schemas."""
 
 from __future__ import annotations
 
@@ -25,50 +25,50 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_FRAGMENTS = 10_000
-"""The maximum number of inclusions."""
+"""Maximum number of included files."""
 
 MAX_INCLUDE_DEPTH = 50
-"""The maximum length of a chain of includes."""
+"""Maximum nesting depth of includes."""
 
 Kind: TypeAlias = Literal["manifest", "tools-list"]
 
 _GLOB = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a single letter is a Windows drive
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a single letter is a Windows drive, not a scheme
 _NOT_PATH = re.compile(r"[\x00-\x1f]")
 _FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
 _SHARED_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?P<file>[^\"'#\s:]*)#/schemas/")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _UNESCAPED = "/-._~!$&'()*+,;=:@"
-"""Characters that need no escape in the path of a URI (RFC 3986, section 3.3)."""
+"""Characters that need no escaping in a URI path (RFC 3986, section 3.3)."""
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
-"""MIME types of files that are binary even if their bytes are valid UTF-8."""
+"""MIME types that are binary even if the bytes are valid UTF-8."""
 
 
 class Reader(Protocol):
-    """Reads files. Paths are written as users write them, with `/` between folders."""
+    """Reads files. Paths are as users write them, separated by `/`."""
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file. Raises OSError."""
+        """Return a file's contents. Raises OSError."""
         ...
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """Return the sorted paths of matching files below `folder` (empty for the working folder)."""
+        """Return the sorted paths of matching files below `folder` (empty for the current directory)."""
         ...
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Return whether a path is below `folder` (empty for the working folder) after following links."""
+        """Return whether a path is below `folder` (empty for the current directory) after resolving links."""
         ...
 
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file; its value is None if the text is invalid.
+    """A parsed file. Its value is None if the text is invalid.
 
-    Places are relative to `value`, whose shorthand is expanded. `root` is the pointer to it, such as `result` in a
-    saved JSON-RPC response, and `origins` maps expanded places to written ones.
+    Locations are relative to `value`, in which shorthand is expanded. `root` is the pointer to `value`, for example
+    `result` in a saved JSON-RPC response. `origins` maps expanded locations to written ones.
     """
 
     path: str
@@ -78,7 +78,7 @@ class Document:
     origins: Mapping[Pointer, Pointer] = field(default_factory=dict)
 
     def find_span(self, place: Place) -> Span:
-        """Return the span of a place, or of its nearest ancestor that exists."""
+        """Return the span of a location, or of its nearest existing ancestor."""
         written = shorthand.find_written(self.origins, place.pointer)
         absolute = Place(self.path, (*self.root, *written), place.on)
         start, end = positions.locate(self._tree, absolute)
@@ -98,7 +98,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """An included file; `prefix` is prepended to its names."""
+    """An included file. `prefix` is prepended to its names."""
 
     path: str
     prefix: str
@@ -107,18 +107,18 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to copy to the package: its path relative to the manifest's folder, with `/`, and its bytes."""
+    """A file to copy into the package. `path` is relative to the manifest's directory and uses `/`."""
 
     path: str
     data: bytes
 
     @property
     def packed(self) -> str:
-        """The path of the file inside the package."""
+        """The path inside the package."""
         return f"files/{self.path}"
 
     def is_text(self, mime_type: str) -> bool:
-        """Return whether the file is sent as text; `mime_type` may be empty."""
+        """Return whether the file is sent as text. `mime_type` may be empty."""
         if b"\0" in self.data or _BINARY.match(mime_type):
             return False
         try:
@@ -134,9 +134,9 @@ class Skill:
 
     Attributes:
         path: Its path in URIs.
-        place: The entry of `skills` that it is from.
+        place: The entry in `skills` that includes it.
         document: Its `SKILL.md`, with the frontmatter as the value.
-        files: All files by their paths relative to its folder.
+        files: All its files, by path relative to its folder.
     """
 
     path: str
@@ -151,28 +151,28 @@ class Skill:
 
     @property
     def uri(self) -> str:
-        """The URI of its `SKILL.md`, which identifies the skill."""
+        """The URI of `SKILL.md`, which identifies the skill."""
         return self.make_uri(folders.MANIFEST)
 
     @property
     def uris(self) -> Sequence[str]:
-        """The URIs of its files."""
+        """The URIs of all its files."""
         return [self.make_uri(path) for path in self.files]
 
     def make_uri(self, path: str) -> str:
-        """Return the URI of one of its files (SEP-2640, "Resource Mapping")."""
+        """Return the URI for one of its files (SEP-2640, "Resource Mapping")."""
         return f"{vocabulary.SKILLS}{quote(f'{self.path}/{path}', safe=_UNESCAPED)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """All files of a manifest.
+    """All files that make up a manifest.
 
     Attributes:
-        entry: The path of the manifest itself.
+        entry: The path of the entry file.
         documents: All parsed files, by path.
-        fragments: The entry and its includes, depth-first in the order of `include`.
-        files: Attached files, by the place of their `file` key.
+        fragments: The entry and its includes, depth-first, in `include` order.
+        files: Attached files, by the location of their `file` key.
         skills: The skills.
         described: The `SKILL.md` files, by path.
     """
@@ -186,7 +186,7 @@ class Bundle:
 
     @property
     def shown(self) -> Mapping[str, Document]:
-        """All files that diagnostics can point to."""
+        """All files that a diagnostic can point to."""
         return {**self.described, **self.documents}
 
 
@@ -221,7 +221,7 @@ class _Loader:
         self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
-        """Include a file and its own includes; `chain` is the path of includes to it."""
+        """Include a file and its own includes. `chain` lists the files that led to it."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
@@ -230,9 +230,9 @@ class _Loader:
             fix = "include it once, or use another `prefix` for one"
             self._report("SW014", f"`{path}` is included twice with the same prefix", at, fix)
             return
-        fix = "include each file once, from the manifest itself"
+        fix = "include each file only once, in the manifest itself"
         if len(chain) > MAX_INCLUDE_DEPTH:
-            self._report("SW015", f"this chain of includes is longer than {MAX_INCLUDE_DEPTH}", at, fix)
+            self._report("SW015", f"includes are nested more than {MAX_INCLUDE_DEPTH} levels deep", at, fix)
             return
         if len(self._included) == MAX_FRAGMENTS:
             if not self._is_full:
@@ -263,7 +263,7 @@ class _Loader:
                     pending.append(referenced)
 
     def read_attached(self) -> Iterator[tuple[Place, File]]:
-        """Read the files of `file` keys."""
+        """Read the files that `file` keys refer to."""
         seen_paths: dict[str, str] = {}
         for document in self.documents.values():
             for place, name in _list_attached(document):
@@ -274,7 +274,7 @@ class _Loader:
                         yield place, file
 
     def read_skills(self) -> Iterator[Skill]:
-        """Read the skills below the folders in `skills`, and report their problems."""
+        """Read the skills below the folders in `skills`; report problems."""
         seen_paths: dict[str, str] = {}
         read: dict[str, File | None] = {}
         for place, name in _list_skill_folders(self.documents[self.entry]):
@@ -284,11 +284,11 @@ class _Loader:
             try:
                 groups = folders.group(folder, self._reader.glob(folder, "**/*"))
             except (OSError, ValueError) as error:
-                self._report("SW275", f"`{name}` cannot be listed: {error}", place)
+                self._report("SW275", f"`{name}` cannot be read as a folder: {error}", place)
                 continue
             if not groups:
                 fix = "check the path, which is relative to this file: each skill is a folder with a `SKILL.md`"
-                self._report("SW275", f"there is no `{folders.MANIFEST}` in `{name}`, nor below it", place, fix)
+                self._report("SW275", f"there is no `{folders.MANIFEST}` in or below `{name}`", place, fix)
             for root, listed in groups.items():
                 skill = self._read_skill(folder, root, listed, place, (seen_paths, read))
                 if skill is not None:
@@ -305,16 +305,16 @@ class _Loader:
         """Read one skill.
 
         Args:
-            folder: The folder in `skills`.
+            folder: The folder, as listed in `skills`.
             root: The skill's own folder.
             listed: The paths of its files.
-            place: The place of the entry in `skills`.
+            place: The location of the entry in `skills`.
             known: Earlier paths by their lower-case form, and earlier files by path, None for invalid ones.
         """
         path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
         if not path:
-            fix = "put it into its own folder, which has the skill's name"
-            self._report("SW275", f"`{root or '.'}` cannot be a skill itself", place, fix)
+            fix = "move it to its own folder, named after the skill"
+            self._report("SW275", f"`{root or '.'}` itself cannot be a skill", place, fix)
             return None
         if len(listed) > folders.MAX_FILES:
             message = f"the skill `{root}` has {len(listed):,} files, and hosts accept at most {folders.MAX_FILES}"
@@ -341,32 +341,32 @@ class _Loader:
         self.described[at] = described
         self.found += [replace(each, help=folders.FIX) if each.code == "SW003" else each for each in problems]
         if not problems and not isinstance(described.value, dict):
-            fix = "write `name:` and `description:` between the lines with `---`"
+            fix = "write `name:` and `description:` between the `---` lines"
             self._report("SW276", "the frontmatter is not a mapping", Place(at), fix)
         return Skill(path, place, described, files) if isinstance(described.value, dict) else None
 
     def _read_skill_file(self, path: str, place: Place, seen_paths: dict[str, str]) -> File | None:
-        """Read a file of a skill; return None after reporting a problem."""
+        """Read a skill's file, or report a problem and return None."""
         try:
             path.encode()  # its URI is UTF-8
         except UnicodeEncodeError:
             self._report("SW001", f"the name of `{path!r}` is not UTF-8", place, "rename the file or its folder")
             return None
         if not self._reader.is_within(path, posixpath.dirname(path)):
-            fix = "replace the link by a copy of the file: skills are shared without other files"
+            fix = "replace the link with a copy of the file: skills are distributed on their own"
             self._report("SW012", f"`{path}` is a link that leaves its folder", place, fix)
             return None
         self._check_portable(path, path, seen_paths, place)
         return self._read_file(path, place)
 
     def _find_near(self, path: str) -> str | None:
-        """Return the manifest in the same folder that a misspelt path presumably names, or None."""
+        """Return the manifest in the same folder whose name is close to a misspelled path, if any."""
         folder = posixpath.dirname(path) or "."
         files = [*self._reader.glob(folder, "*.yaml"), *self._reader.glob(folder, "*.yml")]
         return find_nearest(path, files)
 
     def _read_file(self, path: str, place: Place) -> File | None:
-        """Read a file for the package; return None after reporting a problem."""
+        """Read a file for the package, or report a problem and return None."""
         try:
             data = self._reader.read(path)
         except OSError as error:
@@ -375,31 +375,31 @@ class _Loader:
         return File(posixpath.relpath(path, posixpath.dirname(self.entry) or "."), data)
 
     def _check_portable(self, name: str, path: str, seen_paths: dict[str, str], at: Place) -> None:
-        """Report a file name that is invalid on another system, or clashes with an earlier one there.
+        """Report a file name that is invalid on some system, or that clashes with an earlier one there.
 
         Args:
             name: The path as written.
             path: The resolved path.
-            seen_paths: Earlier paths by their lower-case form; this one is added.
-            at: The place of the path.
+            seen_paths: Earlier paths by lower-case form. This path is added.
+            at: The location of the path in the manifest.
         """
         if problem := paths.find_misfit(name):
-            fix = "write `/`" if "\\" in name else "rename the file: the package keeps its name"
+            fix = "write `/`" if "\\" in name else "rename the file: it has the same name in the package"
             self._report("SW345", f"`{name}` is not a valid path on every system: {problem}", at, fix)
         other = seen_paths.setdefault(path.lower(), path)
         if other != path:
-            message = f"`{path}` and `{other}` are the same file on disks that ignore case, as on Windows and macOS"
+            message = f"`{path}` and `{other}` are the same file on case-insensitive systems such as Windows and macOS"
             self._report("SW345", message, at, "rename one")
 
     def _check_link(self, path: str, name: str, at: Place | None) -> bool:
-        """Return whether a path is below the manifest's folder after following links; report it otherwise."""
+        """Return whether a path is below the manifest's directory after resolving links. If not, report it."""
         if at is None or self._reader.is_within(path, posixpath.dirname(self.entry)):
             return True
         self._report(
             "SW012",
             f"`{name}` is a link that leaves the manifest's folder",
             at,
-            "replace the link by a copy of the file",
+            "replace the link with a copy of the file",
         )
         return False
 
@@ -412,7 +412,7 @@ class _Loader:
         )
 
     def _expand_pattern(self, base: str, pattern: str, at: Place) -> list[str]:
-        """Return the paths that match an entry of `include`."""
+        """Return the paths that an `include` entry matches."""
         if not pattern or _NOT_PATH.search(pattern):
             self._report(
                 "SW012", "this is not a path", at, "write a path relative to this file, such as `tools/*.yaml`"
@@ -436,7 +436,7 @@ class _Loader:
         return targets
 
     def _resolve_name(self, base: str, name: str, place: Place, kind: str) -> str | None:
-        """Resolve a name relative to the file `base`; report a name outside the manifest's folder."""
+        """Resolve a name relative to the file `base`. Report a name outside the manifest's directory."""
         is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
         path = self._resolve_path(base, paths.use_slashes(name)) if is_path else None
         if path is None:
@@ -444,15 +444,15 @@ class _Loader:
         return path
 
     def _resolve_path(self, base: str, relative: str) -> str | None:
-        """Resolve a path relative to the file `base`; return None outside the manifest's folder."""
+        """Resolve a path relative to the file `base`, or return None if it is outside the manifest's directory."""
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
-        """Read a file once; return None if that fails. `lenient` ignores missing files."""
+        """Read a file, once. Return None on failure. With `lenient`, ignore missing files."""
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:
-            path.encode()  # output contains the name
+            path.encode()  # the name appears in output
             if not self._check_link(path, path, at):
                 self._unreadable.add(path)
                 return None
@@ -482,19 +482,19 @@ class _Loader:
 def read_document(
     path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
 ) -> tuple[Document, list[Diagnostic]]:
-    """Parse a single file, and return it with its problems.
+    """Parse a file and return it with its problems.
 
     Args:
-        path: Its path, as users write it.
+        path: Its path, as the user wrote it.
         data: Its bytes.
-        parse: Returns the value of a text, and problems.
-        wanted: The expected kind of file, if it is not a manifest.
+        parse: Parses text; returns its value and problems.
+        wanted: The expected kind of file, if not a manifest.
     """
     text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
     value, problems = (None, [problem]) if problem else parse(text)
     if problems and (conflict := _CONFLICT.search(text)):
         message = "this is an unresolved merge conflict"
-        problems = [Problem("SW004", message, *conflict.span(), "resolve the conflict, and remove git's markers")]
+        problems = [Problem("SW004", message, *conflict.span(), "resolve the conflict, and remove its markers")]
     parsed = Document(path, text, value)
     if wanted is not None:
         problems = [
@@ -508,7 +508,7 @@ def _is_json(path: str) -> bool:
 
 
 def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
-    """Decode a file; return a text for display even after a problem."""
+    """Decode a file. On a problem, still return text for display."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -528,9 +528,9 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
 
 
 def report_unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
-    """Return the diagnostic for an unreadable file; `at` is the place with its name."""
+    """Return a diagnostic for an unreadable file. `at` is the location of its name."""
     if _URL.match(path):
-        return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and name the file: URLs are not fetched")
+        return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and list the file: URLs are not fetched")
     if isinstance(error, FileNotFoundError):
         fix = "check the path: it is relative to " + ("this file" if at else "the working folder")
         return Diagnostic("SW011" if at else "SW001", f"`{path}` does not exist", at, fix)
@@ -543,17 +543,17 @@ def report_unreadable(path: str, error: OSError, at: Place | None = None) -> Dia
 
 
 def _unwrap(value: Json) -> tuple[Json, Pointer]:
-    """Return the result of a saved JSON-RPC response, with its pointer; any other value unchanged."""
+    """Unwrap a saved JSON-RPC response into its result and the result's pointer. Other values stay unchanged."""
     if isinstance(value, dict) and "jsonrpc" in value and _lists_tools(value.get("result")):
         return value["result"], ("result",)
     return value, ()
 
 
 def _find_kind(document: Document) -> Kind:
-    """Return the kind of an included file: a saved list, unless it has features of manifests.
+    """Return the kind of an included file: a saved list, unless it uses manifest features.
 
-    These are `stubwright` keys and references to shared schemas. In JSON files, which may contain a server's own
-    `#/schemas/`, only references to other files count.
+    Manifest features are `stubwright` keys and references to shared schemas. In JSON files, which may contain a
+    server's own `#/schemas/`, only references to other files count.
     """
     value = document.value
     if not _lists_tools(value):
@@ -573,7 +573,7 @@ def _lists_tools(value: Json) -> bool:
 
 
 def _list_includes(document: Document) -> Iterator[tuple[Place, str, str]]:
-    """Yield the valid entries of `include`: place, pattern and prefix."""
+    """Yield the location, pattern and prefix of each valid `include` entry."""
     listed = document.value.get("include") if isinstance(document.value, dict) else None
     for index, item in enumerate(listed if isinstance(listed, list) else ()):
         place = Place(document.path, ("include", index))
@@ -585,7 +585,7 @@ def _list_includes(document: Document) -> Iterator[tuple[Place, str, str]]:
 
 
 def _list_attached(document: Document) -> Iterator[tuple[Place, str]]:
-    """Yield the valid values of `file` in resources and in messages of prompts."""
+    """Yield the valid `file` values in resources and prompt messages."""
     for pointer, entry in locations.list_items(document.value, ("resources",)):
         yield from _list_file(document, entry, (*pointer, "stubwright"), "stubwright")
     for pointer, entry in locations.list_items(document.value, ("prompts",)):
@@ -595,7 +595,7 @@ def _list_attached(document: Document) -> Iterator[tuple[Place, str]]:
 
 
 def _list_skill_folders(document: Document) -> Iterator[tuple[Place, str]]:
-    """Yield the valid entries of `skills`, with their places."""
+    """Yield the valid entries in `skills`, with their locations."""
     listed = document.value.get("skills") if isinstance(document.value, dict) else None
     for index, name in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(name, str) and name:
@@ -610,9 +610,9 @@ def _list_file(document: Document, holder: Json, pointer: Pointer, key: str) -> 
 
 
 def _list_file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
-    """Yield the references to files in a document's schemas.
+    """Yield the file references in a document's schemas.
 
-    The flag is true in schemas with an `$id`, because references may be relative to it.
+    The flag is true inside schemas with an `$id`, since references may be relative to the `$id`.
     """
     if not _FILE_REFERENCE.search(document.text):
         return

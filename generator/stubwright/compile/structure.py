@@ -1,4 +1,4 @@
-"""Validates the structure of manifests against `manifest.schema.json`, with a fix for each fault."""
+"""Validates manifests against `manifest.schema.json`, and suggests a fix for each error."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
-"""The role of a document: the manifest, an included or referenced file, or a saved `tools/list` result."""
+"""A document's role: the manifest, an included or referenced file, or a saved `tools/list` result."""
 
 FRAGMENT_KEYS = frozenset(
     {"stubwright", "include", "shorthand", "schemas", "apis", "defaults", "overlay", "handles", "lint"}
     | {section.name for section in vocabulary.SECTIONS}
 )
-"""Keys that are allowed in included files; all others apply to the whole server."""
+"""Keys allowed in included files. All others apply to the whole server."""
 
 _VERSION = 1
 _RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
-_USE_SHORTHAND = "add `shorthand: true` to the file, which `input` and `output` need"
+_USE_SHORTHAND = "add `shorthand: true` to the file, as `input` and `output` require"
 _YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
 
 
 @cache
 def load_manifest_schema() -> Mapping[str, Json]:
-    """Return the JSON Schema of manifests with expanded shorthand."""
+    """Return the JSON Schema for manifests whose shorthand is expanded."""
     schema: Mapping[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
     schema["$defs"]["schema"]["type"].remove("string")
     tool = schema["$defs"]["tool"]
@@ -62,12 +62,12 @@ def load_manifest_schema() -> Mapping[str, Json]:
 
 @cache
 def list_manifest_keys() -> frozenset[str]:
-    """Return the top-level keys of manifests; saved `tools/list` results only have `tools`."""
+    """Return the top-level keys of manifests."""
     return frozenset(load_manifest_schema()["properties"])
 
 
 def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
-    """Yield the structural faults of a document, in any order."""
+    """Yield a document's structural errors, in any order."""
     grammar = _make_grammar(role)
     at = Place(file)
     if role == "entry" and isinstance(value, dict) and list_manifest_keys() & value.keys() == {"tools"}:
@@ -85,7 +85,7 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
 
 
 def check_version(value: Mapping[str, Json], file: str) -> Diagnostic | None:
-    """Return a diagnostic if this release does not support a document's format version."""
+    """Return a diagnostic if this release does not support the document's format version."""
     if "stubwright" not in value:
         return _report_missing("stubwright", value, Place(file), "")
     version = value["stubwright"]
@@ -95,7 +95,7 @@ def check_version(value: Mapping[str, Json], file: str) -> Diagnostic | None:
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
-    """Yield the structural faults of an overlaid API; `place` is its entry."""
+    """Yield the structural errors in an overlaid API. `place` is its entry."""
     grammar = _make_part_grammar("api")
     for error in grammar.validator.iter_errors(settings):
         yield from _explain(error, settings, place, grammar)
@@ -110,7 +110,7 @@ class _Grammar:
 
 @cache
 def _make_part_grammar(name: str) -> _Grammar:
-    """Return the grammar for a definition of the manifest's schema."""
+    """Return a grammar for one definition in the manifest schema."""
     from jsonschema_rs import Draft202012Validator
 
     definitions = load_manifest_schema()["$defs"]
@@ -139,7 +139,7 @@ def _make_grammar(role: Role) -> _Grammar:
 
 
 def _explain(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for an error of the validator."""
+    """Convert a validator error to diagnostics."""
     steps, here = locate(error, value)
     at = Place(root.file, (*root.pointer, *steps))
     schema, title = _find_rule(error.schema_path, grammar.schema)
@@ -175,11 +175,11 @@ def _explain(error: ValidationError, value: Json, root: Place, grammar: _Grammar
         case "pattern":
             yield _report_mismatch("SW105", schema["title"], here, at, _make_help(schema))
         case name:
-            raise AssertionError(f"the manifest's schema uses `{name}`, which has no message")
+            raise AssertionError(f"the manifest schema uses `{name}`, which has no message")
 
 
 def _find_rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[str, Json], str]:
-    """Return the schema with the keyword at the end of `path`, and the nearest enclosing title."""
+    """Return the schema that contains the keyword at the end of `path`, and the nearest enclosing title."""
     here: Json = schema
     title = schema["title"]
     for step in path[:-1]:
@@ -211,7 +211,7 @@ def _report_unknown(key: str, at: Place, schema: Mapping[str, Json], title: str,
     if grammar.role == "fragment" and len(at.pointer) == 1 and key in list_manifest_keys():
         return Diagnostic(
             "SW106",
-            f"`{key}` applies to the whole server, and is not allowed in an included file",
+            f"`{key}` applies to the whole server, and is not allowed in included files",
             at.point_at_key(),
             "move it to the manifest that includes this file",
         )
@@ -223,7 +223,7 @@ def _report_unknown(key: str, at: Place, schema: Mapping[str, Json], title: str,
 
 
 def _name_mapping(schema: Mapping[str, Json], title: str, at: Place) -> str:
-    """Return the name of a mapping in messages: its key if other types are allowed, otherwise its title."""
+    """Return a mapping's name for messages: its key if other types are also allowed, otherwise its title."""
     key = at.pointer[-1] if at.pointer else None
     return f"`{key}`" if isinstance(schema.get("type"), list) and isinstance(key, str) else title
 
@@ -236,7 +236,7 @@ def _report_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _G
 
 
 def _advise_on_type(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """Advise how to write a value of one of `types` instead of `value`."""
+    """Suggest how to write a value of one of `types` instead of `value`."""
     if value is None and at.pointer:
         return "remove the key, or add a value"
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
@@ -256,7 +256,7 @@ def _advise_on_type(value: Json, at: Place, types: list[str], schema: Mapping[st
 
 
 def _advise_on_list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """Advise how to write a list instead of a mapping."""
+    """Suggest how to write a list instead of a mapping."""
     items = _resolve(schema["items"], grammar)
     first = next(iter(items.get("required", ())), None)
     return (
@@ -290,7 +290,7 @@ def _describe_bounds(schema: Mapping[str, Json]) -> str:
 
 
 def _make_help(schema: Mapping[str, Json]) -> str:
-    """Return the description of a schema as a `help:`."""
+    """Format a schema's description as a `help:`."""
     description: str = schema["description"]
     return description[0].lower() + description[1:].rstrip(".")
 
@@ -300,7 +300,7 @@ def _make_example_help(schema: Mapping[str, Json]) -> str | None:
 
 
 def _format_example(schema: Mapping[str, Json]) -> str:
-    """Return the first example of a schema as the end of a sentence; empty for mappings."""
+    """Format a schema's first example as the end of a sentence. Empty for mappings."""
     first = next(iter(schema.get("examples") or [schema.get("default")]))
     example = json.dumps(first) if isinstance(first, list) else first
     return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
@@ -315,7 +315,7 @@ def _resolve(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Json
 def _find_undefined(
     value: Json, schema: Mapping[str, Json], grammar: _Grammar
 ) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
-    """Yield unknown keys of MCP objects, which allow any key, with the schemas of the objects."""
+    """Yield unknown keys in MCP objects, which allow any key, with each object's schema."""
     schema = _resolve(schema, grammar)
     if isinstance(value, list):
         items = schema.get("items")
@@ -348,7 +348,7 @@ def _report_undefined(at: Place, schema: Mapping[str, Json], grammar: _Grammar) 
 
 
 def _describe_fate(key: str, at: Place) -> str:
-    """Describe whether an unknown key is sent; of `server`, only MCP's keys are."""
+    """Return advice that says whether an unknown key is sent. In `server`, only MCP's keys are."""
     if at.pointer[:1] == ("server",):
         return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
     return "it is sent to clients unchanged"

@@ -1,4 +1,4 @@
-"""Validates the files of a bundle: the structure of manifests, and JSON Schemas against their meta-schemas."""
+"""Validates a bundle's files: manifests structurally, and JSON Schemas against their meta-schemas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def validate(bundle: Bundle) -> Iterator[Diagnostic]:
-    """Yield the faults in the structure of a bundle's files."""
+    """Yield the structural errors in a bundle's files."""
     roles: dict[str, Role] = {bundle.entry: "entry"}
     for fragment in bundle.fragments[1:]:
         roles.setdefault(fragment.path, "fragment" if fragment.kind == "manifest" else "tools-list")
@@ -28,7 +28,7 @@ def validate(bundle: Bundle) -> Iterator[Diagnostic]:
 
 
 def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield the faults in the JSON Schemas of a bundle, including structurally invalid files.
+    """Yield the errors in a bundle's JSON Schemas, including those in structurally invalid files.
 
     Args:
         bundle: The bundle.
@@ -37,13 +37,13 @@ def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> I
     for path, document in bundle.documents.items():
         imported = yamlwriter.is_imported(document.text)
         for purpose, pointer, schema in locations.find_schemas(document.value):
-            # Completions only contain references, which `structure` checks.
+            # completions only contain references, which `structure` checks
             if purpose != "complete" and Place(path, pointer[:2]) not in clean:
                 yield from metaschema.check(purpose, Place(path, pointer), schema, imported=imported)
 
 
 def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield the faults in overlaid APIs and JSON Schemas of tools.
+    """Yield the errors in overlaid APIs and tools' JSON Schemas.
 
     Args:
         resolved: The resolved bundle.
@@ -60,7 +60,7 @@ def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozens
 
 
 def sort_diagnostics(bundle: Bundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return diagnostics without duplicates, sorted by file and position."""
+    """Deduplicate diagnostics and sort them by file and position."""
     files = list(bundle.documents)
 
     def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:

@@ -405,7 +405,7 @@ def _check_keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imp
             code = "SW303" if imported else "SW205"
             help_ = str(help_) if imported else help_  # not corrected automatically, since it may be intended
             yield Diagnostic(
-                code, f"`{shorten(key, 80)}` is not a keyword of JSON Schema", (at / key).point_at_key(), help_
+                code, f"`{shorten(key, 80)}` is not a JSON Schema keyword", (at / key).point_at_key(), help_
             )
 
 

@@ -1,1 +1,1 @@
-"""Checks of tools from the view of models and clients: selection, names, cost and compatibility."""
+"""Checks what models and clients see of tools: selection, names, cost and compatibility."""

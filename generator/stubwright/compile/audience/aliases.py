@@ -30,7 +30,7 @@ _VERSION: Final = re.compile(
 
 
 def lower(tool: Declaration) -> list[Mapping[str, Json]]:
-    """Return the aliases of a tool for the package's `manifest.json`, with the prefixes of the tool."""
+    """Return a tool's aliases for the package's `manifest.json`, with the tool's prefixes."""
     prefix = _prefix(tool)
     return [{**alias, "name": prefix + alias["name"]} for alias in tool.extension.get("aliases") or ()]
 
@@ -57,7 +57,7 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _prefix(tool: Declaration) -> str:
-    """Return the prefix for the aliases of a tool; overlays name tools without this prefix, too."""
+    """Return the prefix of a tool's aliases. Overlays also omit it from tool names."""
     match tool.place_of("aliases").pointer:
         case ("overlay", "tools", name, *_):
             return tool.name.removesuffix(str(name))
@@ -70,13 +70,13 @@ def _find_name_problem(name: str, tools: set[str], other: str | None) -> str | N
         return "tool names consist of 1 to 128 letters, digits, `_`, `-` and `.`"
     if name in tools:
         return "a tool already has this name"
-    return None if other is None else f"it is already an alias of `{other}`"
+    return None if other is None else f"it is already an alias for `{other}`"
 
 
 def _check_expiry(version: str, alias: Mapping[str, Json], at: Place) -> Iterator[Diagnostic]:
     last, now = _precedence(alias["removeAfter"]), _precedence(version)
     if last is None:
-        yield _report_version(alias["removeAfter"], at / "removeAfter", "the last version with the alias")
+        yield _report_version(alias["removeAfter"], at / "removeAfter", "the last version that accepts the alias")
     elif now is not None and now > last:
         name = shorten(alias["name"])
         message = f"the alias `{name}` has expired: `removeAfter` is {alias['removeAfter']}, and this is {version}"
@@ -109,7 +109,7 @@ def _check_arguments(
 
 
 def _precedence(version: str) -> tuple[object, ...] | None:
-    """Return a sort key for a semantic version (semver.org 2.0.0, item 11), or None if the text is not one."""
+    """Return a sort key for a semantic version (semver.org 2.0.0, item 11), or None if `text` is not one."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

@@ -19,8 +19,8 @@ def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Di
 
     Args:
         manifest: The manifest.
-        file: The path of the entry, as in places.
-        part: The names of the tools to check.
+        file: The path of the entry file.
+        part: Names of the tools to check.
     """
     budget = manifest.budget
     if not budget:

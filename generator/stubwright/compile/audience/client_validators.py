@@ -1,6 +1,6 @@
-"""Finds schemas that the server accepts, but validators of clients reject.
+"""Finds schemas that the server accepts but client-side validators reject.
 
-Clients of the official SDKs compile each `outputSchema`, some of them when they list tools: one rejected schema then
+Clients on the official SDKs compile each `outputSchema`, some of them when listing tools: one rejected schema then
 makes every tool unavailable. No client compiles an `inputSchema` to call a tool.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _INPUT: Final = "inputSchema"
 _MULTIPLES: Final = 1_000
-"""The number of multiples to try, since binary division fails early if at all."""
+"""How many multiples to try. Binary division fails on small multiples, if at all."""
 
 _PYTHON_FIXES: Final = (
     (re.compile(r"\\[pP]\{"), "list the characters in a class, or name them in the description"),
@@ -41,9 +41,9 @@ _PYTHON_FIXES: Final = (
 
 
 def check_javascript(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each pattern is valid in JavaScript with the `u` flag, as JSON Schema recommends (2020-12 Core, 6.4).
+    """Check that each pattern is valid JavaScript with the `u` flag, as JSON Schema recommends (2020-12 Core, 6.4).
 
-    In imported files this is a warning, since users cannot change the schemas of another server.
+    In imported files this is only a warning, since users cannot change another server's schemas.
     """
     results = _collect_schemas(resolved, "outputSchema")
     for outline in (results | _collect_schemas(resolved, "inputSchema")).values():
@@ -57,7 +57,7 @@ def check_javascript(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW288" if is_error else "SW325",
                     f"`{pattern}` is not a valid JavaScript regular expression, because of `{part}`",
                     place,
-                    f"{_advise_for_javascript(part)}; otherwise a client in JavaScript {consequence}",
+                    f"{_advise_for_javascript(part)}; otherwise a JavaScript client {consequence}",
                 )
 
 
@@ -77,7 +77,7 @@ def check_official_clients(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     "SW326",
                     f"Python's `re` does not compile `{pattern}` ({reason}), so the Python SDK's client raises an error"
-                    " at each result",
+                    " for every result",
                     place,
                     _advise_for_python(pattern),
                 )
@@ -94,7 +94,7 @@ def check_official_clients(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_divided_objects(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that all properties of an object are declared in one place.
+    """Check that all properties of an object are declared in one schema.
 
     FastMCP's `.data` loses other properties, and pydantic-ai closes each half for OpenAI's models, so no arguments are
     valid (`python bench/references.py`). One warning is enough, since one line in the manifest fixes all objects.
@@ -137,16 +137,16 @@ def _find_extension(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
 
 
 def _find_rejected_multiple(step: float) -> float | None:
-    """Return the first multiple of a step that binary division does not recognize; None if the tried ones pass."""
+    """Return the first multiple of a step that binary division does not recognize, or None if none fails."""
     exact = Decimal(repr(step))
     multiples = (float(exact * count) for count in range(1, _MULTIPLES))
     return next((multiple for multiple in multiples if not (multiple / step).is_integer()), None)
 
 
 def _collect_schemas(resolved: ResolvedBundle, field: str, *, is_bundled: bool = False) -> dict[Place, Outline]:
-    """Return one schema field of all tools, including shared schemas; none if the manifest has no server.
+    """Return all tools' schemas in one field, and the shared schemas they reference; empty without a server.
 
-    `is_bundled` omits schemas that are sent without references.
+    With `is_bundled`, omit schemas that are sent without references.
     """
     if not resolved.serves:
         return {}

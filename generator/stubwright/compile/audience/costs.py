@@ -1,4 +1,4 @@
-"""Measures what a manifest's lists cost models, in tokens, and suggests the most effective cuts."""
+"""Measures how many tokens a manifest's lists cost models, and suggests the most effective cuts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LARGEST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Costs in tokens.
+    """Token counts of a manifest's lists.
 
     Attributes:
         tools: The cost of each tool, by name.
-        toolsets: The cost of each toolset, the sum of its tools.
+        toolsets: The cost of each toolset: the sum over its tools.
         server: The cost of all lists: tools, resources, templates and prompts.
     """
 
@@ -34,7 +34,7 @@ class Costs:
 
 
 def measure(manifest: ir.Manifest) -> Costs:
-    """Return the cost of a manifest's lists."""
+    """Count the tokens in a manifest's lists."""
     tools = {tool.name: tokens.count(tool.listed) for tool in manifest.tools}
     toolsets = {name: sum(tools[each] for each in toolset["tools"]) for name, toolset in manifest.toolsets.items()}
     others = [entry.definition for entries in manifest.primitives.values() for entry in entries]
@@ -48,7 +48,7 @@ def suggest_cuts(definitions: Sequence[Mapping[str, Any]]) -> list[str]:
         "omit every `outputSchema`": [
             {key: value for key, value in each.items() if key != "outputSchema"} for each in definitions
         ],
-        "shorten descriptions of tools to their first paragraph": [_shorten_description(each) for each in definitions],
+        "shorten tool descriptions to their first paragraph": [_shorten_description(each) for each in definitions],
         "omit descriptions inside schemas": [_drop_schema_texts(each) for each in definitions],
     }
     ranked = {
@@ -72,7 +72,7 @@ def _drop_schema_texts(definition: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drop_texts(value: Any, *, names: bool = False) -> Any:
-    """Return a schema without texts; `names` is true where keys are names, as below `properties`."""
+    """Return a schema without titles and descriptions. With `names`, its keys are names, as in `properties`."""
     if isinstance(value, list):
         return [_drop_texts(each) for each in value]
     if not isinstance(value, dict):

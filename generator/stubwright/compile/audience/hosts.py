@@ -1,6 +1,6 @@
-"""Checks `_meta` keys of hosts, and the pages that hosts show next to results (MCP Apps, SEP-1865).
+"""Checks host-specific `_meta` keys, and the pages that hosts show next to results (MCP Apps, SEP-1865).
 
-Hosts ignore invalid values of `_meta`, which is sent unchanged.
+`_meta` is sent unchanged, and hosts silently ignore invalid values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPENAI_MIME: Final = "text/html+skybridge"
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check the `_meta` of tools and resources, and the pages of tools."""
+    """Check the `_meta` of tools and resources, and tools' pages."""
     if not resolved.serves:
         return  # users cannot change an imported server
     resources = resolved.primitives[vocabulary.RESOURCES]
@@ -37,7 +37,7 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if uri not in known and not any(_may_match(template.key, uri) for template in templates):
                 message = f"`{tool.name}` uses the page `{uri}`, which is not a resource of this server"
                 fix = did_you_mean(uri, [each for each in known if each.startswith(vocabulary.PAGES)], "pages")
-                # A saved list of tools has no resources, even if its server does.
+                # A saved `tools/list` result has no resources, even if its server does.
                 yield Diagnostic("SW274" if known or templates else "SW347", message, place, fix)
     for resource in (*resources, *templates):
         yield from _check_metadata(resource, "resource")
@@ -72,13 +72,13 @@ def _check_metadata(declared: Declaration, kind: metadata.Kind) -> Iterator[Diag
 
 
 def _may_match(template: str, uri: str) -> bool:
-    """Return whether a URI template can expand to this URI."""
+    """Return whether a URI template can expand to `uri`."""
     first, *rest = re.split(r"\{[^}]*\}", template)
     if not rest:
         return uri == first
     *middle, last = rest
     at = len(first)
-    for part in middle:  # the first match leaves the most text for later parts
+    for part in middle:  # the first match leaves the most characters for later parts
         at = uri.find(part, at) + len(part)
         if at < len(part):
             return False
@@ -86,7 +86,7 @@ def _may_match(template: str, uri: str) -> bool:
 
 
 def _list_pages(tool: Declaration) -> Iterator[tuple[str, Place]]:
-    """Yield the URIs of a tool's pages, with their places."""
+    """Yield the URIs of a tool's pages, with their locations."""
     meta = _get_metadata(tool)
     place = tool.place / "_meta"
     ui = meta.get("ui")

@@ -1,4 +1,4 @@
-"""Rewrites lists of types as `anyOf`, for clients that support only one type (`wire: {nullable: anyOf}`)."""
+"""Rewrites type lists as `anyOf`, for clients that only support a single `type` (`wire: {nullable: anyOf}`)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _TYPE_SPECIFIC: Final = frozenset(
     | {"properties", "patternProperties", "additionalProperties", "required", "propertyNames"}
     | {"minProperties", "maxProperties"}
 )
-"""Keywords that accept every null, so they can move to the non-null alternative."""
+"""Keywords that never reject null, so they can move to the non-null alternative."""
 
 
 def split_types(wire: Json, dialect: Dialect, place: Place, kept: Iterable[Pointer] = ()) -> Json:
-    """Return an equivalent schema without lists of types.
+    """Return an equivalent schema without type lists.
 
     Args:
         wire: The schema to rewrite.
         dialect: Its dialect.
-        place: Its place.
+        place: Its location.
         kept: Pointers that must stay valid.
     """
     targets = (
@@ -60,7 +60,7 @@ def _split_nested(schema: Json, dialect: Dialect, fixed: Container[Pointer], poi
 
 
 def _split(schema: Mapping[str, Json], types: list[Json], *, can_move: bool) -> dict[str, Json]:
-    """Return a schema with an alternative for each type."""
+    """Return a schema with one `anyOf` alternative per type."""
     if len(types) == 1:
         return {**schema, "type": types[0]}
     branches: list[dict[str, Json]] = [{"type": kind} for kind in types]

@@ -1,6 +1,6 @@
 """Checks tools against the manifest's targets.
 
-A manifest without targets is checked against the portable one, with warnings.
+Without targets, check against the portable target, and only warn.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _BOUNDS: Final = frozenset(
     | {"large enum"}
 )
 PROJECTED: Final = frozenset({"openai-strict", "anthropic-strict"})
-"""Targets whose rules most tools break; `stubwright export` fixes most of them."""
+"""Targets that reject most tools as written; `stubwright export` fixes most findings."""
 
 _MCP_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequence[str] = ()) -> list[Diagnostic]:
-    """Return diagnostics for definitions that the targets of a manifest reject.
+    """Return a diagnostic for each definition that one of the manifest's targets rejects.
 
     Args:
         manifest: The manifest.
-        file: The path of the entry, as in places.
-        part: The names of the tools to check.
+        file: The path of the entry file.
+        part: Names of the tools to check.
         chosen: Targets that replace the manifest's own.
     """
     names = targets.TARGETS.expand(chosen or manifest.targets)
@@ -71,7 +71,7 @@ def _is_name(finding: Finding) -> bool:
 
 
 def _breaks_mcp_rule(finding: Finding) -> bool:
-    """Return whether MCP itself forbids the name, which SW310 reports."""
+    """Return whether MCP itself forbids the name. SW310 reports that."""
     is_name = finding.rule.kind == "name" and not finding.rule.is_sure
     return is_name and not _MCP_NAME.fullmatch(finding.tool or "")
 
@@ -91,7 +91,7 @@ def describe(finding: Finding) -> str:
 
 
 def advise(finding: Finding) -> str:
-    """Return the fix of a finding, the consequence without it, and the source of the rule."""
+    """Return the fix for a finding, what happens without it, and the rule's source."""
     target = finding.target
     if finding.rule.consequence:
         otherwise = finding.rule.consequence
@@ -105,13 +105,13 @@ def advise(finding: Finding) -> str:
 
 
 def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Mapping[str, Place]) -> Place:
-    """Return the place of a finding in the source.
+    """Return the source location of a finding.
 
     Args:
         finding: The finding.
         file: The entry file, for findings about all tools.
         tools: The tools by name.
-        shared: The places of shared schemas by name.
+        shared: The locations of shared schemas by name.
     """
     if finding.tool is None:
         return Place(file, ("server", "name"))
@@ -142,7 +142,7 @@ def _choose_code(finding: Finding) -> str:
 
 
 def _locate(tool: ir.Tool, pointer: Pointer, shared: Mapping[str, Place]) -> Place:
-    """Return the place of a part of a tool's definition in the source, which may be in a shared schema."""
+    """Return the source location of a pointer into a tool's definition, which may lead into a shared schema."""
     if pointer[:1] != ("inputSchema",):
         return tool.place / pointer[0]
     below = pointer[1:]

@@ -1,4 +1,4 @@
-"""Checks and lowers toolsets, named groups of tools.
+"""Checks and lowers toolsets: named groups of tools.
 
 With `readOnly: true`, a pattern only matches tools with `readOnlyHint: true`, and naming any other tool is an error.
 """
@@ -34,21 +34,21 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             elif toolset.get("readOnly") and not _is_wild(pattern) and not _is_read_only(by_name[pattern]):
                 yield Diagnostic(
                     "SW286",
-                    f"`{pattern}` is in the read-only toolset `{name}`, but is not marked as read-only",
+                    f"`{pattern}` is in the read-only toolset `{name}`, but is not marked read-only",
                     place,
-                    "remove it, or set `annotations: {readOnlyHint: true}` if it changes nothing",
+                    "remove it, or set `annotations: {readOnlyHint: true}` if it has no side effects",
                 )
             elif toolset.get("readOnly") and not any(_is_read_only(by_name[each]) for each in matching):
                 yield Diagnostic(
                     "SW286",
-                    f"`{pattern}` in the read-only toolset `{name}` matches no tool that is marked as read-only",
+                    f"`{pattern}` in the read-only toolset `{name}` matches no tool that is marked read-only",
                     place,
-                    "set `annotations: {readOnlyHint: true}` on the tools that change nothing",
+                    "set `annotations: {readOnlyHint: true}` on tools without side effects",
                 )
 
 
 def lower(resolved: ResolvedBundle) -> dict[str, Json]:
-    """Return the toolsets for the package's `manifest.json`, with the names of their tools."""
+    """Return each toolset's tool names, for the package's `manifest.json`."""
     names = [tool.name for tool in resolved.tools]
     read_only = frozenset(tool.name for tool in resolved.tools if _is_read_only(tool))
     lowered = {}

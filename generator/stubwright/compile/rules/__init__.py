@@ -1,7 +1,6 @@
 """Semantic checks of a manifest, one function per rule.
 
-Errors are faults that no server may ship with. Warnings are about the SHOULDs of MCP, and about problems of clients and
-models.
+Errors are faults that would break any server. Warnings cover MCP's SHOULDs, and problems for clients and models.
 """
 
 from __future__ import annotations
@@ -144,10 +143,10 @@ _GLOBAL_RULES = frozenset(
         toolsets.check,
     }
 )
-"""Rules that compare several tools; all others check each entry on its own."""
+"""Rules that compare tools. All others check each entry on its own."""
 
 _SLOW_WARNINGS = frozenset({values.check_defaults, values.check_schema_examples, values.check_satisfiable})
-"""Rules that only warn, and are slow because they try values."""
+"""Rules that only warn, and are slow because they try example values."""
 
 
 def check(
@@ -157,7 +156,7 @@ def check(
 
     Args:
         resolved: The manifest.
-        part: The manifest without tools that are known to be valid.
+        part: The manifest without tools that already passed.
         errors_only: Whether to skip slow rules that only warn.
     """
     single = part or resolved

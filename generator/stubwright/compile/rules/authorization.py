@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _NAMED = 3
-"""The maximum number of tools that a message names."""
+"""Messages list at most this many tools."""
 
 _MAX_COMPARED = 300
-"""The maximum number of scopes to compare with each other, which takes quadratic time."""
+"""Compare at most this many scopes, since comparing takes quadratic time."""
 
 _SOURCES = ("claim", "value", "env")
 
@@ -35,7 +35,7 @@ _CONSTRAINING = (
 
 
 def check_issuers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check the URLs of issuers, keys and this server (RFC 8414, section 2; RFC 9728, section 1.2)."""
+    """Check the URLs of issuers, their keys and this server (RFC 8414, section 2; RFC 9728, section 1.2)."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     for key in ("issuer", "jwksUri"):
@@ -46,7 +46,7 @@ def check_issuers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     if key in auth and not _is_url(auth[key]):
         fix = "write the URL at which clients reach this server"
         if key == "audience":
-            fix += "; if tokens have another audience, write the URL under `auth.resource`"
+            fix += "; if tokens have another audience, write its URL under `auth.resource`"
         yield Diagnostic("SW268", f"`auth.{key}` is not a URL, but clients use it to find the issuer", at / key, fix)
     elif key in auth and (problem := _find_resource_problem(auth[key])):
         yield Diagnostic(
@@ -87,7 +87,7 @@ def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Warn about scopes that occur once and look like a misspelling of another one."""
+    """Warn about scopes that occur once and look like a misspelling of another."""
     granted = list(_list_granted(resolved))
     uses = [*granted, *_list_required(resolved)]
     counts = Counter(scope for scope, _ in uses)
@@ -109,7 +109,7 @@ def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _list_granted(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
-    """Yield each scope that `auth` names, with its place."""
+    """Yield each scope in `auth`, with its location."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     yield from _list_places(auth.get("requiredScopes"), at / "requiredScopes")
@@ -119,7 +119,7 @@ def _list_granted(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
 
 
 def _list_required(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
-    """Yield each scope that a policy names, with its place."""
+    """Yield each scope in a policy, with its location."""
     policy = resolved.entry.get("policy") or {}
     yield from _list_places(policy.get("scopes"), Place(resolved.bundle.entry, ("policy", "scopes")))
     for declared in resolved.declared:
@@ -143,9 +143,9 @@ def check_limits(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         more = f" and {len(free) - _NAMED:,} more" if len(free) > _NAMED else ""
         yield Diagnostic(
             "SW339",
-            f"there is no rate limit for {names}{more}",
+            f"there is no rate limit on {names}{more}",
             Place(resolved.bundle.entry, ("auth",)).point_at_key(),
-            "write `policy: {rateLimit: 60/minute}` for all tools or for each, or `lint: {ignore: [SW339]}` if a "
+            "write `policy: {rateLimit: 60/minute}` for all tools or for each one, or `lint: {ignore: [SW339]}` if a "
             "gateway in front of the server limits calls",
         )
 
@@ -176,7 +176,7 @@ def _check_source(name: str, subject: str, binding: Mapping[str, Json], place: P
 
 
 def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that bound arguments exist, and that no other part of the schema uses them."""
+    """Check that bound arguments exist, and that nothing else in the schema uses them."""
     of_all = _locate_bindings(resolved)
     for tool in resolved.tools:
         schema = resolved.outlines[tool.place / "inputSchema"].schema
@@ -203,7 +203,7 @@ def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_bound_in_all(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument that `auth` binds exists in some tool."""
+    """Check that each argument bound in `auth` exists in some tool."""
     bindings = _get_bindings(resolved)
     if not bindings:
         return
@@ -216,7 +216,7 @@ def check_bound_in_all(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_reach(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no tool declares a bound argument outside its own `properties`, where callers could set it."""
+    """Check that tools declare bound arguments only in their own `properties`; elsewhere, callers could set them."""
     bindings = _get_bindings(resolved)
     if not bindings:
         return
@@ -233,7 +233,7 @@ def check_reach(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_unbound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an argument that a tool excludes from binding exists, and would be bound otherwise."""
+    """Check that arguments a tool excludes from binding exist, and would otherwise be bound."""
     bindings = _get_bindings(resolved)
     for tool in resolved.tools:
         for name in tool.unbound:
@@ -260,7 +260,7 @@ def _advise_unbinding(name: str) -> str:
 
 
 def _mentions(part: Json, name: str) -> bool:
-    """Return whether a name occurs in a part of a schema, as a key or a value."""
+    """Return whether a name occurs in a schema as a key or value."""
     if isinstance(part, dict):
         return any(key == name or _mentions(value, name) for key, value in part.items())
     return any(_mentions(each, name) for each in part) if isinstance(part, list) else part == name
@@ -271,20 +271,20 @@ def _needs_scopes(extension: Json) -> bool:
 
 
 def _find_resource_problem(resource: str) -> str | None:
-    """Return the fault in the URL of this server (RFC 9728, section 1.2), if any."""
-    fragment = "has a fragment, which a resource cannot have" if "#" in resource else None
+    """Return what is wrong with this server's URL (RFC 9728, section 1.2), if anything."""
+    fragment = "has a fragment, which resource identifiers do not allow" if "#" in resource else None
     return _find_userinfo(urlsplit(resource)) or fragment
 
 
 def _find_issuer_problem(text: str, *, is_issuer: bool) -> str | None:
-    """Return the fault in the URL of an issuer or its keys, if any."""
+    """Return what is wrong with the URL of an issuer or its keys, if anything."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)
     if userinfo := _find_userinfo(parts):
         return userinfo
     if is_issuer and (parts.query or parts.fragment):
-        return "has a query or a fragment, which an issuer cannot have"
+        return "has a query or a fragment, which issuer identifiers do not allow"
     if not http.is_unseen(parts):
         return "is not `https`, so anyone on the network could replace the keys"
     return None
@@ -292,7 +292,7 @@ def _find_issuer_problem(text: str, *, is_issuer: bool) -> str | None:
 
 def _find_userinfo(parts: SplitResult) -> str | None:
     has_userinfo = parts.username is not None or parts.password is not None
-    return "contains a user name or a password, which anyone could read" if has_userinfo else None
+    return "contains a username or a password, which anyone could read" if has_userinfo else None
 
 
 def _is_url(text: str) -> bool:

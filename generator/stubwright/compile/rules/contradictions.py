@@ -1,4 +1,4 @@
-"""Rules about contradictory schemas: valid, but satisfied by no value."""
+"""Rules about contradictory schemas: valid schemas that accept no value."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check_bounds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 def _check_required_name(
     outline: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
 ) -> Iterator[Diagnostic]:
-    """Check the name at `index` of `required`, which is not in `properties`."""
+    """Check the undeclared property at `index` of `required`."""
     name = schema["required"][index]
     properties = schema.get("properties") or {}
     if _is_hidden(outline, schema) or not _NEGATING.isdisjoint(pointer) or _matches_pattern(name, schema):
@@ -70,19 +70,19 @@ def _check_required_name(
     near = find_misspelt(name, free)
     code = "SW322"
     if schema.get("additionalProperties") is False:
-        # An unsatisfiable alternative is harmless, and users cannot change the schemas of an imported server.
+        # an unsatisfiable alternative is harmless, and users cannot change an imported server's schemas
         code = "SW229" if serves and _CHOOSING.isdisjoint(pointer) else code
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: no value is valid"
         fix = suggest(name, near) if near else "add it to `properties`, or remove it from `required`"
     elif near and _ADDING.isdisjoint(schema) and not _is_declared_above(outline, pointer, name):
-        message, fix = f"`{name}` is required, but not among the `properties`", suggest(name, near)
+        message, fix = f"`{name}` is required, but not declared in `properties`", suggest(name, near)
     else:
         return
     yield Diagnostic(code, message, outline.locate(pointer) / "required" / index, fix)
 
 
 def _matches_pattern(name: str, schema: dict[str, Json]) -> bool:
-    """Return whether `patternProperties` may match `name`."""
+    """Return whether a key of `patternProperties` could match `name`."""
     try:
         return any(re.search(text, name) for text in schema.get("patternProperties") or ())
     except re.error:

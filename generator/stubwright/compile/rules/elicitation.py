@@ -1,4 +1,4 @@
-"""Rules about questions: which schemas forms support (MCP 2025-11-25, Elicitation, "Requested Schema")."""
+"""Rules about questions: the schemas that forms support (MCP 2025-11-25, Elicitation, "Requested Schema")."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ def check_flat(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check the names of questions' methods and answer classes in Python."""
+    """Check the Python names of question methods and answer classes."""
     for declared in resolved.declared:
         classes: dict[str, str] = {}
         for name in declared.extension.get("ask") or {}:
             place = declared.place_of("ask", name).point_at_key()
             if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
                 fix = f"use `{naming.name_question(name)}`"
-                yield Diagnostic("SW213", f"`{name}` cannot be the name of a question's method", place, fix)
+                yield Diagnostic("SW213", f"`{name}` cannot be the method name of a question", place, fix)
             other = classes.setdefault(naming.answer(declared.names, name), name)
             if other != name:
                 yield Diagnostic(
                     "SW211",
-                    f"the questions `{other}` and `{name}` get the same name in Python",
+                    f"the questions `{other}` and `{name}` have the same name in Python",
                     place,
                     "rename one",
                 )
@@ -99,7 +99,7 @@ def _check_field(field: Json, place: Place) -> Iterator[Diagnostic]:
 
 
 def _check_single_choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
-    """Check that a single choice lists strings, with or without titles."""
+    """Check that a single choice lists strings, optionally with titles."""
     if "oneOf" in field:
         yield from _check_options(field["oneOf"], place / "oneOf")
         if "enum" in field:
@@ -133,7 +133,7 @@ def _advise_on_name(name: str, known: list[str]) -> str:
 
 
 def _check_multiple_choice(items: Json, place: Place) -> Iterator[Diagnostic]:
-    """Check that a list is a multiple choice."""
+    """Check that an array field is a multiple choice."""
     if isinstance(items, dict) and items.get("type") == "string" and isinstance(items.get("enum"), list):
         yield from _check_values(items["enum"], place / "enum")
         return

@@ -1,4 +1,4 @@
-"""Rules about state handles: their declarations, and the ids that `x-handle` marks in schemas."""
+"""Rules about state handles: their declarations, and the IDs that `x-handle` marks in schemas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check_kinds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `x-handle` names an entry of `handles`."""
+    """Check that each `x-handle` refers to an entry in `handles`."""
     declared = [name for _, manifest in list_manifests(resolved.bundle) for name in manifest.get("handles") or ()]
     for outline in resolved.list_outlines():
         for pointer, schema in outline.find_having(HANDLE):
@@ -41,7 +41,7 @@ def check_kinds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_places(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `x-handle` marks strings that the server can look up."""
+    """Check that `x-handle` only marks strings, without defaults, outside of forms."""
     for outline in resolved.list_outlines():
         marked = [
             (pointer, schema) for pointer, schema in outline.find_having(HANDLE) if isinstance(schema[HANDLE], str)
@@ -53,25 +53,21 @@ def check_places(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         for pointer, schema in marked:
             if not _is_string(document, pointer):
                 fix = "write it next to `type: string`; for a list, in its `items`"
-                yield Diagnostic(
-                    "SW271", "only a string can be the id of a handle", outline.locate(pointer) / HANDLE, fix
-                )
+                yield Diagnostic("SW271", "only a string can be a handle ID", outline.locate(pointer) / HANDLE, fix)
             elif "default" in schema:
-                fix = "remove the default: ids are created when the server runs"
-                yield Diagnostic(
-                    "SW271", "the id of a handle cannot have a default", outline.locate(pointer) / HANDLE, fix
-                )
+                fix = "remove the default: the server creates IDs at run time"
+                yield Diagnostic("SW271", "a handle ID cannot have a default", outline.locate(pointer) / HANDLE, fix)
     for tool in resolved.tools:
         yield from _check_tool(tool, resolved)
     for place, outline in resolved.extension_schemas.items():
         if place.pointer[-3:-2] == ("ask",):
             for each, pointer in _list_marks(outline, resolved):
                 fix = "ask for a value that the user knows"
-                yield Diagnostic("SW271", "a user cannot know the id of a handle", each.locate(pointer) / HANDLE, fix)
+                yield Diagnostic("SW271", "users cannot know handle IDs", each.locate(pointer) / HANDLE, fix)
 
 
 def _check_tool(tool: Declaration, resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check the marked ids in the schemas of a tool."""
+    """Check the marked IDs in a tool's schemas."""
     bound = tool.extension.get("bind") or {}
     for field, outline in resolved.list_schemas(tool):
         for each, pointer in _list_marks(outline, resolved):
@@ -81,14 +77,14 @@ def _check_tool(tool: Declaration, resolved: ResolvedBundle) -> Iterator[Diagnos
                     "SW271", message, each.locate(pointer) / HANDLE, "remove it, or write a handler for the tool"
                 )
             elif field == "inputSchema" and pointer[:1] == ("properties",) and pointer[1] in bound and each is outline:
-                message = f"`{pointer[1]}` is set from a claim, and a token cannot contain the id of a handle"
+                message = f"`{pointer[1]}` is set from a claim, but tokens cannot contain handle IDs"
                 yield Diagnostic("SW271", message, each.locate(pointer) / HANDLE, "remove it")
 
 
 def check_lifetimes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that handles of anonymous callers expire, and that `idle` is shorter than `ttl`.
 
-    Without an owner, the id alone gives access to the state (MCP 2026-07-28, server/tools, "State Handles").
+    Without an owner, the ID alone grants access to the state (MCP 2026-07-28, server/tools, "State Handles").
     """
     auth = resolved.entry.get("auth")
     for at, name, settings in _list_kinds(resolved):
@@ -99,12 +95,12 @@ def check_lifetimes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW270", f"`{name}` has no `ttl`, and without `auth` it has no owner", at.point_at_key(), fix
                 )
         elif "idle" in settings and parse_duration(settings["idle"]) > parse_duration(settings["ttl"]):
-            message = f"`{name}` ends after {settings['ttl']} anyway, so `idle: {settings['idle']}` has no effect"
+            message = f"`{name}` expires after {settings['ttl']} anyway, so `idle: {settings['idle']}` has no effect"
             yield Diagnostic("SW337", message, at / "idle", "write a shorter `idle`, or remove it")
 
 
 def check_uses(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that some tool returns each kind of handle, and some tool accepts it."""
+    """Check that, for each kind of handle, some tool returns it and some tool accepts it."""
     declared = [*_list_kinds(resolved)]
     if not declared or not resolved.serves:
         return
@@ -113,11 +109,11 @@ def check_uses(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         for field, outline in resolved.list_schemas(tool):
             used_by_field[field] |= {each.schemas[pointer][HANDLE] for each, pointer in _list_marks(outline, resolved)}
     for at, name, _ in declared:
-        fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
+        fix = f"mark the property that contains its ID: `{{type: string, {HANDLE}: {name}}}`"
         if name not in used_by_field["outputSchema"]:
-            yield Diagnostic("SW338", f"no tool returns ids of `{name}`", at.point_at_key(), fix)
+            yield Diagnostic("SW338", f"no tool returns IDs of `{name}`", at.point_at_key(), fix)
         elif name not in used_by_field["inputSchema"]:
-            yield Diagnostic("SW338", f"no tool accepts ids of `{name}`", at.point_at_key(), fix)
+            yield Diagnostic("SW338", f"no tool accepts IDs of `{name}`", at.point_at_key(), fix)
 
 
 def _list_kinds(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
@@ -127,12 +123,12 @@ def _list_kinds(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[
 
 
 def _list_marks(root: Outline, resolved: ResolvedBundle) -> Iterator[tuple[Outline, Pointer]]:
-    """Yield the marked ids in a schema and in the schemas that it references."""
+    """Yield the marked IDs in a schema and in the schemas that it references."""
     for each in resolved.find_closure(root):
         yield from ((each, pointer) for pointer, schema in each.find_having(HANDLE) if isinstance(schema[HANDLE], str))
 
 
 def _is_string(document: Document, pointer: Pointer) -> bool:
-    """Return whether a value is a string or null."""
+    """Return whether a schema describes a string, possibly nullable."""
     kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}

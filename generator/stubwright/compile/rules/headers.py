@@ -1,6 +1,6 @@
-"""Rules about `x-mcp-header`: arguments mirrored into HTTP headers (MCP 2026-07-28, Tools and Transports).
+"""Rules about `x-mcp-header`, which mirrors arguments in HTTP headers (MCP 2026-07-28, Tools and Transports).
 
-Clients must ignore tools that break one of these rules, except the last, which is only a warning.
+Clients must ignore tools that break one of these rules, except for the last one, which only warns.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _PERSONAL = re.compile(
     r"|gender|ethnicity|religion|diagnosis|medical record|blood (type|group)|sexual orientation|marital status"
     r")( ?(address|addr|number|no|nr|id|value|text|string|line|code|[0-9]+))*$"
 )
-"""The end of a name for personal data (GDPR, articles 4 and 9); `email_count` and `address_type` do not match."""
+"""Name endings that suggest personal data (GDPR, articles 4 and 9). `email_count` and `address_type` do not match."""
 
 _PERSONAL_FORMATS = frozenset({"email", "iban", "idn-email", "phone", "phone-number"})
 _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
 def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the value is a token (RFC 9110, section 5.6.2), since it becomes part of a header name."""
+    """Check that the value, which becomes part of a header name, is a token (RFC 9110, section 5.6.2)."""
     for place, _, schema in _list_mirrored(resolved):
         value = schema[HEADER]
         if isinstance(value, str) and TOKEN.fullmatch(value):
@@ -54,17 +54,17 @@ def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         elif not value:
             problem = "is empty"
         else:
-            problem = f"`{value}` has characters that no header name allows: {_list_invalid_characters(value)}"
+            problem = f"`{value}` has characters that header names cannot contain: {_list_invalid_characters(value)}"
         yield Diagnostic(
             "SW230",
             f"`{HEADER}` {problem}",
             place / HEADER,
-            'write the part after "Mcp-Param-", in letters, digits and hyphens, such as "Region"',
+            'write the part after "Mcp-Param-", using letters, digits and hyphens, such as "Region"',
         )
 
 
 def check_unique(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two properties of an `inputSchema` share a header; header names ignore case."""
+    """Check that no two properties of an `inputSchema` share a header. Header names are case-insensitive."""
     for tool in resolved.tools:
         first: dict[str, str] = {}
         for field, outline in resolved.list_schemas(tool):
@@ -78,7 +78,7 @@ def check_unique(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                             "SW231",
                             f"`{other}` and `{name}` of `{tool.name}` have the same header `{value}` (ignoring case)",
                             place / HEADER,
-                            "use another header for one",
+                            "rename one of the headers",
                         )
 
 
@@ -89,7 +89,7 @@ def check_types(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         if kind in _TYPES:
             continue
         if kind == "number":
-            message = f"`{HEADER}` cannot be on a `number`: clients write numbers differently in headers"
+            message = f"`{HEADER}` is not allowed on a `number`: clients format numbers differently"
             fix = "make the property an `integer` or a `string`, or remove the header"
         else:
             message = f"`{HEADER}` needs a property whose `type` is `string`, `integer` or `boolean`"
@@ -98,7 +98,7 @@ def check_types(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the keyword is in an `inputSchema`, on a property that is reachable through `properties` alone."""
+    """Check that the keyword is on an `inputSchema` property that is reachable only through `properties`."""
     for field, outline in _list_outlines(resolved):
         for place, pointer, _ in _list_marked(outline):
             if field == "outputSchema":
@@ -107,7 +107,7 @@ def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 message = f"clients ignore `{HEADER}` in a shared schema: they do not follow references"
             elif not _is_reachable(pointer):
                 message = (
-                    f"clients ignore `{HEADER}` here: they only search `properties`, and `properties` of nested objects"
+                    f"clients ignore `{HEADER}` here: they only search `properties`, including those of nested objects"
                 )
             else:
                 continue
@@ -144,13 +144,13 @@ def _is_secret(words: list[str], schema: dict[str, Any]) -> bool:
 
 
 def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
-    if schema.get("type") == "boolean":  # a flag such as `send_email` does not contain the address
+    if schema.get("type") == "boolean":  # a flag such as `send_email` is not an address
         return False
     return schema.get("format") in _PERSONAL_FORMATS or _PERSONAL.search(" ".join(words)) is not None
 
 
 def _list_mirrored(resolved: ResolvedBundle) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    """Yield each schema with the keyword in an `inputSchema`."""
+    """Yield each schema in an `inputSchema` that has the keyword."""
     for field, outline in _list_outlines(resolved):
         if field == "inputSchema":
             yield from _list_marked(outline)

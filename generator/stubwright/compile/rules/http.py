@@ -1,4 +1,4 @@
-"""Rules about HTTP calls: their APIs, URLs, arguments, headers and credentials."""
+"""Rules about tools that are HTTP calls: their APIs, URLs, arguments, headers and credentials."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _REQUIRED_KEYS: Final = {
 _FLOW_KEYS: Final = {"clientCredentials": ("clientSecretEnv",), "authorizationCode": ("refreshTokenEnv",)}
 _EXCHANGE_KEYS = ("audience", "resource")
 _RESERVED_HEADERS: Final = {
-    "authorization": "declare credentials under `auth`, which hides them in logs and answers",
-    "cookie": "declare a credential under `auth`, and other cookies in `http.cookies` of a tool",
-    "content-type": "write `contentType` in the `http` of the tools",
+    "authorization": "declare credentials under `auth`, which hides them in logs and responses",
+    "cookie": "declare credentials under `auth`, and other cookies in a tool's `http.cookies`",
+    "content-type": "write `contentType` in the tools' `http`",
 }
 _IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"})
 _WHITESPACE = re.compile(r"[\s\x00-\x20\x7f]")
@@ -69,7 +69,7 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW263",
                     f"`{scheme}` is {settings['type']}, and needs {quote(lacking).replace(' or ', ' and ')}",
                     (place / "auth" / scheme).point_at_key(),
-                    "name the environment variable that contains it: secrets do not belong in a manifest",
+                    "name an environment variable that contains it: secrets do not belong in a manifest",
                 )
             flow = settings.get("flow")
             for key in _EXCHANGE_KEYS if flow != "tokenExchange" else ():
@@ -90,14 +90,14 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _check_token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
-    """Check that a token endpoint uses `https`, or is on this machine (RFC 6749, section 3.2)."""
+    """Check that a token endpoint uses `https` or is local (RFC 6749, section 3.2)."""
     if url is not None and not is_token_url(url):
         fix = "write a complete `https` URL; `http` is only allowed on this machine"
         yield Diagnostic("SW263", f"secrets cannot be sent to `{url}`", place, fix)
 
 
 def check_complete(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each call has a URL; an overlay cannot turn a tool into a call."""
+    """Check that each call has a URL. Overlays cannot turn a tool into a call."""
     for tool in resolved.tools:
         if tool.extension.get("http") and "url" not in tool.extension["http"]:
             yield Diagnostic(
@@ -109,7 +109,7 @@ def check_complete(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_declared(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the API of a call exists."""
+    """Check that calls refer to existing APIs."""
     known = [name for _, name, _ in _list_apis(resolved)]
     for tool, http in list_calls(resolved):
         if "api" in http and http["api"] not in known:
@@ -123,7 +123,7 @@ def check_declared(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_urls(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the URL of a call is valid, and that its host is fixed."""
+    """Check that call URLs are valid and have a fixed host."""
     for tool, http in list_calls(resolved):
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
@@ -132,10 +132,10 @@ def check_urls(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 "write arguments as `{name}`, and double a literal brace",
             )
         elif "#" in url or _WHITESPACE.search(url):
-            problem, fix = "has a fragment or whitespace, which a request cannot have", "remove it"
+            problem, fix = "has a fragment or whitespace, which a request cannot contain", "remove it"
         elif "api" in http and not url.startswith("/"):
             problem, fix = (
-                "follows a base URL, but does not start with `/`",
+                "is relative to a base URL, but does not start with `/`",
                 "write the path, such as `/v1/{location}`",
             )
         elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
@@ -147,7 +147,7 @@ def check_urls(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that names in braces, or under `path`, are arguments of the tool."""
+    """Check that names in braces and under `path` are arguments of the tool."""
     for tool, http in list_calls(resolved):
         known = find_argument_names(resolved, tool)
         for place, text in _list_texts(tool, http):
@@ -171,7 +171,7 @@ def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_securities(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the API of a call declares its credentials."""
+    """Check that each call's credentials are declared by its API."""
     known = {name: api for _, name, api in _list_apis(resolved)}
     for tool, http in list_calls(resolved):
         if "api" not in http or http["api"] in known:
@@ -180,7 +180,7 @@ def check_securities(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the method allows a body, and that each style matches its place."""
+    """Check that the method allows a body, and that each argument style is allowed in its section."""
     for tool, http in list_calls(resolved):
         method = http.get("method", "GET")
         for key in ("body", "contentType"):
@@ -189,7 +189,7 @@ def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW264",
                     f"a {method} has no body",
                     tool.place_of("http", key).point_at_key(),
-                    "use another `method`, or put the arguments into `query`",
+                    "use another `method`, or move the arguments to `query`",
                 )
         for section in _SECTIONS:
             for name, value in (http.get(section) or {}).items():
@@ -204,14 +204,14 @@ def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that headers are valid, and that no argument controls the host or the framing of a request."""
+    """Check that headers are valid, and that no argument controls a request's host or framing."""
     for place, _, api in _list_apis(resolved):
         for scheme, settings in (api.get("auth") or {}).items():
             if settings["type"] == "apiKey" and settings.get("in", "header") == "header" and "name" in settings:
                 yield from _check_header_name(settings["name"], place / "auth" / scheme / "name", filled=True)
         for name, value in (api.get("headers") or {}).items():
             if name.lower() in _RESERVED_HEADERS:
-                message = f"`{name}` is not a header for all calls"
+                message = f"`{name}` cannot be the same for all calls"
                 yield Diagnostic(
                     "SW265", message, (place / "headers" / name).point_at_key(), _RESERVED_HEADERS[name.lower()]
                 )
@@ -234,7 +234,7 @@ def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_bound_by_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument that an API binds exists in one of its tools."""
+    """Check that each argument bound by an API exists in one of its tools."""
     for api in resolved.apis:
         known = {
             name: None
@@ -251,12 +251,12 @@ def check_bound_by_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _check_idempotency_header(tool: Declaration, http: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check the header for idempotency keys."""
+    """Check the idempotency key header."""
     name, place = http["idempotencyHeader"], tool.place_of("http", "idempotencyHeader")
     yield from _check_header_name(name, place, filled=True)
     if name.lower() in {each.lower() for each in http.get("headers") or ()}:
         yield Diagnostic(
-            "SW265", f"`{name}` is also in `headers`", place, "remove it from `headers`: the server sets its value"
+            "SW265", f"`{name}` is also in `headers`", place, "remove it from `headers`: the server sets it"
         )
 
 
@@ -299,7 +299,7 @@ def check_unused_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def list_calls(resolved: ResolvedBundle) -> Iterator[tuple[Declaration, Mapping[str, Json]]]:
-    """Yield the tools that are HTTP calls, with their calls."""
+    """Yield the tools that are HTTP calls, with their `http`."""
     for tool in resolved.tools:
         if "url" in (tool.extension.get("http") or {}):
             yield tool, tool.extension["http"]
@@ -336,12 +336,12 @@ def _check_base_url(place: Place, name: str, api: Mapping[str, Json]) -> Iterato
 def _check_certificate(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
     """Check that APIs with a client certificate use HTTPS."""
     if "clientCertificate" in api and str(api.get("baseUrl", "https:")).partition(":")[0].lower() != "https":
-        message = f"`{name}` has a client certificate, which requires HTTPS"
+        message = f"`{name}` has a client certificate, which only works over HTTPS"
         yield Diagnostic("SW262", message, place / "baseUrl", "write `https://`, or remove `clientCertificate`")
 
 
 def _check_variables(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check that the variables of a base URL occur in it, and that their defaults are allowed."""
+    """Check that a base URL contains each of its variables, and that their defaults are valid."""
     inside = find_holes(url)
     for name, variable in variables.items():
         at = place / "variables" / name
@@ -381,7 +381,7 @@ def _check_security(
 
 
 def _list_texts(tool: Declaration, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
-    """Yield the texts of a call that may contain argument names, with their places."""
+    """Yield the strings in a call that can contain argument names, with their locations."""
     yield tool.place_of("http", "url"), http["url"]
     for section in _SECTIONS:
         for name, value in (http.get(section) or {}).items():
@@ -396,7 +396,7 @@ def _list_texts(tool: Declaration, http: Mapping[str, Json]) -> Iterator[tuple[P
 
 
 def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]:
-    """Return the names of a tool's arguments, also from subschemas that apply to the root."""
+    """Return a tool's argument names, including those in subschemas that apply to the root."""
     root = dict(resolved.list_schemas(tool)).get("inputSchema")
     names: set[str] = set()
     waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
@@ -424,7 +424,7 @@ def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]
 
 
 def _is_in_place(pointer: Pointer) -> bool:
-    """Return whether a nested schema applies to the value of the root."""
+    """Return whether a nested schema applies to the root's instance."""
     steps = list(pointer)
     while steps:
         keyword = steps.pop(0)

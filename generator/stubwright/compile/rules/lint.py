@@ -38,7 +38,7 @@ def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 def suppress(resolved: ResolvedBundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return `diagnostics` without ignored warnings.
 
-    The entry file's list applies everywhere, a fragment's list to its file, and an entry's list to that entry.
+    A list in the entry file applies to the whole manifest, in a fragment to that file, and in an entry to that entry.
     """
     ignored = [(frozenset(codes), places) for _, codes, places in _lists(resolved)]
     return [
@@ -50,7 +50,7 @@ def suppress(resolved: ResolvedBundle, diagnostics: Iterable[Diagnostic]) -> lis
 
 
 def _lists(resolved: ResolvedBundle) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
-    """Yield each list of ignored codes with its place and its scope, or None for the whole manifest."""
+    """Yield each list of ignored codes with its location and its scope, which is None for the whole manifest."""
     for path, manifest in list_manifests(resolved.bundle):
         if codes := _get_codes(manifest):
             everywhere = path == resolved.bundle.entry

@@ -1,4 +1,4 @@
-"""Rules about names on the wire, in Python, and on disks."""
+"""Rules about names: on the wire, in Python and on disk."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 _LONGEST = 255
-"""The maximum length of a file name in bytes."""
+"""Maximum file name length in bytes."""
 
 _TOOL_NAME = re.compile(vocabulary.TOOL_NAME)
 
@@ -44,14 +44,14 @@ def check_unique_on_the_wire(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two tools, prompts or resources share a method, a class or a module."""
+    """Check that no two tools, prompts or resources have the same method, class or module name."""
     first: dict[tuple[str, str], tuple[str, Declaration]] = {}
     for declared in resolved.declared:
         kind, names = declared.section.noun, declared.names
         kinds: list[tuple[str, str, str]] = [
             ("method", names.method, names.method),
             ("class", naming.name_input_class(names), naming.name_input_class(names)),
-            ("module", names.module, names.module.casefold()),  # many disks treat `A.py` and `a.py` as the same file
+            ("module", names.module, names.module.casefold()),  # often, `A.py` and `a.py` are one file
         ]
         kinds += [("class", name, name) for name in _list_classes(declared)]
         if declared.extension.get("complete"):
@@ -63,7 +63,7 @@ def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     "SW211",
                     f"the {both} `{other.name}` ({_format_place(resolved, other.place / 'name')}) and "
-                    f"{'' if kind == other_kind else f'the {kind} '}`{declared.name}` get the same name in "
+                    f"{'' if kind == other_kind else f'the {kind} '}`{declared.name}` have the same name in "
                     f"Python: the {part} `{shown}`",
                     _locate_name(declared),
                     "add a `pythonName` to one, under `stubwright`",
@@ -72,7 +72,7 @@ def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _list_classes(declared: Declaration) -> Iterator[str]:
-    """Yield the classes of a declaration, except those for a tool's arguments and result."""
+    """Yield a declaration's classes, except the classes for a tool's arguments and result."""
     if declared.extension.get("ask"):
         yield naming.ask_class(declared.names)
         yield naming.name_context_class(declared.names)
@@ -82,15 +82,15 @@ def _list_classes(declared: Declaration) -> Iterator[str]:
 
 
 def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the classes of shared schemas do not clash with other exports of the package."""
+    """Check that shared schemas' classes do not clash with the package's other exports."""
     stem = naming.name_server_stem(resolved.entry["server"]["name"])
     taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "every package exports")
-    taken[naming.name_handlers_class(stem)] = "is the class of this server's handlers"
-    taken[naming.name_client_class(stem)] = "is this server's client"
+    taken[naming.name_handlers_class(stem)] = "is the handler class of this server"
+    taken[naming.name_client_class(stem)] = "is the client class of this server"
     for tool in resolved.tools:
         for field, _ in resolved.list_schemas(tool):
             class_name = naming.name_input_class if field == "inputSchema" else naming.name_output_class
-            taken[class_name(tool.names)] = f"is the class of the {field} of `{tool.name}`"
+            taken[class_name(tool.names)] = f"is the {field} class of `{tool.name}`"
     for declared in resolved.declared:
         taken |= dict.fromkeys(_list_classes(declared), f"is a class of `{declared.name}`")
     kinds = dict.fromkeys(
@@ -103,14 +103,14 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         taken |= dict.fromkeys(exports.OF_PAGES, "every package with pages exports")
         taken |= {naming.name_context_class(tool.names): f"is a class of `{tool.name}`" for tool in paginated}
         taken |= {
-            naming.name_own_handles_class(tool.names): f"is the class of the handles of `{tool.name}`"
+            naming.name_own_handles_class(tool.names): f"is the handles class of `{tool.name}`"
             for tool in resolved.tools
         }
         taken |= {naming.name_context_class(tool.names): f"is a class of `{tool.name}`" for tool in resolved.tools}
     yield from _check_id_types(resolved, taken)
-    taken |= {naming.handle_id(kind): f"is the type of the ids of `{kind}`" for kind in kinds}
+    taken |= {naming.handle_id(kind): f"is the ID type of `{kind}`" for kind in kinds}
     taken |= {
-        naming.name_shared_class(naming.name_shared(kind.state)): f"is the class of the states of `{kind.name}`"
+        naming.name_shared_class(naming.name_shared(kind.state)): f"is the state class of `{kind.name}`"
         for kind, at in declared_kinds(resolved)
         if find_shared_whole(resolved.extension_schemas[at]) is None
     }
@@ -121,7 +121,7 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
         kind = outline.schema.get(HANDLE) if isinstance(outline.schema, dict) else None
         if isinstance(kind, str) and naming.handle_id(kind) == name:
-            problem = None  # the schema of the ids has no class
+            problem = None  # the schema for IDs has no class
         if problem is None and other is not outline:
             problem = (
                 f"is the class of `{other.place.pointer[-1]}` at {_format_place(resolved, other.place.point_at_key())}"
@@ -136,7 +136,7 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _check_id_types(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Check that the id types of handles have unique names, and that kinds are valid attributes."""
+    """Check that handles' ID types have unique names, and that kinds are valid attribute names."""
     first: dict[str, Place] = {}
     for path, manifest in list_manifests(resolved.bundle):
         for kind in manifest.get("handles") or ():
@@ -145,10 +145,10 @@ def _check_id_types(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Itera
             other = first.setdefault(name, place)
             if other == place:
                 problem = taken.get(name, "")
-            else:  # only on failure, since finding the line parses the file again
-                problem = f"is the type of `{other.pointer[-1]}` at {_format_place(resolved, other)}"
+            else:  # only on failure, since finding the line reparses the file
+                problem = f"is the ID type of `{other.pointer[-1]}` at {_format_place(resolved, other)}"
             if problem:
-                message = f"the type of the ids of the handle `{kind}` would be `{name}`, which {problem}"
+                message = f"the ID type of the handle `{kind}` would be `{name}`, which {problem}"
                 yield Diagnostic("SW212", message, place, "give the handle another name")
             if kind.startswith("_"):
                 message = f"the handle `{kind}` starts with an underscore, which is reserved"
@@ -168,7 +168,7 @@ def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         elif name in naming.CLIENT_NAMES:
             problem = "is a member of every client"
         elif name in naming.ANNOTATION_NAMES:
-            problem = "is the name of a type in annotations"
+            problem = "is the name of a type used in annotations"
         elif name in naming.DECORATOR_NAMES:
             problem = "is the name of a decorator"
         elif name in naming.HANDLER_NAMES:
@@ -182,17 +182,17 @@ def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_package(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the package can be imported, and does not shadow another one."""
+    """Check that the package can be imported and does not shadow another package."""
     name, place = _get_package(resolved)
     written = "package" in place.pointer
     suggestion = naming.name_package(resolved.entry["server"]["name"])
     fix = (
-        f"use `{suggestion}`, after the server's name"
+        f"use `{suggestion}`, derived from the server's name"
         if written and naming.is_importable(suggestion)
         else "write a `python.package`"
     )
     if not naming.is_importable(name):
-        yield Diagnostic("SW214", f"`{name}` is not a valid package name in Python", place, fix)
+        yield Diagnostic("SW214", f"`{name}` is not a valid Python package name", place, fix)
     elif name in sys.stdlib_module_names:
         yield Diagnostic("SW215", f"`{name}` would shadow the module `{name}` of Python's standard library", place, fix)
     elif name in dependencies.list_modules():
@@ -208,7 +208,7 @@ def _get_package(resolved: ResolvedBundle) -> tuple[str, Place]:
 
 
 def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that file names are not too long, and that Windows does not reserve the package's name."""
+    """Check that file names are not too long, and that the package name is not reserved on Windows."""
     package_name, at = _get_package(resolved)
     if paths.is_device(package_name):
         message = f"`{package_name}` cannot be created on Windows, which reserves this name"
@@ -226,7 +226,7 @@ def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     for name, place, help_ in named:
         if (length := len(name.encode())) > _LONGEST:
             message = (
-                f"`{shorten(name)}` cannot be created: its name has {length} bytes, and most disks allow {_LONGEST}"
+                f"`{shorten(name)}` cannot be created: its name has {length} bytes; most file systems allow {_LONGEST}"
             )
             yield Diagnostic("SW406", message, place, help_)
 
@@ -260,7 +260,7 @@ def report_features(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_wire_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a tool's name follows the SHOULDs of MCP (2025-11-25, Tools, Tool Names)."""
+    """Check that tool names follow MCP's SHOULDs (2025-11-25, Tools, Tool Names)."""
     for tool in resolved.tools:
         place = tool.place / "name"
         if not _TOOL_NAME.fullmatch(tool.name):

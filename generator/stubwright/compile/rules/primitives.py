@@ -33,7 +33,7 @@ def check_templates(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_uris(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the URIs of resources are absolute (RFC 3986, section 4.3)."""
+    """Check that resource URIs are absolute (RFC 3986, section 4.3)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             uri, place = primitive.key, primitive.place / section.key
@@ -53,7 +53,7 @@ def check_contents(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that arguments of a prompt have unique names."""
+    """Check that a prompt's arguments have unique names."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         seen: set[str] = set()
         for index, argument in enumerate(prompt.wire.get("arguments") or ()):
@@ -65,7 +65,7 @@ def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_completions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `complete` only names existing arguments, and only references schemas with values."""
+    """Check that `complete` only lists existing arguments, and only references schemas with an `enum` of strings."""
     known_names = [(primitive, _list_variables(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
     known_names += [(primitive, _list_arguments(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
     for primitive, known in known_names:
@@ -82,7 +82,7 @@ def check_completions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_offered(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Warn about completions of prompts that are not in the `enum` of their argument."""
+    """Warn about prompt completions that are not in their argument's `enum`."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         complete = prompt.extension.get("complete") or {}
         references = {name: place for name, place, _ in offers.find_references(prompt)}
@@ -101,7 +101,7 @@ def check_offered(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_messages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that messages have exactly one kind of content, and only use arguments of their prompt."""
+    """Check that messages have exactly one kind of content, and only use their prompt's arguments."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         at = prompt.place / "stubwright"
         if prompt.extension.get("messages") == []:
@@ -109,7 +109,7 @@ def check_messages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 "SW257", f"`{prompt.name}` has no messages", at / "messages", "add a message, or remove `messages`"
             )
         if prompt.extension.get("messages") and prompt.extension.get("ask"):
-            fix = "remove `messages`, and write a method that asks"
+            fix = "remove `messages`, and ask in a handler method"
             yield Diagnostic(
                 "SW257",
                 f"`{prompt.name}` has fixed messages, so its questions are never asked",
@@ -146,7 +146,7 @@ def _check_part(kind: str, part: Json, place: Place, prompt: Declaration) -> Ite
         yield Diagnostic("SW257", f"the {kind} has no `mimeType`", place, f"add it, such as `mimeType: {example}`")
     if "data" in part:
         try:
-            binascii.a2b_base64(part["data"], strict_mode=True)  # by default, other characters are skipped
+            binascii.a2b_base64(part["data"], strict_mode=True)  # by default, invalid characters are skipped
         except ValueError as error:
             yield Diagnostic(
                 "SW257", f"the data is not base64: {error}", place / "data", "write base64, or name a `file`"
@@ -172,7 +172,7 @@ def _list_arguments(prompt: Declaration) -> tuple[str, ...]:
 
 
 def _list_variables(template: Declaration) -> tuple[str, ...] | None:
-    """Return the names of a template's variables, or None if the template is invalid."""
+    """Return a template's variable names, or None if the template is invalid."""
     try:
         return tuple(variable.name for variable in UriTemplate.parse(template.key).variables)
     except TemplateError:

@@ -1,4 +1,4 @@
-"""Rules about references: they must resolve, terminate, use one dialect, and allow bundling."""
+"""Rules about references: they must resolve, terminate, use one dialect and allow bundling."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def check_resolved(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_finite(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no schema applies itself to its own instance, which never ends (JSON Schema 2020-12 Core, 9.4.1)."""
+    """Check that no schema applies itself to its own instance forever (JSON Schema 2020-12 Core, 9.4.1)."""
     for outline, loop in find_loops(resolved):
         yield _report_loop(outline, loop)
 
 
 def find_loops(resolved: ResolvedBundle) -> Iterator[tuple[Outline, list[Reference]]]:
-    """Yield each cycle of references that applies a schema to its own instance, with the first reference's schema."""
+    """Yield each reference cycle that applies a schema to its own instance, with the first reference's schema."""
     outlines = {outline.place: outline for outline in resolved.list_outlines()}
     applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
     for outline in outlines.values():
@@ -78,7 +78,7 @@ def find_loops(resolved: ResolvedBundle) -> Iterator[tuple[Outline, list[Referen
 
 
 def check_one_dialect(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a schema, its subschemas and all schemas that it references have the same dialect."""
+    """Check that a schema, its subschemas and all referenced schemas use the same dialect."""
     for outline in resolved.list_outlines():
         for reference in outline.references:
             if isinstance(reference.target, SharedSchema) and not is_completion(outline.place):
@@ -86,8 +86,8 @@ def check_one_dialect(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 if other.dialect != outline.dialect and isinstance(other.schema, dict):
                     yield Diagnostic(
                         "SW224",
-                        f"`{reference.target.key.name}` is a schema of {other.dialect.name}, but this is a "
-                        f"schema of {outline.dialect.name}",
+                        f"`{reference.target.key.name}` is a {other.dialect.name} schema, but this is "
+                        f"a {outline.dialect.name} schema",
                         _locate(outline, reference),
                         f'write both in the same dialect, with "$schema": "{outline.dialect.uri}" in each',
                     )
@@ -97,7 +97,7 @@ def check_one_dialect(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 if inner != outline.dialect:
                     yield Diagnostic(
                         "SW224",
-                        f"part of a schema of {outline.dialect.name} cannot be in another dialect",
+                        f"part of a {outline.dialect.name} schema cannot use another dialect",
                         outline.locate(pointer) / "$schema",
                         "remove this `$schema`, and use the dialect of the root schema",
                     )
@@ -114,7 +114,7 @@ def check_bundled(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 keyword = name_id_keyword(outline.dialect)
                 yield Diagnostic(
                     "SW225",
-                    f"`{reference.text}` is below an `{keyword}`, which hides bundled schemas",
+                    f"`{reference.text}` is inside a schema with `{keyword}`, which hides bundled schemas",
                     _locate(outline, reference),
                     f"remove the `{keyword}`: it is never fetched",
                 )
@@ -128,7 +128,7 @@ def check_bundled(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def is_enclosed(resolved: ResolvedBundle, outline: Outline, reference: Reference) -> bool:
-    """Return whether an `$id` hides bundled schemas from a reference; the root `$id` of a tool's schema does not."""
+    """Return whether an `$id` hides bundled schemas from a reference. The root `$id` of a tool's schema does not."""
     if not isinstance(reference.target, SharedSchema):
         return False
     itself = resolved.shared[reference.target.key].place == outline.place
@@ -136,7 +136,7 @@ def is_enclosed(resolved: ResolvedBundle, outline: Outline, reference: Reference
 
 
 def check_unique_anchors(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that anchors and identifiers are unique in a schema, including bundled ones."""
+    """Check that anchors and identifiers are unique within a schema, including its bundled schemas."""
     for outline in resolved.list_outlines():
         for pointer in outline.repeated:
             yield Diagnostic(

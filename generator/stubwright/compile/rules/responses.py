@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PARTS: Final = ("items", "next", "more", "total")
 _REQUIRED_KEYS: Final = {"cursor": ("argument", "next"), "link": (), "offset": ("argument",), "number": ("argument",)}
-"""The required keys of each kind of pagination."""
+"""Required keys for each pagination style."""
 
 
 def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
@@ -75,7 +75,7 @@ def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_large(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a result that may be truncated does not promise a structure."""
+    """Check that a tool whose result can be truncated does not promise structured output."""
     apis = {api.name: api.settings for api in resolved.apis}
     for tool, http in list_calls(resolved):
         output = http.get("output", apis.get(http.get("api", ""), {}).get("output", "strict"))

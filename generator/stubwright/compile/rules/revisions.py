@@ -1,4 +1,4 @@
-"""Rules about fields that the oldest supported revision (`protocol.min`) does not have."""
+"""Rules about fields that do not exist in the oldest supported revision (`protocol.min`)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
 
-_NOT_RECEIVED: Final = "remove it, or raise `protocol.min`: clients of older revisions do not receive it"
+_NOT_RECEIVED: Final = "remove it, or raise `protocol.min`: clients with older revisions do not receive it"
 _ONLY_TEXT: Final = (
-    "put the value into a property of an object, or raise `protocol.min`: clients of older revisions only "
+    "put the value into a property of an object, or raise `protocol.min`: clients with older revisions only "
     "receive the result as JSON text, without the schema and `structuredContent`"
 )
 

@@ -25,7 +25,7 @@ def check_possible(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_asked_before(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that questions before a task belong to a task, and are forms: only the handler provides a URL."""
+    """Check that questions before a task belong to a task tool and are forms: only the handler provides a URL."""
     tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
     tools = {tool.place for tool in resolved.tools}
     for declared in resolved.declared:
@@ -40,13 +40,13 @@ def check_asked_before(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 )
             elif question.get("mode") == "url":
                 fix = "remove it: the handler, which provides the URL, runs in the task"
-                yield Diagnostic("SW259", f"`{name}` opens a URL, which does not exist before the task", at, fix)
+                yield Diagnostic("SW259", f"`{name}` opens a URL, which only exists once the task runs", at, fix)
 
 
 def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no task exchanges the token of its caller, which is not stored.
+    """Check that no task exchanges its caller's token, which is not stored.
 
-    Without `auth`, only local users call, whose tokens are in environment variables; SW336 reports the rest.
+    Without `auth`, all callers are local, with tokens in environment variables. SW336 reports the rest.
     """
     schemes = {api.name: api.settings.get("auth") or {} for api in resolved.apis}
     defaults = {api.name: api.settings.get("security") or [] for api in resolved.apis}

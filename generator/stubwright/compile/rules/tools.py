@@ -23,7 +23,7 @@ _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
 def check_overlays(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that overlays name existing tools, with the prefixes of their file, and existing APIs."""
+    """Check that overlays refer to existing APIs, and to existing tools, with the prefixes of their file."""
     for fragment, place, _ in list_overlays(resolved.bundle):
         name = str(place.pointer[-1])
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
@@ -56,11 +56,11 @@ def check_deprecations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 _INDIRECT = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf")
-"""Keywords that let other schemas restrict the properties of an object."""
+"""Keywords through which other schemas can restrict an object's properties."""
 
 
 def check_paginated(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a paginated tool has a list of items, and that `cursor` and `nextCursor` are unused."""
+    """Check that a paginated tool returns a list of items, and that `cursor` and `nextCursor` are unused."""
     for tool in resolved.tools:
         if "paginate" in tool.extension:
             for place, message, fix in _find_page_problems(tool):
@@ -96,14 +96,14 @@ def _find_page_problems(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
 
 
 def _is_array(schema: Json) -> bool:
-    """Return whether a schema describes arrays with one schema for all items."""
+    """Return whether a schema describes an array with one schema for all items."""
     if not isinstance(schema, dict) or schema.get("type") != "array":
         return False
     return "prefixItems" not in schema and not isinstance(schema.get("items"), list)
 
 
 def check_redactions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `policy.redact` names arguments of the tool: misspelt ones would be logged."""
+    """Check that `policy.redact` lists arguments of the tool: with a typo, the argument would be logged."""
     for tool in resolved.tools:
         own = (tool.extension.get("policy") or {}).get("redact") or ()
         outline = resolved.outlines[tool.place / "inputSchema"]
@@ -120,7 +120,7 @@ def check_redactions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_confirmations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the messages of confirmations name arguments of their tool, in matching braces."""
+    """Check that confirmation messages have matching braces and only refer to arguments of their tool."""
     server_policy = resolved.entry.get("policy") or {}
     if (text := _get_message(server_policy)) is not None:
         yield from _check_braces(text, Place(resolved.bundle.entry, ("policy", "confirm", "message")))
@@ -149,14 +149,14 @@ def check_confirmations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_once(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the key of `policy.once` names arguments of the tool, and that the tool does not run as a task."""
+    """Check that the key of `policy.once` lists arguments of the tool, and that the tool never runs as a task."""
     for tool in resolved.tools:
         once = (tool.extension.get("policy") or {}).get("once")
         if once is None:
             continue
         at, key = tool.place_of("policy", "once", "key"), once["key"]
         if (tool.wire.get("execution") or {}).get("taskSupport", "forbidden") != "forbidden":
-            message = f"`{tool.name}` may run as a task, which `once` does not cover"
+            message = f"`{tool.name}` can run as a task, which `once` does not support"
             fix = "remove it, and call `ctx.once` in the handler"
             yield Diagnostic("SW259", message, tool.place_of("policy", "once").point_at_key(), fix)
         outline = resolved.outlines[tool.place / "inputSchema"]
@@ -194,7 +194,7 @@ def _check_braces(text: str, at: Place) -> Iterator[Diagnostic]:
 
 
 def check_public_cache(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that lists that depend on the caller's scopes are not cached publicly (MCP 2026-07-28, "Caching")."""
+    """Check that lists are not cached publicly if they depend on the caller's scopes (MCP 2026-07-28, "Caching")."""
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
         return
@@ -204,11 +204,11 @@ def check_public_cache(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     ]
     scoped = [primitive.name for primitive in declared if (primitive.extension.get("policy") or {}).get("scopes")]
     if scoped:
-        reason = f"`{scoped[0]}` is listed only for callers with its scopes"
+        reason = f"`{scoped[0]}` is only listed for callers with its scopes"
     elif (entry.get("policy") or {}).get("scopes"):
-        reason = "tools are listed only for callers with the scopes of `policy`"
+        reason = "tools are only listed for callers with the scopes in `policy`"
     elif (entry.get("auth") or {}).get("requiredScopes"):
-        reason = "callers need the `requiredScopes` of `auth`"
+        reason = "callers need the `requiredScopes` in `auth`"
     else:
         return
     yield Diagnostic(
@@ -220,7 +220,7 @@ def check_public_cache(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_described(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that tools have descriptions, since models choose tools by them."""
+    """Check that tools have descriptions: models choose tools by description."""
     for tool in resolved.tools:
         text = tool.wire.get("description")
         if not (isinstance(text, str) and text.strip()):
@@ -245,11 +245,11 @@ def check_inlined(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 _DESTROYING: Final = re.compile(r"(?i:delete|destroy|erase|purge|wipe|uninstall)(?![a-z])")
-"""The beginning of a name for a tool that destroys data."""
+"""Name prefixes that suggest a destructive tool."""
 
 _UNASKED: Final = "clients run such tools without asking"
 _CHANGING: Final = ("PUT", "PATCH", "DELETE")
-"""Methods that always write; a POST may be a search (RFC 9110, section 9.3)."""
+"""Methods that always write. A POST might be a search (RFC 9110, section 9.3)."""
 
 
 def check_hints(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
@@ -275,7 +275,7 @@ def check_hints(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_repeatable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that writing tools declare the effect of repeated calls, with one warning for all tools."""
+    """Check that tools that write declare the effect of repeated calls. Reports all tools in one warning."""
     if not resolved.serves:
         return
     unsure = [
@@ -295,7 +295,7 @@ def check_repeatable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 _MAX_NAMED: Final = 5
-"""The maximum number of tools that a message names."""
+"""Messages list at most this many tools."""
 
 
 def _lacks_idempotency(tool: Declaration) -> bool:
@@ -345,7 +345,7 @@ def check_web_resources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_icons(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that icons have `https:` or `data:` URIs; clients must reject others (MCP 2025-11-25, "Icons")."""
+    """Check that icons have `https:` or `data:` URIs. Clients must reject others (MCP 2025-11-25, "Icons")."""
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):

@@ -1,6 +1,6 @@
 """Rules about values in a manifest: patterns, defaults, examples and constants.
 
-They use the validator of the generated server, and its messages. A schema that it rejects is a separate error.
+They use the generated server's validator and its messages. Schemas that the validator rejects are a separate error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REQUIRING = frozenset(
 """Keywords that can reject an empty object."""
 
 _WHOLE_INPUT = frozenset({"required", "minProperties", "dependentRequired", "dependentSchemas", "dependencies"})
-"""Keywords that require other arguments than the checked one."""
+"""Keywords that can make arguments depend on each other."""
 
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
 
@@ -60,7 +60,7 @@ def check_formats(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_patterns(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the validator can compile each `pattern` and each key of `patternProperties`."""
+    """Check that the validator compiles each `pattern` and each key of `patternProperties`."""
     for outline in resolved.list_outlines():
         for place, text in find_patterns(outline):
             if is_too_large(text):
@@ -73,16 +73,16 @@ def check_patterns(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             elif not is_expression(text):
                 yield Diagnostic(
                     "SW227",
-                    f"`{text}` is not a valid regular expression in JSON Schema",
+                    f"`{text}` is not a valid JSON Schema regular expression",
                     place,
-                    "use the syntax of ECMA-262, which has `^` and `$`, but not `\\A` or `\\Z`",
+                    "use ECMA-262 syntax, which has `^` and `$`, but not `\\A` or `\\Z`",
                 )
 
 
 def check_compilable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the validator accepts each schema, for problems that no other rule finds, such as lone surrogates.
+    """Check that the validator accepts each schema. Catches what no other rule finds, such as lone surrogates.
 
-    A schema with an invalid part is invalid, so each shared schema is checked only once.
+    Each shared schema is checked only once, since a schema that references it would fail the same way.
     """
     rejected = {
         outline.place
@@ -131,7 +131,7 @@ def check_schema_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the inputs and outputs of examples are valid for their tool."""
+    """Check that each example's input and output are valid for its tool."""
     invalid = _find_invalid(resolved)
     for tool in resolved.tools:
         entries = tool.extension.get("examples") or ()
@@ -205,7 +205,7 @@ def check_satisfiable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each tool accepts some arguments."""
     from stubwright.jsonschema import instances
 
-    # A schema that applies itself to its own instance would make the search fail after seconds.
+    # with infinite recursion, the search would fail only after seconds
     invalid = _find_invalid(resolved) | {outline.place for outline, _ in find_loops(resolved)}
     for tool in resolved.tools:
         outline = resolved.outlines[tool.place / "inputSchema"]
@@ -214,7 +214,7 @@ def check_satisfiable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         schema = resolved.bundle_schema(outline).wire
         settings = formats.get_settings(formats.get_meaning(resolved.entry))
         try:
-            # Only arguments that a client would send count.
+            # only arguments that a client would send count
             instances.make(schema, tool.name, **settings, likely=True, bare=True)
         except instances.TooLargeError:
             continue
@@ -241,7 +241,7 @@ def _get_bound(tool: Declaration, schema: Json) -> Mapping[str, Json]:
 
 
 def check_exact_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that examples with `exact` have an output."""
+    """Check that `exact` examples have an output."""
     for tool in resolved.tools:
         for index, entry in enumerate(tool.extension.get("examples") or ()):
             if entry.get("exact") is True and "output" not in entry:
@@ -266,7 +266,7 @@ class _Checker:
         return None if isinstance(validator, str) else cls(validator)
 
     def find_problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
-        """Yield the faults of `value` at `place` as one text, with the narrowest place that contains all of them."""
+        """Describe all faults in `value` in one message, at the narrowest location that contains them."""
         lines = self.validator.find_errors(value, root)
         if not lines:
             return
@@ -280,7 +280,7 @@ class _Checker:
 
 
 def _list_values(resolved: ResolvedBundle, keyword: str) -> Iterator[tuple[Place, str, Json, _Checker]]:
-    """Yield each value of `keyword`: its place, the schema's name in messages, the value, and its checker."""
+    """Yield each value of `keyword`: its location, the schema's name in messages, the value and its checker."""
     invalid = _find_invalid(resolved)
     for outline in resolved.list_outlines():
         carriers = outline.find_having(keyword)
@@ -304,8 +304,8 @@ def _list_values(resolved: ResolvedBundle, keyword: str) -> Iterator[tuple[Place
 
 
 def _select_part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
-    """Return a schema for the part of `root` at `pointer`, which includes `root` as the target of references."""
-    # An identifier keeps `#/…` relative to `root`, although `root` moves to the definitions.
+    """Return a schema for the part of `root` at `pointer`. It includes `root`, since references may point into it."""
+    # `root` moves to the definitions; its `$id` keeps `#/…` relative to it
     keyword = name_id_keyword(outline.dialect)
     identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
     return {
@@ -316,7 +316,7 @@ def _select_part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -
 
 
 def _compile(schema: Mapping[str, Json], meaning: Formats = "annotate") -> Validator | str:
-    """Return the validator of a schema, or the reason why it is invalid."""
+    """Return a validator for a schema, or the reason why the schema is invalid."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
@@ -330,13 +330,13 @@ def _has_long_pattern(outline: Outline) -> bool:
 
 
 def _isolate(outline: Outline) -> Json:
-    """Replace references to shared schemas by references to the schema itself."""
+    """Point references to shared schemas at the schema itself."""
     places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, SharedSchema)]
     return edit(outline.schema, dict.fromkeys(places, "#"))
 
 
 def _find_invalid(resolved: ResolvedBundle) -> frozenset[Place]:
-    """Return the schemas that other rules report, and the validator would reject."""
+    """Return the schemas that the validator would reject and other rules already report."""
     return frozenset(
         outline.place
         for outline in resolved.list_outlines()
@@ -349,7 +349,7 @@ def _find_invalid(resolved: ResolvedBundle) -> frozenset[Place]:
 
 
 def _is_valid(resolved: ResolvedBundle, outline: Outline, invalid: frozenset[Place]) -> bool:
-    """Return whether a schema and all schemas that it references are valid."""
+    """Return whether a schema and everything it references are valid."""
     return not invalid or invalid.isdisjoint(each.place for each in resolved.find_closure(outline))
 
 

@@ -27,14 +27,14 @@ _RESERVED: Final = "io.modelcontextprotocol/"
 
 _CODE: Final = re.compile(r"^(`{3,}+|~{3,}+).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LONGEST: Final = 256 * 1024
-"""The maximum length of a `SKILL.md` with checked links, since the search is not linear."""
+"""In a longer `SKILL.md`, links are not checked: the search is not linear."""
 
 _LINK: Final = re.compile(r"(?<!\\)\]\(\s*<?(?P<target>[^\s()<>]+)")
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check each skill, and that the URIs of skills and resources are unique."""
+    """Check each skill, and that skill and resource URIs are unique."""
     uris: dict[str, Skill] = {}
     names: dict[str, Skill] = {}
     by_name: dict[str, Skill] = {}
@@ -49,7 +49,7 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             message = f"`{skill.document.path}` and `{other.document.path}` are both `{skill.uri}`"
             yield Diagnostic("SW210", message, skill.place, "rename one of the folders, and its `name`")
         elif (other := names.setdefault(skill.name, skill)) is not skill:
-            message = f"`{other.document.path}` is also called `{skill.name}`, so users cannot tell the skills apart"
+            message = f"`{other.document.path}` is also named `{skill.name}`, so users cannot tell the skills apart"
             place = Place(skill.document.path, ("name",))
             yield Diagnostic("SW348", message, place, "rename one of the folders, and its `name`")
     served = {uri for skill in resolved.bundle.skills for uri in skill.uris}
@@ -74,12 +74,12 @@ def _check_frontmatter(skill: Skill) -> Iterator[Diagnostic]:
             fix = "write some text" if key in _REQUIRED else "write some text, or remove it"
             yield Diagnostic("SW276", f"`{key}` is empty", place / key, fix)
         elif len(value) > _MOST.get(key, len(value)):
-            message = f"`{key}` has {len(value):,} characters, and at most {_MOST[key]:,} are allowed"
+            message = f"`{key}` has {len(value):,} characters; the maximum is {_MOST[key]:,}"
             yield Diagnostic("SW276", message, place / key, "shorten it")
     metadata = fields.get("metadata", {})
     if not isinstance(metadata, dict):
         yield Diagnostic(
-            "SW276", "`metadata` is not a mapping", place / "metadata", "write `key: value` lines below it"
+            "SW276", "`metadata` is not a mapping", place / "metadata", "write `key: value` lines under it"
         )
     else:
         for key, value in metadata.items():
@@ -95,15 +95,15 @@ def _check_frontmatter(skill: Skill) -> Iterator[Diagnostic]:
 
 def _check_name(name: str, folder: str, place: Place) -> Iterator[Diagnostic]:
     if not _NAME.fullmatch(name):
-        message = f"`{name}` is not a valid name of a skill"
+        message = f"`{name}` is not a valid skill name"
         yield Diagnostic("SW276", message, place, "use lower-case letters, digits, and single hyphens between them")
     elif name != folder:
-        message = f"the skill is called `{name}`, but its folder `{folder}`"
-        yield Diagnostic("SW276", message, place, "rename the folder or the skill: hosts find it by its folder")
+        message = f"the skill is named `{name}`, but its folder is `{folder}`"
+        yield Diagnostic("SW276", message, place, "rename the folder or the skill: hosts look it up by folder")
 
 
 def _check_links(skill: Skill) -> Iterator[Diagnostic]:
-    """Warn about links in `SKILL.md` to missing files, since models follow them."""
+    """Warn about links in `SKILL.md` to missing files. Models follow them."""
     text = skill.document.text
     if len(text) > _LONGEST:
         return

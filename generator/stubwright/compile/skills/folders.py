@@ -1,4 +1,4 @@
-"""Groups files by skill, and parses the frontmatter of `SKILL.md`, without access to the disk."""
+"""Groups files by skill and parses `SKILL.md` frontmatter, without disk access."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MANIFEST: Final = "SKILL.md"
-"""The file at the root of each skill (Agent Skills, "Directory structure")."""
+"""The file in each skill's root folder (Agent Skills, "Directory structure")."""
 
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""The maximum size of a skill that every host accepts (SEP-2640, "Limits")."""
+"""The maximum skill size that every host accepts (SEP-2640, "Limits")."""
 
 FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on its own line"
 """Advice for a file without frontmatter."""
@@ -30,7 +30,7 @@ _IGNORED: Final = "__pycache__"
 
 
 def group(folder: str, listed: Iterable[str]) -> Mapping[str, list[str]]:
-    """Return the files of each skill below a folder, by the skill's own folder.
+    """Group the files below a folder by skill folder.
 
     The files of a nested skill also belong to the outer one (SEP-2640, "Nested Skills"). Hidden files and bytecode are
     ignored.
@@ -49,13 +49,13 @@ def _is_visible(path: str) -> bool:
 
 
 def split(text: str) -> str:
-    """Return the text of a `SKILL.md` before the end of its frontmatter, or an empty string."""
+    """Return the frontmatter at the start of a `SKILL.md`, or an empty string."""
     match = _FRONTMATTER.match(text)
     return match[0] if match else ""
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Parse the frontmatter of a `SKILL.md`: return its value, and problems with positions in the whole text."""
+    """Parse a `SKILL.md`'s frontmatter into its value and its problems, with positions in the whole file."""
     start = split(text)
     if not start:
         return None, [Problem("SW276", "the skill has no frontmatter", 0, min(len(text), 3), FIX)]

@@ -39,11 +39,11 @@ _TYPES: Final[Mapping[str, str]] = {
     ".yml": "application/yaml",
     ".zip": "application/zip",
 }
-"""MIME types by extension: `mimetypes` differs between systems, and builds must be reproducible."""
+"""MIME types by extension. `mimetypes` varies by system, and builds must be reproducible."""
 
 
 def lower_entries(skills: Sequence[Skill]) -> list[ir.Json]:
-    """Return the entries of `skills/list`, one for each skill (SEP-2640, "Skill Entries")."""
+    """Return one `skills/list` entry per skill (SEP-2640, "Skill Entries")."""
     return [
         {
             "uri": skill.uri,
@@ -62,19 +62,19 @@ def lower_entries(skills: Sequence[Skill]) -> list[ir.Json]:
 
 
 def lower_resources(skills: Sequence[Skill]) -> Iterator[ir.Json]:
-    """Yield a resource for each file, as in the package's `manifest.json`."""
+    """Yield each file as a resource, in the format of the package's `manifest.json`."""
     described = {skill.uri: skill for skill in skills}
     seen: set[str] = set()
     for skill in skills:
         for path, file in skill.files.items():
             uri = skill.make_uri(path)
-            if uri not in seen:  # files of a nested skill belong to both
+            if uri not in seen:  # files in a nested skill belong to both skills
                 seen.add(uri)
                 yield _make_resource(uri, file, described.get(uri))
 
 
 def _make_resource(uri: str, file: File, skill: Skill | None) -> ir.Json:
-    """Return the resource of a file; the frontmatter describes a `SKILL.md` (SEP-2640, "Resource Metadata")."""
+    """Return a file's resource. A `SKILL.md` is described by its frontmatter (SEP-2640, "Resource Metadata")."""
     mime_type = _find_mime_type(file)
     texts = {"name": posixpath.basename(file.path)}
     if skill is not None:

@@ -1,1 +1,1 @@
-"""Parsers for JSON, YAML and shorthand, and positions in their texts."""
+"""Parsers for JSON, YAML and shorthand, which track source positions."""

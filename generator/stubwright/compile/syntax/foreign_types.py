@@ -1,4 +1,4 @@
-"""Translates types of TypeScript, Python and other languages into shorthand, for help texts."""
+"""Translates types from TypeScript, Python and other languages to shorthand, for help messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMES: Final = {
     "guid": "uuid",
     "url": "uri",
 }
-"""Lower-case names of types in other languages, with the types of shorthand."""
+"""Shorthand types by lower-case type name in other languages."""
 
 _LISTS: Final = frozenset({"array", "frozenset", "iterable", "list", "readonlyarray", "sequence", "set", "vec"})
 _MAPS: Final = frozenset({"dict", "dictionary", "hashmap", "map", "mapping", "record"})
@@ -35,7 +35,7 @@ KEYWORDS: Final = {
     "example": "examples",
     "ref": "$ref",
 }
-"""Common lower-case misnomers for keywords of JSON Schema."""
+"""Keywords that are commonly mistaken for JSON Schema's, in lower case."""
 
 _ABSENT: Final = frozenset({"undefined", "void"})
 _CHOICES: Final = frozenset({"enum", "literal", "oneof"})
@@ -58,7 +58,7 @@ _RANGE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """A type in shorthand, or a list of allowed values; `None` is the value `null`."""
+    """A shorthand type, or a list of allowed values. In the list, `None` stands for `null`."""
 
     text: str = ""
     values: tuple[str | float | bool | None, ...] = ()
@@ -66,14 +66,14 @@ class _Type:
 
 
 class _UnknownError(Exception):
-    """The text is not a known type."""
+    """The type is unknown."""
 
 
 def suggest(text: str, schemas: Set[str]) -> str | None:
-    """Suggest the shorthand for a type in another language; return None if the type is unknown.
+    """Translate a type from another language to shorthand, or return None if the type is unknown.
 
     Args:
-        text: The text, such as `Optional[str]`.
+        text: The type as written, such as `Optional[str]`.
         schemas: The names of shared schemas.
     """
     if len(text) > _LONGEST:
@@ -100,11 +100,11 @@ def suggest(text: str, schemas: Set[str]) -> str | None:
     advice = _show(found, default.strip())
     if not found.may_be_absent:
         return f"write `{advice}`"
-    return f"write `{advice}`, and the `?` after the name of the field" if advice else None
+    return f"write `{advice}`, and put the `?` after the field name" if advice else None
 
 
 def _suggest_tuple(items: list[str], schemas: Set[str]) -> str | None:
-    """Suggest the shorthand for a tuple; Python's `tuple[T, ...]` is a list."""
+    """Suggest the shorthand for a tuple. Python's `tuple[T, ...]` is a list."""
     try:
         types = [_Reader(_TOKEN.findall(item), schemas).read().text for item in items if item != "..."]
     except _UnknownError:
@@ -117,7 +117,7 @@ def _suggest_tuple(items: list[str], schemas: Set[str]) -> str | None:
 
 
 def suggest_type_keyword(text: str, keywords: Set[str]) -> str | None:
-    """Suggest a replacement for `type` in a schema with these keywords; return None to use `suggest` instead."""
+    """Suggest a replacement for `type` in a schema with these keywords, or return None to fall back to `suggest`."""
     name = text.strip().lower()
     if name in _LISTS and "items" in keywords:
         return "write `array`"
@@ -158,7 +158,7 @@ _NOT_STRINGS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "of
 
 
 class _Reader:
-    """Parses unions, type arguments in any brackets, literals, and suffixes for lists and optional values."""
+    """Parses unions, type arguments in any kind of bracket, literals, and suffixes for lists and optionals."""
 
     def __init__(self, tokens: list[str], schemas: Set[str]) -> None:
         self._tokens = tokens

@@ -1,4 +1,4 @@
-"""Parses JSON text to values and token trees, and rejects ambiguous texts (RFC 8259, sections 4, 6 and 8.2)."""
+"""Parses JSON into values and token trees, and rejects ambiguous JSON (RFC 8259, sections 4, 6 and 8.2)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONTAINERS = {dict, list}
 CONSTANTS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
-"""Numbers that Python's parser accepts, but JSON does not have."""
+"""Numbers that Python's parser accepts but JSON does not allow."""
 
 _SYNTAX: Final = {
     "Expecting property name enclosed in double quotes": (
         "expected a key in double quotes",
-        "JSON allows no comma after the last entry, and no single quotes",
+        "JSON does not allow trailing commas or single quotes",
     ),
     "Illegal trailing comma before end of object": ("there is a comma after the last entry", "remove the comma"),
     "Illegal trailing comma before end of array": ("there is a comma after the last item", "remove the comma"),
@@ -56,12 +56,12 @@ _SYNTAX: Final = {
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Parse a JSON text: return its value, None if it is invalid, and its problems."""
+    """Parse JSON into its value and its problems. The value is None if the JSON is invalid."""
     try:
         value = strictjson.load(text)
     except json.JSONDecodeError as error:
         return None, [_report_syntax(text, error)]
-    except (ValueError, RecursionError, strictjson.DuplicateKeyError):  # `parse_tree` finds the position
+    except (ValueError, RecursionError, strictjson.DuplicateKeyError):  # `parse_tree` reports the position
         return None, parse_tree(text)[1]
     if _is_deep(value) or _SURROGATE_ESCAPE.search(text):
         problems = parse_tree(text)[1]
@@ -79,7 +79,7 @@ def parse_file(text: str) -> tuple[Json, list[Problem]]:
 
 
 def parse_tree(text: str) -> tuple[Node, list[Problem]]:
-    """Return the token tree of a JSON text, which only excessive depth truncates, and its problems."""
+    """Parse JSON into a token tree and its problems. Only excessive depth truncates the tree."""
     problems: list[Problem] = []
     lines: Lines | None = None
     root = Node(0, 0)
@@ -132,7 +132,7 @@ def _check_scalar(word: str, start: int, end: int) -> Iterable[Problem]:
 
 
 def check_number(word: str, start: int, end: int) -> Iterable[Problem]:
-    """Check that a decimal number has few enough digits, and is within the range of floats."""
+    """Check that a decimal number does not have too many digits and is within the float range."""
     if sum(char.isdigit() for char in word) > MAX_DIGITS:
         yield Problem("SW007", f"this number has more than {MAX_DIGITS} digits", start, end, "write it as a string")
     elif not word.lstrip("+-").isdigit() and math.isinf(float(word)):
@@ -141,7 +141,7 @@ def check_number(word: str, start: int, end: int) -> Iterable[Problem]:
 
 
 def report_lone_surrogate(start: int, end: int) -> Problem:
-    """Return the problem of a string with a lone surrogate."""
+    """Return a problem for a string with a lone surrogate."""
     return Problem(
         "SW010",
         "this string contains half a surrogate pair, which is not a character",
@@ -185,7 +185,7 @@ def _report_syntax(text: str, error: json.JSONDecodeError) -> Problem:
     if (odd := find_odd_space(text, error.pos)) is not None:
         return odd
     before = text[: error.pos].rstrip()
-    if before.endswith(",") and (end := text[error.pos : error.pos + 1]) in _TRAILING:  # as in Python 3.13
+    if before.endswith(",") and (end := text[error.pos : error.pos + 1]) in _TRAILING:  # Python 3.13's message
         error = json.JSONDecodeError(_TRAILING[end], text, len(before) - 1)
     message, fix = _SYNTAX.get(error.msg, (error.msg, None))
     if text[error.pos : error.pos + 1] in ("/", "#"):

@@ -1,4 +1,4 @@
-"""Positions in texts: converts offsets to lines and columns, and places to offsets."""
+"""Source positions: converts offsets to lines and columns, and locations to offsets."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.diagnostics.suggestions import shorten
 
 MAX_DEPTH = 200
-"""The maximum nesting depth, since validators and generators recurse; real schemas stay below 20."""
+"""Maximum nesting depth, since validators and generators recurse. Real schemas stay below 20."""
 
 MAX_DIGITS = 4300
-"""The maximum number of digits, which is Python's limit for parsing integers."""
+"""Maximum number of digits: Python's limit for parsing integers."""
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(slots=True)
 class Node:
-    """A token or container, as offsets in the text; `children` is None for scalars.
+    """A token or container, as offsets in the text. `children` is None for scalars.
 
-    Each child is paired with the token of its key, None in lists. `flow` containers start with a bracket.
+    Each child is paired with its key token, or with None in lists. `flow` containers start with a bracket.
     """
 
     start: int
@@ -38,7 +38,7 @@ Child: TypeAlias = tuple[Node | None, Node]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault between two offsets of a text; `Lines.report` converts it to a diagnostic."""
+    """A problem between two offsets. `Lines.report` converts it to a diagnostic."""
 
     code: str
     message: str
@@ -48,15 +48,15 @@ class Problem:
 
 
 class Lines:
-    """The lines of a text. Lines and columns count from 1, and columns count characters."""
+    """The lines of a text. Line and column numbers start at 1, and columns count characters."""
 
     def __init__(self, text: str) -> None:
-        """Index the lines of `text`, which end with a line feed, a carriage return, or both."""
+        """Index the lines in `text`. Lines end with a line feed, a carriage return, or both."""
         self._text = text
         self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
 
     def find_position(self, offset: int) -> tuple[int, int]:
-        """Return the line and the column of an offset."""
+        """Return an offset's line and column."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
@@ -65,9 +65,9 @@ class Lines:
         return self._starts[line - 1] + column - 1
 
     def get_part(self, number: int, first: int, end: int) -> str | None:
-        """Return the columns from `first` to before `end` of a line, or None if there is no such line.
+        """Return columns `first` (inclusive) to `end` (exclusive) of a line, or None if the line does not exist.
 
-        The cost only depends on the part, since a single line can have many megabytes.
+        The cost depends only on the part's length, since a single line can be many megabytes long.
         """
         if not 1 <= number <= len(self._starts):
             return None
@@ -75,7 +75,7 @@ class Lines:
         return self._text[start + first - 1 : start + min(end - 1, self.measure_width(number))]
 
     def measure_width(self, number: int) -> int:
-        """Return the length of a line in characters, without its line break."""
+        """Return a line's length in characters, excluding the line break."""
         if not 1 <= number <= len(self._starts):
             return 0
         start = self._starts[number - 1]
@@ -85,22 +85,22 @@ class Lines:
         return end - start
 
     def find_span(self, file: str, start: int, end: int) -> Span:
-        """Return the span from `start` to `end`, cut off at the end of the first line, at least one character wide."""
+        """Return the span from `start` to `end`, truncated to the first line and at least one character wide."""
         line, column = self.find_position(min(start, len(self._text)))
         rest = self.measure_width(line) - column + 1
         width = max(1, min(end - start, rest))
         return Span(file, line, column, line, column + width)
 
     def report(self, file: str, problem: Problem) -> Diagnostic:
-        """Return the diagnostic for a problem in this text."""
+        """Convert a problem in this text to a diagnostic."""
         return Diagnostic(problem.code, problem.message, self.find_span(file, problem.start, problem.end), problem.help)
 
 
 def locate(root: Node, place: Place) -> tuple[int, int]:
-    """Return the offsets of the token for a place, or for its nearest ancestor that exists.
+    """Return the offsets of the token for a location, or for its nearest existing ancestor.
 
-    The token is the key if the place points at it, and a scalar itself. A container is represented by its key,
-    otherwise by its first key, its bracket or its first dash.
+    The token is the key if the location points at the key, and a scalar itself. A container is represented by its
+    key, or else by its first key, its bracket or its first dash.
     """
     key: Node | None = None
     here = root
@@ -116,7 +116,7 @@ def locate(root: Node, place: Place) -> tuple[int, int]:
 
 
 def locate_part(text: str, start: int, end: int, part: tuple[int, int]) -> tuple[int, int]:
-    """Return the offsets of part of a string, whose token is from `start` to `end`.
+    """Return the offsets of part of a string. The string's token spans `start` to `end`.
 
     For strings with escapes or line breaks, return the offsets of the token.
     """
@@ -141,7 +141,7 @@ def _find_token(key: Node | None, here: Node) -> tuple[int, int]:
 
 
 def find_odd_space(text: str, at: int) -> Problem | None:
-    """Return a problem if the character looks like a space, but YAML and JSON treat it as part of a word."""
+    """Return a problem if the character looks like a space but is part of a word in YAML and JSON."""
     char = text[at : at + 1]
     if char in " \t\r\n" or not char.isspace():
         return None
@@ -152,18 +152,18 @@ def find_odd_space(text: str, at: int) -> Problem | None:
 
 
 def report_depth(start: int, end: int) -> Problem:
-    """Return the problem of excessive nesting."""
+    """Return a problem for excessive nesting."""
     message = f"this is nested more than {MAX_DEPTH} levels deep"
     fix = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
     return Problem("SW008", message, start, end, fix)
 
 
 def report_empty(message: str) -> Problem:
-    """Return the problem of a text without a value."""
+    """Return a problem for a file without a value."""
     return Problem("SW003", message, 0, 1, "`stubwright new` creates a project with a working manifest")
 
 
 def report_duplicate(key: str, line: int, again: Node) -> Problem:
-    """Return the problem of a duplicate key, which is also on `line`."""
+    """Return a problem for a duplicate key. Its first occurrence is on `line`."""
     message = f"duplicate key `{shorten(key)}`; the first one is on line {line}"
     return Problem("SW005", message, again.start, again.end, "remove or rename one")

@@ -1,4 +1,4 @@
-"""Expands shorthand, the short types in files with `shorthand: true`, to JSON Schemas."""
+"""Expands shorthand (short types in files with `shorthand: true`) to JSON Schemas."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
-"""The short keys of tools, with the MCP keys that they replace."""
+"""Tools' short keys, and the MCP keys that they replace."""
 
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
 _BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
 _ANNOTATIONS: Final = frozenset({"title", "description", "pattern", "default"})
 _UNTYPED: Final = {"items": "array", "additionalProperties": "map"}
-"""Keywords that ignore values of other types, with the shorthand for the intended type."""
+"""Keywords that ignore values of other types, and the shorthand for the intended type."""
 
 _BOUNDED: Final = {"string": "Length", "array": "Items", "map": "Properties", "object": "Properties"}
-"""The suffixes of the bounds of each type; numbers have `minimum` and `maximum`."""
+"""Suffixes of each type's bounds keywords. Numbers use `minimum` and `maximum`."""
 
 _TYPING: Final = frozenset(
     {"type", "fields", "$ref", "$dynamicRef", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "prefixItems"}
@@ -46,17 +46,17 @@ _IMPLIED: Final = {
 
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
 _REFERRING: Final = frozenset({"extends", "ref"})
-"""Keywords for references in other languages."""
+"""Keywords that other languages use for references."""
 
 _LISTS: Final = frozenset({"enum", "examples", "required", "type"})
-"""Keywords with lists of values other than schemas."""
+"""Keywords that contain a list of values that are not schemas."""
 
 _LONGEST_LINE: Final = 120
 _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
 _PLAIN_TEXT: Final = re.compile(r"[A-Za-z][\w. -]*")
 _MAX_DEPTH: Final = 20
-"""The maximum number of `<` in a type, since the parser recurses."""
+"""Maximum number of `<` in a type, since the parser recurses."""
 
 _FIX: Final = (
     "write a type or a format of JSON Schema, the name of a shared schema, `any`, `array<…>`, `map<…>`, or several of "
@@ -66,7 +66,7 @@ _FIX: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The expanded value of a file, and its problems; `origins` maps expanded places to written ones."""
+    """A file's expanded value and its problems. `origins` maps expanded locations to written ones."""
 
     value: Json
     origins: Mapping[Pointer, Pointer]
@@ -74,10 +74,10 @@ class Expansion:
 
 
 def expand(value: Json, file: str) -> Expansion:
-    """Expand all shorthand in a file with `shorthand: true`; other files stay unchanged.
+    """Expand all shorthand in a file with `shorthand: true`. Other files stay unchanged.
 
     Args:
-        value: The value of the file, of any type.
+        value: The file's value, of any type.
         file: The path of the file.
     """
     if not isinstance(value, dict) or value.get("shorthand") is not True:
@@ -96,7 +96,7 @@ def expand(value: Json, file: str) -> Expansion:
 
 
 def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointer:
-    """Return the written place of a part of an expanded value, or the written place that implies it."""
+    """Return where part of an expanded value is written, or the location that implies it."""
     for length in range(len(pointer), 0, -1):
         if (origin := origins.get(pointer[:length])) is not None:
             return origin + pointer[length:]
@@ -104,7 +104,7 @@ def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointe
 
 
 def _replace(value: Json, pointer: Pointer, new: Json) -> Json:
-    """Replace the part of a value at `pointer`; parents are copied, since aliases share them."""
+    """Replace the part of a value at `pointer`. Copy its parents, since aliases may share them."""
     if not pointer:
         return new
     copy = value.copy()
@@ -117,9 +117,9 @@ def _is_keyword(key: str, dialect: Dialect) -> bool:
 
 
 def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
-    """Return whether a mapping in place of a schema consists of fields: types or mappings with names.
+    """Return whether a mapping in a schema position consists of fields: named types or mappings.
 
-    `title` and `description` can be fields, if their value is the name of a type.
+    `title` and `description` can be fields if their value is a type name.
     """
     keywords = {key for key in schema if _is_keyword(key, dialect)}
     fields = (isinstance(child := schema[key], dict) or _is_type_name(child) for key in keywords)
@@ -138,12 +138,12 @@ def _could_be_fields(schema: Mapping[str, Json]) -> bool:
     texts = [child for key, child in schema.items() if key in ambiguous]
     if not texts or schema.keys() - ambiguous - {"type"}:
         return False
-    # In a typed schema, `title: date` may be a title for people.
+    # in a typed schema, `title: date` could be a human-readable title
     return all(isinstance(child, str) and child in KINDS if has_type else _is_type_name(child) for child in texts)
 
 
 def _could_have_lists(schema: Mapping[str, Json], dialect: Dialect) -> bool:
-    """Return whether a mapping would consist of fields if its lists were types."""
+    """Return whether a mapping would consist of fields if lists counted as types."""
     types = {key: child for key, child in schema.items() if not isinstance(child, list)}
     lists = schema.keys() - types.keys()
     keywords = sorted(_LISTS | dialect.listed)
@@ -156,7 +156,7 @@ def _is_type_name(value: Json) -> bool:
 
 
 def _explain_format(word: str) -> str | None:
-    """Return the fix for a format that is a type or misspelt; None for other formats, such as `int64`."""
+    """Return the fix for a format that is misspelled or a type, or None for other formats, such as `int64`."""
     if word in FORMATS:
         return None
     if word in KINDS:
@@ -169,7 +169,7 @@ def _explain_format(word: str) -> str | None:
 
 
 def _quote_text(value: Json) -> Json:
-    """Quote a text if a flow mapping of YAML requires that; return other values unchanged."""
+    """Quote a string if a YAML flow mapping requires it. Return other values unchanged."""
     is_text = isinstance(value, str) and _PLAIN_TEXT.fullmatch(value) is None
     return json.dumps(value, ensure_ascii=False) if is_text else value
 
@@ -197,7 +197,7 @@ def _show_flow(value: Json) -> str:
 
 
 class _InvalidTypeError(Exception):
-    """A text is not a type; `part` has the offsets of the wrong characters, and `fix` the advice."""
+    """The string is not a type. `part` contains the offsets of the invalid characters, `fix` the advice."""
 
     def __init__(self, part: tuple[int, int], fix: str) -> None:
         super().__init__(fix)
@@ -206,7 +206,7 @@ class _InvalidTypeError(Exception):
 
 
 class _Writer:
-    """Expands the shorthand of a file."""
+    """Expands the shorthand in one file."""
 
     def __init__(self, file: str, schemas: Mapping[str, Json]) -> None:
         self.origins: dict[Pointer, Pointer] = {}
@@ -216,7 +216,7 @@ class _Writer:
         self._names = frozenset(schemas)
 
     def expand_tool(self, tool: Mapping[str, Json], at: Pointer) -> Json:
-        """Replace the short keys of a tool; its schemas are expanded later."""
+        """Replace a tool's short keys. Its schemas are expanded later."""
         result: dict[str, Json] = {}
         for key, child in tool.items():
             long = LONG.get(key)
@@ -235,20 +235,20 @@ class _Writer:
         if not isinstance(written, dict):
             self._expect("a type or a mapping of fields", written, at)
             return {}
-        if key == "input" and not written:  # some clients read `properties` of every tool
+        if key == "input" and not written:  # some clients read every tool's `properties`
             return {"type": "object", "properties": {}, "additionalProperties": False}
         self.origins[*at, "fields"] = find_written(self.origins, at)
         return {"fields": written} | ({"additionalProperties": False} if key == "input" else {})
 
     def _make_root_type(self, written: str, at: Pointer) -> Json:
-        """Return the `inputSchema` for a type, with `type: object` at its root (MCP 2025-11-25, `Tool`)."""
+        """Return an `inputSchema` for a type, with `type: object` at its root (MCP 2025-11-25, `Tool`)."""
         if not self._may_be_object(written):
             self._report(at, f"arguments must be an object, and `{written}` is not", "write `input: {NAME: TYPE}`")
             return {"type": "object"}
         return {"type": "object", "$ref": f"#/schemas/{written}"} if written in self._names else {"type": written}
 
     def _may_be_object(self, text: str) -> bool:
-        """Return whether a type is an object; true for invalid types, which are reported elsewhere."""
+        """Return whether a type can be an object. Invalid types, which are reported elsewhere, count."""
         seen: set[str] = set()
         while text in self._names and text not in seen:
             seen.add(text)
@@ -262,9 +262,9 @@ class _Writer:
         return schema.get("type", "object") == "object" and "anyOf" not in schema
 
     def check_name(self, at: Pointer) -> None:
-        """Report a shared schema with the name of a built-in type."""
+        """Report a shared schema that has the name of a built-in type."""
         if at[-1] in _BUILT_IN:
-            message = f"`{at[-1]}` is a built-in type of shorthand, so no type can refer to this schema"
+            message = f"`{at[-1]}` is a built-in shorthand type, so types cannot refer to this schema"
             self._report(at, message, "rename the schema", key=True)
 
     def expand_schema(self, schema: Json, at: Pointer, dialect: Dialect = dialects.DRAFT_2020_12) -> Json:
@@ -299,21 +299,21 @@ class _Writer:
         """Report unknown keywords and formats, and keys that could be fields."""
         unknown = [key for key in schema if not _is_keyword(key, dialect)]
         if unknown:
-            message = f"`{unknown[0]}` is not a keyword of JSON Schema"
+            message = f"`{unknown[0]}` is not a JSON Schema keyword"
             self._report((*at, unknown[0]), message, self._advise(unknown[0], schema, dialect), key=True)
         elif self._report_untyped(schema, at):
             return
         elif _could_be_fields(schema):
-            message = "these keys could be fields, or keywords of JSON Schema"
-            fix = f"if they are fields, write `{_show_fields(schema)}`; otherwise change the texts"
+            message = "these keys could be fields or JSON Schema keywords"
+            fix = f"if they are fields, write `{_show_fields(schema)}`; otherwise reword the strings"
             self._report((*at, next(iter(schema))), message, fix, key=True)
         if isinstance(is_required := schema.get("required"), bool):
-            fix = "remove it" if is_required else "remove it, and write `?` after the name of the field"
-            message = "all fields are required except those whose names end in `?`"
+            fix = "remove it" if is_required else "remove it, and write `?` after the field name"
+            message = "all fields are required unless their name ends in `?`"
             self._report((*at, "required"), message, fix, key=True)
         word = schema.get("format")
         if isinstance(word, str) and (advice := _explain_format(word)) is not None:
-            self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", advice)
+            self._report((*at, "format"), f"`{word}` is not a JSON Schema format", advice)
 
     def _report_map(self, schema: Mapping[str, Json], at: Pointer) -> None:
         """Report fields that could be maps, such as `{string: integer}`, or references, such as `{ref: Book}`."""
@@ -322,14 +322,14 @@ class _Writer:
                 others = [f"{{fields: {_show_flow({name: schema[name] for name in schema if name != key})}}}"]
                 whole = f"{{allOf: [{', '.join([child, *others])}]}}" if len(schema) > 1 else child
                 fix = f"write `{whole}`, or `{_show_fields(schema)}` for a field `{key}`"
-                self._report((*at, key), f"`{key}` could be a reference, or the name of a field", fix, key=True)
+                self._report((*at, key), f"`{key}` could be a reference or a field name", fix, key=True)
         for key, child in schema.items():
             if len(schema) == 1 and key in ("string", "str") and isinstance(child, str) and self._is_type(child):
                 fix = f"write `map<{child}>` for a map, or `{_show_fields(schema)}` for a field"
-                self._report((*at, key), f"`{key}` could be the name of a field, or a type", fix, key=True)
+                self._report((*at, key), f"`{key}` could be a field name or a type", fix, key=True)
 
     def _report_untyped(self, schema: Mapping[str, Json], at: Pointer) -> bool:
-        """Report types of items or values without a `type`; return whether there are any."""
+        """Report item or value types without a `type`. Return whether there were any."""
         for key, holder in _UNTYPED.items():
             child = schema.get(key)
             if isinstance(child, str) and not schema.keys() & _TYPING and self._is_type(child):
@@ -360,7 +360,7 @@ class _Writer:
         return True
 
     def _report_list(self, name: str, items: Json, at: Pointer) -> None:
-        """Report a list in place of a type."""
+        """Report a list in a type's position."""
         is_type = len(items) == 1 and _is_type_name(items[0])
         shown = f"array<{items[0]}>" if is_type else f"{{enum: [{', '.join(map(str, items))}]}}"
         is_short = items and len(shown) <= _LONGEST_LINE and all(isinstance(item, str | int | float) for item in items)
@@ -370,7 +370,7 @@ class _Writer:
     def _advise(self, key: str, schema: Mapping[str, Json], dialect: Dialect) -> str:
         if key.lower() in ("optional", "nullable") and isinstance(schema[key], bool):
             is_optional = key.lower() == "optional"
-            return "write `?` after the name of the field" if is_optional else "write `type: … | null`"
+            return "write `?` after the field name" if is_optional else "write `type: … | null`"
         known = foreign_types.KEYWORDS.get(key.lower())
         if known is not None and known not in schema and self._fits(schema[key], known, dialect):
             if known == "examples" and not isinstance(schema[key], list):
@@ -395,7 +395,7 @@ class _Writer:
             suffix = _BOUNDED.get(re.split(r"\W", str(schema.get("type")))[0], "imum")
             return suggest(key, f"{key}{suffix}")
         near = find_nearest(key, sorted(dialect.keywords))
-        return suggest(key, near) if near else "remove it, or begin its name with `x-`"
+        return suggest(key, near) if near else "remove it, or start its name with `x-`"
 
     def _expand_keyword(self, key: str, value: Json, at: Pointer, dialect: Dialect) -> Json:
         if key in dialect.named and isinstance(value, dict):
@@ -433,7 +433,7 @@ class _Writer:
         return result
 
     def _fits(self, value: Json, keyword: str, dialect: Dialect) -> bool:
-        """Return whether a value fits a keyword rather than a field."""
+        """Return whether a value suits a keyword rather than a field."""
         if keyword in _LISTS or keyword in dialect.listed:
             return isinstance(value, list) or keyword == "examples"
         is_type = isinstance(value, str) and self._is_type(value)
@@ -470,7 +470,7 @@ class _TypeReader:
         self._at = 0
 
     def read(self) -> dict[str, Json]:
-        """Return the schema of the whole text. Raises _InvalidTypeError."""
+        """Return the schema for the whole type. Raises _InvalidTypeError."""
         schema = self._read_union()
         if self._at < len(self._tokens):
             raise self._explain()
@@ -521,7 +521,7 @@ class _TypeReader:
         return is_next
 
     def _explain(self) -> _InvalidTypeError:
-        """Return the error for the next token, or for the whole text if it ends too early."""
+        """Return an error for the next token, or for the whole type if it is incomplete."""
         if not self._next:
             return _InvalidTypeError((0, len(self._text)), _FIX)
         token = self._tokens[self._at]

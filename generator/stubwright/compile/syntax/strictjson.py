@@ -1,6 +1,6 @@
-"""Parses JSON text, and rejects duplicate keys and numbers outside the range of floats.
+"""Parses JSON, and rejects duplicate keys and numbers outside the float range.
 
-It does not import the rest of the compiler, for fast startup of commands.
+For fast command startup, it imports nothing else from the compiler.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class DuplicateKeyError(Exception):
 
 
 def load(text: str) -> Any:
-    """Return the value of a JSON text.
+    """Parse a JSON value.
 
     Raises:
-        ValueError: The text is not JSON, or has a number that is not finite.
+        ValueError: The text is not JSON, or contains a number that is not finite.
         RecursionError: The nesting is too deep for Python's parser.
         DuplicateKeyError: An object has duplicate keys.
     """

@@ -1,8 +1,8 @@
-"""Parses YAML text to JSON values and token trees.
+"""Parses YAML into JSON values and token trees.
 
-Scalars follow the core schema of YAML 1.2 (section 10.3.2): `on`, `no`, dates and `12:30` are strings. YAML without a
-JSON equivalent is rejected: keys that are not strings, duplicate keys, infinities, tags, merge keys, several
-documents, and aliases that are cyclic or expand exponentially.
+Scalars follow the YAML 1.2 core schema (section 10.3.2): `on`, `no`, dates and `12:30` are strings. YAML without a JSON
+equivalent is rejected: non-string keys, duplicate keys, infinities, tags, merge keys, multiple documents, and aliases
+that are cyclic or expand exponentially.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_ALIASED = 100_000
-"""The maximum number of values from expanded aliases, since a few lines can expand to millions."""
+"""Maximum number of values from expanded aliases. A few lines could expand to millions."""
 
 MAX_BASED = 3500
-"""The maximum length of a hexadecimal or octal number, so it has less than `MAX_DIGITS` decimal digits."""
+"""Maximum length of a hexadecimal or octal number. Keeps it below `MAX_DIGITS` decimal digits."""
 
 
 class _PythonLoader(yaml.SafeLoader):
@@ -45,7 +45,7 @@ class _PythonLoader(yaml.SafeLoader):
     _plain_start: int | None = None
 
     def scan_plain(self) -> Any:
-        """Return the token of a plain scalar."""
+        """Scan a plain scalar."""
         self._plain_start = self.index
         try:
             return super().scan_plain()
@@ -53,13 +53,13 @@ class _PythonLoader(yaml.SafeLoader):
             self._plain_start = None
 
     def peek(self, index: int = 0) -> str:
-        """Return a character ahead, but replace a `?` inside a plain scalar, which would end it."""
+        """Look ahead by `index` characters. Masks a `?` inside a plain scalar, which would end the scalar."""
         character = str(super().peek(index))
         is_inside = self._plain_start is not None and self.index + index > self._plain_start
         return "_" if character == "?" and is_inside else character
 
 
-# Without libyaml, PyYAML only has its slower parser.
+# without libyaml, PyYAML only has its slower parser
 _LOADER: Any = getattr(yaml, "CSafeLoader", _PythonLoader)
 
 _UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
@@ -73,20 +73,20 @@ _MAPPING_TAG = "tag:yaml.org,2002:map"
 _LIST_TAG = "tag:yaml.org,2002:seq"
 _STRING_TAGS = {"!", "tag:yaml.org,2002:str"}
 
-# libyaml rejects escaped surrogates, even in pairs. They are replaced by escapes of the private use area, which differ
-# in one letter, and restored in the values.
+# libyaml rejects escaped surrogates, even in pairs. Private use escapes, which differ in one letter, replace them
+# while parsing; afterwards the values are restored.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD](?=[89a-fA-F][0-9a-fA-F]{2})")
 _STAND_IN = re.compile(r"\\u[eE](?=[89a-fA-F][0-9a-fA-F]{2})")
 _STAND_IN_CHARACTER = re.compile("[\ue800-\uefff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _CHECK_INDENTATION = "check the indentation, and quote text that contains quotes, `:` or `#`"
-_SYNTAX: Final = {  # part of libyaml's message: whether to use the place of its context, our message, and the fix
+_SYNTAX: Final = {  # part of libyaml's message: whether to use its context's position, our message, and the fix
     "mapping values are not allowed": (False, "a mapping cannot start at this `:`", _CHECK_INDENTATION),
     "found unknown escape": (False, "unknown escape in YAML", "use single quotes, or double the backslash"),
     "expected ',' or '}'": (True, "this `{` is not closed, or a comma is missing in it", "close it with `}`"),
     "expected ',' or ']'": (True, "this `[` is not closed, or a comma is missing in it", "close it with `]`"),
-    "expected '-'": (False, "an item of a list should start here", "start it with `- `, or check the indentation"),
+    "expected '-'": (False, "a list item should start here", "start it with `- `, or check the indentation"),
     "did not find expected key": (False, "expected a key", _CHECK_INDENTATION),
     "could not find expected ':'": (True, "a `:` is missing after this key", _CHECK_INDENTATION),
     "found undefined tag handle": (False, "unknown tag", "remove the tag"),
@@ -97,38 +97,38 @@ _SYNTAX: Final = {  # part of libyaml's message: whether to use the place of its
 
 
 def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
-    """Parse a YAML text: return its value, None if it is invalid, and its problems.
+    """Parse YAML into its value and its problems. The value is None if the YAML is invalid.
 
-    `any_keys` turns plain keys that are numbers, booleans or null into strings, such as `200:` in OpenAPI.
+    `any_keys` converts plain keys that are numbers, booleans or null to strings, such as `200:` in OpenAPI.
     """
     if not _SURROGATE_ESCAPE.search(text):
         try:
             return _parse_fast(text, any_keys=any_keys), []
-        except (_NeedsBuilderError, yaml.YAMLError):  # the builder finds the position
+        except (_NeedsBuilderError, yaml.YAMLError):  # the builder reports the position
             pass
     builder = _read(text, any_keys=any_keys)
     return (None if builder.problems else builder.value), builder.problems
 
 
 def read_lenient(text: str, *, any_keys: bool = False) -> Json:
-    """Return the value of a YAML text despite its problems; the last of duplicate keys wins, and `<<` is a key."""
+    """Parse YAML despite its problems: the last of duplicate keys wins, and `<<` is an ordinary key."""
     return _read(text, any_keys=any_keys).value
 
 
 def parse_tree(text: str) -> Node:
-    """Return the token tree of a YAML text, up to the first syntax error."""
+    """Parse YAML into a token tree, up to the first syntax error."""
     return _read(text).root
 
 
 class _NeedsBuilderError(ValueError):
-    """The text needs the slower builder, because it is invalid, or has tags or anchors."""
+    """The slower builder is needed, because the text is invalid or has tags or anchors."""
 
 
 def _parse_fast(text: str, *, any_keys: bool) -> Json:
-    """Return the value of a valid YAML text without tags and anchors, in less than half the time of a builder.
+    """Parse valid YAML without tags and anchors, at more than twice the builder's speed.
 
     Raises:
-        _NeedsBuilderError: The text needs a builder.
+        _NeedsBuilderError: The text must be parsed by the builder.
         yaml.YAMLError: The text is invalid.
     """
     next_event: Callable[[], Any] = _LOADER(text).get_event
@@ -143,7 +143,7 @@ def _parse_fast(text: str, *, any_keys: bool) -> Json:
 
 
 def _build(event: Any, next_event: Callable[[], Any], any_keys: bool, depth: int) -> Json:
-    """Build the value that starts with an event; `next_event` returns the following ones."""
+    """Build the value that starts with `event`. `next_event` returns the events after it."""
     if event.anchor is not None or event.tag is not None:  # aliases also have an anchor
         raise _NeedsBuilderError
     if type(event) is yaml.ScalarEvent:
@@ -168,12 +168,12 @@ def _build(event: Any, next_event: Callable[[], Any], any_keys: bool, depth: int
 
 @cache
 def _resolve_scalar(text: str) -> Json:
-    """Resolve a plain scalar by the core schema. Raises _NeedsBuilderError if it has no JSON equivalent."""
+    """Resolve a plain scalar per the core schema. Raises _NeedsBuilderError if it has no JSON equivalent."""
     if text in _NULL:
         return None
     if text in _BOOL:
         return _BOOL[text]
-    # Only strings start with another character (`<` is for `<<`), so most scalars skip the patterns.
+    # anything else is a string, so most scalars skip the patterns (`<` is for `<<`)
     if text[0] not in "+-.0123456789<":
         return text
     if _FLOAT.fullmatch(text):
@@ -211,7 +211,7 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
 
 
 class _TooDeepError(Exception):
-    """The text is nested too deeply for libyaml, which reports no position."""
+    """The text is nested too deeply for libyaml, which does not report a position."""
 
 
 def _run(builder: _Builder, text: str, loader: Any) -> None:
@@ -229,7 +229,7 @@ def _run(builder: _Builder, text: str, loader: Any) -> None:
 
 @dataclass(slots=True)
 class _Frame:
-    """An open container; `size` and `height` count values and levels after expanding aliases."""
+    """An open container. `size` and `height` count values and levels after alias expansion."""
 
     value: dict[str, Json] | list[Json]
     node: Node
@@ -287,7 +287,7 @@ class _Builder:
         self.problems.append(Problem(code, message, start, end, fix))
 
     def handle(self, event: yaml.Event) -> bool:
-        """Process the next event, and return whether to continue."""
+        """Process an event. Return whether to continue."""
         handler = self._handlers.get(type(event))
         return handler is None or handler(event)
 
@@ -329,7 +329,7 @@ class _Builder:
         return True
 
     def _check_scalar(self, text: str, start: int, end: int) -> Json:
-        """Resolve a plain scalar by the core schema; report a problem if it has no JSON equivalent."""
+        """Resolve a plain scalar per the core schema. Report a problem if it has no JSON equivalent."""
         try:
             return _resolve_scalar(text)
         except _NeedsBuilderError:
@@ -413,7 +413,7 @@ class _Builder:
         parent = self._stack[-1]
         children = parent.node.children
         if children is None:
-            raise AssertionError("only containers are opened")
+            raise AssertionError("only containers are pushed")
         if isinstance(parent.value, list):
             children[len(parent.value)] = (None, node)
             parent.value.append(value)
@@ -427,13 +427,13 @@ class _Builder:
                 parent.value[name] = value
 
     def _check_key(self, parent: _Frame, value: Json, node: Node) -> str | None:
-        """Return a key, or report a problem and return None if it is not a string."""
+        """Return a key, or report that it is not a string and return None."""
         if self._any_keys and not isinstance(value, (str, dict, list)):
             value = self._text[node.start : node.end]
         if not isinstance(value, str):
             text = shorten(self._text[node.start : node.end])
             if isinstance(value, (dict, list)):
-                fix = "put it in quotes, if it is text"
+                fix = "quote it if it is text"
                 message = f"a key must be a string, not a {'mapping' if isinstance(value, dict) else 'list'}"
             elif not text:
                 message, fix = (
@@ -459,7 +459,7 @@ class _Builder:
 
 def _offsets(event: yaml.Event) -> tuple[int, int]:
     if event.start_mark is None or event.end_mark is None:
-        raise AssertionError("a parser's events have marks")
+        raise AssertionError("parser events always have marks")
     return event.start_mark.index, event.end_mark.index
 
 
@@ -469,20 +469,20 @@ def _swap_escape(escape: str) -> str:
 
 
 def _unmask(value: str) -> str:
-    """Restore the surrogates in a value, and join pairs."""
+    """Restore surrogates in a value and join pairs."""
     literal = _STAND_IN.sub(lambda match: _swap_escape(match[0]), value)
     raw = _STAND_IN_CHARACTER.sub(lambda match: chr(ord(match[0]) - 0x1000), literal)
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 _ODD_SPACE: Final = re.compile(r"(?:^|[-:,?\[\]{}])[ \t]*[^ \t\S]", re.MULTILINE)
-"""An unusual space at the start of a line or after punctuation; between words it may be intended."""
+"""An unusual space at the start of a line or after punctuation. Between words it could be intended."""
 
 _UNQUOTED_REFERENCE: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
 
 
 def _find_commented_reference(text: str, before: int) -> Problem | None:
-    """Return a problem for the last unquoted reference before a place, which is a comment."""
+    """Return a problem for the last unquoted reference before `at`, which YAML reads as a comment."""
     comments = [*_UNQUOTED_REFERENCE.finditer(text, 0, before)]
     if not comments:
         return None
@@ -508,7 +508,7 @@ def _report_syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
     if "cannot start any token" in words:
         if char == "\t":
             return Problem("SW004", "a tab cannot indent YAML", at, at + 1, "indent with spaces")
-        return Problem("SW004", f"no value can start with `{char}`", at, at + 1, "quote the value")
+        return Problem("SW004", f"a value cannot start with `{char}`", at, at + 1, "quote the value")
     for part, (in_context, message, fix) in _SYNTAX.items():
         if part in words:
             if in_context and error.context_mark is not None:

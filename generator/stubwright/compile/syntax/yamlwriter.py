@@ -1,4 +1,4 @@
-"""Formats manifests as YAML, and marks imported and locked files."""
+"""Formats manifests as YAML, and adds headers to imported and locked files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 
 from stubwright_runtime.values.terminal import HIDDEN
 
-# Numbers in YAML 1.2; PyYAML already quotes strings that look like numbers of YAML 1.1.
+# numbers in YAML 1.2; PyYAML already quotes strings that look like YAML 1.1 numbers
 _CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$")
 
 
@@ -35,7 +35,7 @@ def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
-_Dumper.add_multi_representer(str, _text)  # Python names
+_Dumper.add_multi_representer(str, _text)  # Python identifiers
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _CORE_NUMBERS, list("-+0123456789."))
 
 
@@ -48,18 +48,18 @@ _LOCKED = (
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of an imported file: its command, if it can be repeated, and whether the file was edited."""
+    """An imported file's origin: its command, if repeatable, and whether the file was edited."""
 
     command: str | None
     is_edited: bool
 
 
 def format_imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
-    """Format an imported manifest as a file that starts with its origin and a digest of the rest.
+    """Format an imported manifest, with a header that contains its origin and a digest of the rest.
 
     Args:
         value: The manifest.
-        path: The file; JSON if its name ends in `.json`.
+        path: The file path. The format is JSON if it ends in `.json`.
         command: The import command.
     """
     if path.lower().endswith(".json"):
@@ -74,34 +74,34 @@ def format_imported(value: Mapping[str, Any], path: str = "", command: str | Non
 
 
 def is_imported(text: str) -> bool:
-    """Return whether a file was imported or locked, so its contents are from another program."""
+    """Return whether a file was imported or locked: its contents came from another program."""
     return _start(text).startswith((*_FIRST_LINES, _LOCKED))
 
 
 def format_locked(value: Mapping[str, Any]) -> str:
-    """Format a contract as a file that starts with a digest of the rest."""
+    """Format a contract, with a header that contains a digest of the rest."""
     body = format_manifest(value)
     return f"{_LOCKED}# {_digest(body)}\n{body}"
 
 
 def is_locked(text: str) -> bool:
-    """Return whether a file starts like a contract by `stubwright lock`."""
+    """Return whether a file has the header that `stubwright lock` writes."""
     return _start(text).startswith(_LOCKED)
 
 
 def _start(text: str) -> str:
-    """Return the start of a text with LF line endings; the whole text may be large."""
+    """Return the start of `text` with LF line endings. Avoids copying the whole text, which may be large."""
     return text[: 2 * max(map(len, (*_FIRST_LINES, _LOCKED)))].replace("\r\n", "\n")
 
 
 def is_intact(text: str) -> bool:
-    """Return whether the second line of a contract is the digest of the rest."""
+    """Return whether the digest on a contract's second line matches the rest."""
     digest, _, body = text.replace("\r\n", "\n").removeprefix(_LOCKED).partition("\n")
     return digest == f"# {_digest(body)}"
 
 
 def parse_origin(text: str) -> Origin | None:
-    """Return the origin of an imported file, None for other files; without a digest, it counts as not edited."""
+    """Return an imported file's origin, or None for other files. Without a digest, it counts as unedited."""
     text = text.replace("\r\n", "\n")
     start = next((lines for lines in _FIRST_LINES if text.startswith(lines)), None)
     if start is None:

@@ -65,7 +65,7 @@ class ClockClient(PrimitivesBinding):
         This is one page; ``list_alarms.pages(…)`` gives the items of all.
 
         Args:
-            cursor: `next` of the previous page, with the same other arguments; omit it for the first page. 1–4096 characters.
+            cursor: The `next` value from the previous page. Keep the other arguments the same. Omit it for the first page. 1–4096 characters.
         """
         return await self._call("list_alarms", {"cursor": cursor}, _models.ListAlarmsOutput)
 

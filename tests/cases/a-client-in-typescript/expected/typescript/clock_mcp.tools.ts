@@ -16,8 +16,8 @@ export const tools: readonly object[] = [
   {
     name: "list_alarms",
     description: "List the alarms.",
-    inputSchema: { type: "object", properties: { cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`next` of the previous page, with the same other arguments; omit it for the first page." } }, additionalProperties: false },
-    outputSchema: { type: "object", properties: { items: { type: "array", items: { type: "string", format: "date-time", maxLength: 3.6893488147419103e+19 } }, next: { type: "string", description: "The `cursor` of the next page; there is none after the last." } }, required: ["items"], additionalProperties: false },
+    inputSchema: { type: "object", properties: { cursor: { type: "string", minLength: 1, maxLength: 4096, description: "The `next` value from the previous page. Keep the other arguments the same. Omit it for the first page." } }, additionalProperties: false },
+    outputSchema: { type: "object", properties: { items: { type: "array", items: { type: "string", format: "date-time", maxLength: 3.6893488147419103e+19 } }, next: { type: "string", description: "The `cursor` for the next page; null after the last page." } }, required: ["items"], additionalProperties: false },
     annotations: { readOnlyHint: true },
   },
 ];

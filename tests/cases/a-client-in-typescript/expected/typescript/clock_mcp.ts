@@ -12,7 +12,7 @@ export interface SetAlarmInput {
 
 /** Arguments of the tool `list_alarms`. */
 export interface ListAlarmsInput {
-  /** `next` of the previous page, with the same other arguments; omit it for the first page. 1–4096 characters. */
+  /** The `next` value from the previous page. Keep the other arguments the same. Omit it for the first page. 1–4096 characters. */
   cursor?: string;
 }
 
@@ -20,7 +20,7 @@ export interface ListAlarmsInput {
 export interface ListAlarmsOutput {
   /** Each item: at most 36893488147419103232 characters. format: date-time. */
   items: string[];
-  /** The `cursor` of the next page; there is none after the last. */
+  /** The `cursor` for the next page; null after the last page. */
   next?: string;
 }
 

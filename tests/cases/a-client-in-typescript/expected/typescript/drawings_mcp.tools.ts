@@ -19,8 +19,8 @@ export const tools: readonly object[] = [
   {
     name: "list_shapes",
     description: "List all shapes.",
-    inputSchema: { type: "object", properties: { colour: { $ref: "#/$defs/Colour" }, cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`nextCursor` of the page before, with the same other arguments; omit it for the first page." } }, $defs: { Colour: { enum: ["red", "green", "blue */ or | not", null] } } },
-    outputSchema: { type: "object", properties: { shapes: { type: "array", items: { allOf: [{ $ref: "#/$defs/Record" }] } }, nextCursor: { type: "string", description: "Pass it as `cursor` to get the next page; missing on the last page." } }, required: ["shapes"], $defs: { Record: { type: "object", properties: { id: { type: "integer", minimum: 1 } }, required: ["id"], additionalProperties: false } } },
+    inputSchema: { type: "object", properties: { colour: { $ref: "#/$defs/Colour" }, cursor: { type: "string", minLength: 1, maxLength: 4096, description: "The `nextCursor` from the previous page. Keep the other arguments the same. Omit it for the first page." } }, $defs: { Colour: { enum: ["red", "green", "blue */ or | not", null] } } },
+    outputSchema: { type: "object", properties: { shapes: { type: "array", items: { allOf: [{ $ref: "#/$defs/Record" }] } }, nextCursor: { type: "string", description: "Pass it as `cursor` to get the next page. Absent on the last page." } }, required: ["shapes"], $defs: { Record: { type: "object", properties: { id: { type: "integer", minimum: 1 } }, required: ["id"], additionalProperties: false } } },
     annotations: { readOnlyHint: true },
   },
   {

@@ -121,14 +121,14 @@ export type FindShapesLayers = { [key: string]: FindShapesLayers };
 /** Arguments of the tool `list_shapes`. */
 export type ListShapesInput = object & {
   colour?: Colour | null;
-  /** `nextCursor` of the page before, with the same other arguments; omit it for the first page. 1–4096 characters. */
+  /** The `nextCursor` from the previous page. Keep the other arguments the same. Omit it for the first page. 1–4096 characters. */
   cursor?: string;
 };
 
 /** Result of the tool `list_shapes`. */
 export interface ListShapesOutput {
   shapes: Record_[];
-  /** Pass it as `cursor` to get the next page; missing on the last page. */
+  /** Pass it as `cursor` to get the next page. Absent on the last page. */
   nextCursor?: string;
 }
 

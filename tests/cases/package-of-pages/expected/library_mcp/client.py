@@ -50,7 +50,7 @@ class LibraryClient(Binding):
 
         Args:
             genre: Only books of this genre.
-            cursor: `nextCursor` of the page before, with the same other arguments; omit it for the first page.
+            cursor: The `nextCursor` from the previous page. Keep the other arguments the same. Omit it for the first page.
         """
         return await self._call("list_books", {"genre": genre, "cursor": cursor}, _models.ListBooksOutput)
 
@@ -65,7 +65,7 @@ class LibraryClient(Binding):
         This is one page; ``list_loans.pages(…)`` gives the items of all.
 
         Args:
-            cursor: `nextCursor` of the page before, with the same other arguments; omit it for the first page.
+            cursor: The `nextCursor` from the previous page. Keep the other arguments the same. Omit it for the first page.
             extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call("list_loans", {"cursor": cursor}, _models.ListLoansOutput, extra)

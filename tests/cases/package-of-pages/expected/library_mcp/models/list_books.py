@@ -23,4 +23,4 @@ class ListBooksOutput(Model, extra="forbid"):
     books: list[Book]
     total: int
     nextCursor: str | None = None
-    """Pass it as `cursor` to get the next page; missing on the last page."""
+    """Pass it as `cursor` to get the next page. Absent on the last page."""

@@ -22,7 +22,7 @@ class ListLoansOutput(Model):
 
     loan_ids: Annotated[list[int | None] | None, Field(alias="loan-ids")] = None
     nextCursor: str | None = None
-    """Pass it as `cursor` to get the next page; missing on the last page."""
+    """Pass it as `cursor` to get the next page. Absent on the last page."""
 
 
 class ListLoansWhichAnswer(Model):
