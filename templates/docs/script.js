@@ -4,7 +4,7 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const make = (tag, text, name) => Object.assign(document.createElement(tag), { textContent: text, className: name ?? "" });
 
-  // What can be found. The texts are read at the first search, so that the page opens without them.
+  // The search index. Built on the first search, so that the page loads faster.
   const entries = all("article").map((article, at) => ({
     at,
     article,
@@ -25,7 +25,7 @@
   };
   const count = (text, word) => text.split(word).length - 1;
 
-  // How well a word fits: in the name, then in the title, a key, the description, and anywhere.
+  // How well a word matches: in the name, then the title, a key, the description, anything else.
   const worth = (entry, word) => {
     const name = entry.name.toLowerCase();
     if (name === word) return 100;
@@ -112,7 +112,7 @@
   input.addEventListener("input", search);
   document.querySelector(".search").hidden = byId("seek").hidden = false;
 
-  // What was found is highlighted where it can be seen. A name is several nodes, so that words go over their ends.
+  // Highlight matches that are visible. A name consists of several nodes, so a match can span them.
   const paint = () => {
     if (!CSS.highlights) return;
     const ranges = [];
@@ -126,7 +126,7 @@
         text += walker.currentNode.data;
       }
       const low = text.toLowerCase();
-      if (low.length !== text.length) continue; // some letters have longer small ones
+      if (low.length !== text.length) continue; // some letters have a longer lower-case form
       const place = (offset) => {
         let start = 0;
         for (let end = nodes.length; end - start > 1; ) {
@@ -150,7 +150,7 @@
     else CSS.highlights.delete("found");
   };
 
-  // All of a kind opens and closes at once.
+  // Open or close all entries of a kind.
   for (const button of all(".all")) {
     const its = all("article > details", button.closest("section"));
     const say = () => (button.textContent = its.every((one) => one.open) ? "Close all" : "Open all");
@@ -164,7 +164,7 @@
   }
   document.addEventListener("toggle", () => words.length && paint(), true);
 
-  // A link opens what it leads to, and shows it where the search hides it.
+  // A link opens its target, and shows it if the search hides it.
   const sheet = byId("contents");
   const main = byId("content");
   let came = false;
@@ -184,7 +184,7 @@
     if (target.closest("[hidden]")) clear();
     for (let above = target.closest("details"); above; above = above.parentElement.closest("details")) above.open = true;
     target.scrollIntoView(came ? {} : { behavior: "instant" });
-    if (document.activeElement === input && !main.inert && input.offsetParent) return; // who types goes on typing
+    if (document.activeElement === input && !main.inert && input.offsetParent) return; // do not interrupt typing
     (target.matches(".anchor") ? target.closest("details").querySelector("summary") : target).focus({ preventScroll: true });
   };
   let wanted = false;
@@ -199,11 +199,11 @@
     reveal();
   });
   document.addEventListener("click", (event) => {
-    const link = event.target.closest('a[href^="#"]'); // the same link does not change the address
+    const link = event.target.closest('a[href^="#"]'); // the current link does not change the address
     if (link && link.hash && link.hash === location.hash && link.id !== "back") reveal();
   });
 
-  // The list says that it scrolls, until its end is seen.
+  // Show that the list scrolls, until its end is visible.
   const scrolls = () => {
     const left = sheet.scrollHeight - sheet.clientHeight - sheet.scrollTop > 8;
     sheet.classList.toggle("scrolls", left);
@@ -212,7 +212,7 @@
   sheet.addEventListener("scroll", scrolls, { passive: true });
   addEventListener("resize", scrolls);
 
-  // Keys: / searches, arrows go through what was found, Enter opens it, Escape clears the filter.
+  // Keys: / searches, arrow keys move through the results, Enter opens one, Escape clears the filter.
   const shown = () => all("nav a, #results a").filter((link) => link.offsetParent !== null);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -244,7 +244,7 @@
     event.preventDefault();
   });
 
-  // What a schema holds, beside a link to it.
+  // Preview a schema next to a link to it.
   const preview = byId("preview");
   let over = null;
   let timer = 0;
@@ -296,7 +296,7 @@
   });
   document.addEventListener("focusin", (event) => (event.target.matches("a.ref:focus-visible") ? show(event.target) : hide()));
 
-  // Paper shows all.
+  // Show everything when printing.
   let shut = [];
   addEventListener("beforeprint", () => {
     shut = all("details:not([open])");
@@ -307,7 +307,7 @@
     shut = [];
   });
 
-  // Copying, where the browser lets a page do so.
+  // Copying, where the browser allows it.
   if (navigator.clipboard) {
     for (const place of all(".label")) {
       const button = Object.assign(make("button", "Copy"), { type: "button" });

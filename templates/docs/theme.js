@@ -2,7 +2,7 @@
 (() => {
   const root = document.documentElement;
 
-  // Light and dark: as the system has it, until somebody says otherwise.
+  // Light or dark: the system's setting, until the user chooses.
   const theme = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const remembered = (value) => {
@@ -10,7 +10,7 @@
       if (value !== undefined) localStorage.setItem("stubwright-theme", value);
       return localStorage.getItem("stubwright-theme");
     } catch {
-      return null; // a page from a file may have no storage
+      return null; // pages from files may have no storage
     }
   };
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);

@@ -1,4 +1,4 @@
-// The workbench: forms made from schemas, and calls in the protocol's own words (MCP 2026-07-28, Streamable HTTP).
+// The workbench: forms generated from schemas, and calls over MCP itself (2026-07-28, Streamable HTTP).
 (() => {
   const data = JSON.parse(document.getElementById("workbench-data").textContent);
   const byId = (id) => document.getElementById(id);
@@ -9,7 +9,7 @@
     return made;
   };
   const makeButton = (text, onclick, className = "") => make("button", { type: "button", textContent: text, className, onclick });
-  // Characters that are invisible, or change the direction of text, are shown by their numbers.
+  // Show characters that are invisible or change the text direction as code points.
   const visible = (text) =>
     String(text).replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const makePre = (text) => make("pre", { textContent: visible(text) });
@@ -19,7 +19,7 @@
     byId("state").className = isGrave ? "grave" : "";
   };
 
-  // Values are JSON text, so that numbers keep all the digits that were typed.
+  // Values are JSON text, so that numbers keep all typed digits.
   const parse = (text) =>
     JSON.parse(text, (_, value, context) =>
       typeof value === "number" && JSON.rawJSON && context?.source && String(value) !== context.source ? JSON.rawJSON(context.source) : value,
@@ -29,11 +29,11 @@
   const isRaw = (value) => Boolean(JSON.isRawJSON?.(value));
   const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value) && !isRaw(value);
 
-  // State that survives a reload: the page reloads after each save.
+  // State that survives reloads: the page reloads after each save.
   const recall = (name) => sessionStorage.getItem(`stubwright-${name}:${data.name}`);
   const remember = (name, text) => sessionStorage.setItem(`stubwright-${name}:${data.name}`, text);
 
-  // Schemas, as forms show them: references are resolved, and `null` is an empty field.
+  // Schemas as shown in forms: references are resolved, and `null` is an empty field.
   const findTarget = (reference, root) =>
     decodeURIComponent(reference.slice(1)).split("/").slice(1).map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~")).reduce((value, name) => value?.[name], root);
   const follow = (given, root) => {
@@ -91,8 +91,8 @@
     }
   };
 
-  // Controls. Each reads JSON text, or `undefined` if it is omitted, and throws on bad input; `fits` returns whether it
-  // can show a value. A control with `node` lays itself out; the others have one `input` below a label.
+  // Controls. `read` returns JSON text, or `undefined` if omitted, and throws on invalid input. `fits` returns whether the
+  // control can show a value. A control with `node` does its own layout; others have one `input` below a label.
   const makeInput = (tag, { id }, properties) => make(tag, { id, autocomplete: "off", spellcheck: false, ...properties });
   const makeChoice = (field, offered) => {
     const texts = offered.map(([value, title]) => [JSON.stringify(value), title ?? (typeof value === "string" ? value : JSON.stringify(value))]);
@@ -110,7 +110,7 @@
   const makeText = (field) => {
     const isLong = field.schema.maxLength > 200 || /text|body|content|description/.test(field.name);
     const input = makeInput(isLong && !field.suggest ? "textarea" : "input", field);
-    const lost = input.tagName === "INPUT" ? /[\r\n]/ : /\r/; // what the browser removes from such a field
+    const lost = input.tagName === "INPUT" ? /[\r\n]/ : /\r/; // characters that browsers remove from such fields
     return {
       input,
       isEmpty: () => !input.value,
@@ -133,7 +133,7 @@
       write: (value) => (input.value = value === undefined ? "" : JSON.stringify(value)),
     };
   };
-  // The browser's fields for dates and times are local and have no offset, which RFC 3339 requires.
+  // The browser's date and time fields are local, without the offset that RFC 3339 requires.
   const two = (number) => String(number).padStart(2, "0");
   const offsetOf = (date) => {
     const minutes = -date.getTimezoneOffset();
@@ -303,7 +303,7 @@
         try {
           return control.read(isSilent);
         } catch (error) {
-          if (!input || isSilent) throw error; // a part shows the error, or none does
+          if (!input || isSilent) throw error; // a nested field shows the error, or none does
           wrong.textContent = error.message;
           wrong.hidden = false;
           input.focus();
@@ -313,7 +313,7 @@
     };
   };
 
-  // A form: fields for the properties of a schema, or everything as JSON.
+  // A form: fields for a schema's properties, or a single JSON field.
   const makeForm = (given, suggest) => {
     const schema = follow(given, given);
     const hasFields = Object.keys(schema.properties ?? {}).length > 0;
@@ -359,7 +359,7 @@
     });
   };
 
-  // Requests. A header holds visible ASCII; other text is sent in base64 (basic/transports, "Value Encoding").
+  // Requests. Headers contain visible ASCII; other text is sent as base64 (basic/transports, "Value Encoding").
   let token = null;
   let next = 1;
   const encode = (value) => {
@@ -371,7 +371,7 @@
     const found = wanted.map(({ path, header }) => [`Mcp-Param-${header}`, path.reduce((value, name) => value?.[name], values)]);
     return Object.fromEntries(found.filter(([, value]) => value !== undefined && value !== null).map(([name, value]) => [name, encode(value)]));
   };
-  // URI templates (RFC 6570, appendix A): what is before the values and between them, and whether they have names.
+  // URI templates (RFC 6570, appendix A): the prefix, the separator, and whether values are named.
   const OPERATORS = { "": ["", ","], "+": ["", ","], "#": ["#", ","], ".": [".", "."], "/": ["/", "/"], ";": [";", ";", ""], "?": ["?", "&", "="], "&": ["&", "&", "="] };
   const encodePart = (text) => encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
   const encodeReserved = (text) => encodeURI(text).replace(/%5B/g, "[").replace(/%5D/g, "]").replace(/%25([0-9A-Fa-f]{2})/g, "%$1");
@@ -449,7 +449,7 @@
     }
   };
 
-  // Suggestions for the arguments of prompts and the variables of templates (server/utilities/completion).
+  // Suggestions for prompt arguments and template variables (server/utilities/completion).
   const makeSuggest = (entry, readValues) => (name, input, row) => {
     if (!entry.completes.includes(name)) return;
     const wrong = row.querySelector(".wrong");
@@ -478,7 +478,7 @@
     }
   };
 
-  // Answers: content by its type, a list of objects as a table, everything else as JSON.
+  // Results: content by type, lists of objects as tables, everything else as JSON.
   const makeMedia = (mimeType, base64, text) => {
     const src = `data:${mimeType};base64,${base64}`;
     if (mimeType?.startsWith("image/")) return make("img", { src, alt: `An image, ${mimeType}` });
@@ -493,7 +493,7 @@
   const showMessage = (one) => make("div", {}, make("h3", { textContent: visible(one.role) }), showContent(one.content));
   const isTable = (value) => Array.isArray(value) && value.length > 0 && value.every(isObject);
   const showCell = (value) => (value === undefined ? "" : visible(typeof value === "string" ? value : JSON.stringify(value)));
-  const SHOWN = 200; // rows of a table
+  const SHOWN = 200; // maximum table rows
   const showTable = (rows) => {
     const some = rows.slice(0, SHOWN);
     const names = [...new Set(some.flatMap(Object.keys))];
@@ -517,8 +517,8 @@
     return Array.isArray(result.messages) ? result.messages.map(showMessage) : [makePre(show(result))];
   };
 
-  // A line diff of two answers (longest common subsequence).
-  const MOST = 4_000_000; // cells of the table of two texts
+  // A line diff of two results (longest common subsequence).
+  const MOST = 4_000_000; // maximum cells in the table for two texts
   const compareLines = (before, after) => {
     if (before.length * after.length > MOST) return [...before.map((line) => ["del", line]), ...after.map((line) => ["ins", line])];
     const width = after.length + 1;
@@ -544,9 +544,9 @@
     return make("pre", {}, ...lines.map(([tag, line]) => make(tag, { textContent: `${SIGNS[tag]}${visible(line)}${tag === "span" ? "\n" : ""}` })));
   };
 
-  // Calls: the last fifty, the newest first. Calls from before the page was loaded are shown from their stored answers.
+  // Calls: the last fifty, newest first. Calls from before the page was loaded are shown from stored results.
   const KEPT = 50;
-  const LONGEST_KEPT = 200_000; // characters of an answer that survives a reload
+  const LONGEST_KEPT = 200_000; // maximum characters of a result that survives a reload
   let calls = [];
   let shown = null;
   const recallCalls = () => {
@@ -565,7 +565,7 @@
       }
     }
   };
-  // A new element takes the focus of the element that it replaces. Until there is one, the focus is on the pane.
+  // A new element receives the focus of the element that it replaces. Until then, the pane has the focus.
   let lost = null;
   document.addEventListener("focusin", () => (lost = null));
   const redraw = (place, ...children) => {
@@ -634,7 +634,7 @@
     return select;
   };
 
-  // Questions that a call asks, answered where its answer will be.
+  // Questions during a call, shown where its result will appear.
   const makeUrl = (url) => make("p", {}, make("a", { href: /^https?:/.test(url) ? url : "#", textContent: visible(url), target: "_blank", rel: "noreferrer noopener" }));
   const listAnswers = (schema, form) => {
     const [[name, only] = [], ...others] = Object.entries(schema?.properties ?? {});
@@ -674,14 +674,14 @@
       });
       box.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" || !event.target.matches("input")) return;
-        event.preventDefault(); // otherwise the key would press the button that gets the focus
+        event.preventDefault(); // otherwise the key would press the newly focused button
         box.querySelector(".actions > .main").click();
       });
       place.append(box);
       box.querySelector("input, select, textarea, button").focus();
     });
 
-  // One call, from its button to its outcome, with all questions between.
+  // One call, from the button to the result, including all questions.
   const makeListener = (place) => {
     let bar = null;
     return ({ method, params }) => {
@@ -713,9 +713,9 @@
       settle(call, "running …", "");
     }
   };
-  // A rejection by the server and a failure of the tool look the same on the wire; the record of the call differs.
+  // A rejection by the server and a tool failure look the same on the wire, but not in the call log.
   const records = new Map();
-  const INTERNAL = -32603; // also a handler of a resource or a prompt that raised
+  const INTERNAL = -32603; // also if a resource's or prompt's handler raised
   const REFUSED = ["denied", "limited", "invalid"];
   const expectRecord = (trace) => new Promise((resolve) => records.set(trace, resolve));
   const judge = async ({ result, error }, record) => {
@@ -749,7 +749,7 @@
     }
   };
 
-  // The same call elsewhere. The token is a variable, so that no token is pasted into a chat.
+  // The same call in other tools. The token is a variable, so that it is not pasted into a chat by accident.
   const quote = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
   const toPython = (value) => {
     if (isRaw(value)) return value.rawJSON;
@@ -791,7 +791,7 @@
           await navigator.clipboard.writeText(text);
           place.replaceChildren(makeQuiet(`Copied as ${name}.`));
         } catch {
-          place.replaceChildren(makePre(text)); // the browser does not let the page copy
+          place.replaceChildren(makePre(text)); // the browser does not allow copying
         }
       });
       button.setAttribute("aria-label", `Copy as ${name}`);
@@ -800,7 +800,7 @@
     return make("div", { className: "actions" }, make("span", { className: "quiet", textContent: "Copy as" }), ...buttons);
   };
 
-  // The panes of entries, made when they are first opened.
+  // Entry panes, created when first opened.
   const panes = new Map();
   const isWide = matchMedia("(min-width: 1000px)");
   const entryOf = (id) => data.entries.find((entry) => entry.id === id);
@@ -843,7 +843,7 @@
     else byId("form").scrollIntoView();
   };
 
-  // The list: / filters it, arrows go through it, Enter opens, Escape clears the filter.
+  // The list: / filters, arrow keys move, Enter opens, Escape clears the filter.
   const filter = byId("filter");
   const search = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -878,11 +878,11 @@
   const openLink = (event) => {
     const link = event.target.closest("nav a");
     if (link?.hash !== location.hash || event.ctrlKey || event.metaKey) return;
-    event.preventDefault(); // the same link does not change the address, and the browser would move the focus
+    event.preventDefault(); // clicking the current link would only move the focus
     route(true);
   };
 
-  // The identity: a token of this run, or one that another issuer signed.
+  // The identity: a token from this run, or one signed by another issuer.
   const who = byId("who");
   const person = byId("person");
   const become = (given, name) => {
@@ -901,7 +901,7 @@
   const wrong = make("p", { className: "wrong", role: "status" });
   if (!data.auth) {
     become(null, "anonymous");
-    person.append(make("p", { className: "quiet", textContent: "The manifest has no `auth`: anyone who can reach this server may call everything." }));
+    person.append(make("p", { className: "quiet", textContent: "The manifest has no `auth`: anyone who can reach this server can call everything." }));
   } else if (data.auth.issues) {
     const subject = make("input", { value: data.auth.subject });
     const claims = make("textarea", { value: JSON.stringify(data.auth.claims), spellcheck: false });
@@ -928,16 +928,16 @@
     person.append(rowOf("token", input, `Calls need a token from ${data.auth.issuer}. With --scope, this run issues tokens itself, for the subject that you choose.`));
   }
 
-  // Events of the run.
+  // Events during the run.
   const lines = byId("lines");
   const difference = ({ summary, text }) => {
     byId("summary").textContent = summary;
     byId("changes").textContent = text;
   };
-  // The fetched difference may be older than the one from the stream.
+  // The fetched difference can be older than the one from the stream.
   let isTold = false;
   fetch("/difference").then((response) => response.json()).then((known) => isTold || difference(known), () => {}); // if it fails, the stream reports it
-  const LONGEST = 1000; // records that are shown
+  const LONGEST = 1000; // maximum records to show
   const note = (time, text, tone) => {
     const pane = byId("journal");
     const atEnd = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 40;
@@ -967,7 +967,7 @@
       difference(changed);
     },
     saved: ({ digest }, isOld) => {
-      if (isOld) return; // this page is of a later save
+      if (isOld) return; // this page is from a later save
       tell("serving the last save");
       if (digest !== data.digest) location.reload();
     },

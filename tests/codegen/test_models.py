@@ -204,7 +204,7 @@ def test_docstrings_are_silent_about_keywords_of_other_dialects() -> None:
     old = {"minProperties": 1, "deprecated": True}
     new = {"const": 2.5, "contentEncoding": "base64", "if": {}, "dependentRequired": {"a": ["b"]}}
     wire = {"type": "object", "properties": {"x": {**old, **new}}}
-    always, further = "Always 2.5.", "The schema has further conditions."
+    always, further = "Always 2.5.", "The schema has additional constraints."
     for uri, said in (
         ("http://json-schema.org/draft-04/schema#", []),
         ("http://json-schema.org/draft-06/schema#", [always]),

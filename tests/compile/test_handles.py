@@ -145,4 +145,4 @@ def test_one_kind_in_two_files_is_refused(tmp_path: Path) -> None:
     [found] = [one for one in check(tmp_path, shop(include=["more.yaml"])) if one.severity == "error"]
     assert found.code == "SW212"
     message = found.message
-    assert message.startswith("the type of the ids of the handle `basket` would be `BasketId`, which is the type of")
+    assert message.startswith("the ID type of the handle `basket` would be `BasketId`, which is the ID type of")

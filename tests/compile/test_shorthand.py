@@ -186,7 +186,7 @@ def test_a_part_of_a_schema_needs_no_type(schema: Any) -> None:
     ("schema", "fix"),
     [
         ({"a?": "string", "type": "date"}, 'if the keys are fields, write `fields: {"a?": string, type: date}`'),
-        ({"type": "string", "Optional": True}, "write `?` after the name of the field"),
+        ({"type": "string", "Optional": True}, "write `?` after the field name"),
         ({"type": "string", "nullable": True}, "write `type: … | null`"),
         ({"type": "object", "a": "string"}, "if the keys are fields, write `fields: {a: string}`"),
         (
@@ -194,7 +194,7 @@ def test_a_part_of_a_schema_needs_no_type(schema: Any) -> None:
             "if the keys are fields, write `fields: {a: string}, title: The title`",
         ),
         ({"minLenght": 3}, "did you mean `minLength`?"),
-        ({"zzz": 3}, "remove it, or begin its name with `x-`"),
+        ({"zzz": 3}, "remove it, or start its name with `x-`"),
         ({"type": "string", "format": "date | null"}, "write `type: date | null`"),
         ({"type": "string", "format": "string"}, "write `type: string`"),
         ({"type": "string", "format": "date_time"}, "did you mean `date-time`?"),
@@ -432,11 +432,11 @@ def test_json_may_be_short_too() -> None:
         ("schemas: {A: {minLenght: 3}}", "4:15 SW108 `minLenght` is not a JSON Schema keyword"),
         (
             "schemas: {A: {title: string, pattern: date}}",
-            "4:15 SW108 these keys could be fields, or keywords of JSON Schema",
+            "4:15 SW108 these keys could be fields or JSON Schema keywords",
         ),
         (
             "schemas: {A: {type: string, title: integer}}",
-            "4:15 SW108 these keys could be fields, or keywords of JSON Schema",
+            "4:15 SW108 these keys could be fields or JSON Schema keywords",
         ),
         ("schemas: {A: {format: datetime}}", "4:23 SW108 `datetime` is not a JSON Schema format"),
         (
@@ -458,7 +458,7 @@ def test_a_fault_of_shorthand_is_shown_where_it_is(part: str, shown: str) -> Non
 
 
 HELPS = [
-    ("string?", "write `string`, and the `?` after the name of the field"),
+    ("string?", "write `string`, and put the `?` after the field name"),
     ("Place[]", "write `array<Place>`"),
     ("List<string>", "write `array<string>`"),
     ("date | None", "write `date | null`"),
@@ -475,7 +475,7 @@ HELPS = [
     ("'on' | \"very big\" | null", 'write `{enum: ["on", "very big", null]}`'),
     ("Literal[1, 2.5]", "write `{enum: [1, 2.5]}`"),
     ("true | false", "write `boolean`"),
-    ("string | undefined", "write `string`, and the `?` after the name of the field"),
+    ("string | undefined", "write `string`, and put the `?` after the field name"),
     ("integer = 3", "write `{type: integer, default: 3}`"),
     ("str | None", "write `string | null`"),
     ("(string | null)[]", "write `array<string | null>`"),

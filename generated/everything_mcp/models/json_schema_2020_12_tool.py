@@ -20,7 +20,7 @@ class JsonSchema202012ToolAddress(Model):
 class JsonSchema202012ToolInput(Model, extra="forbid"):
     """Arguments of the tool ``json_schema_2020_12_tool``.
 
-    The schema has further conditions. Requires `phone`, or `email`.
+    The schema has additional constraints. Requires `phone`, or `email`.
     """
 
     name: str | None = None

@@ -1,1 +1,1 @@
-"""Generates the Python code of a package: types and classes for schemas, and text for the rest."""
+"""Generates a package's code: models from schemas, and pages from templates."""

@@ -1,4 +1,4 @@
-"""The handlers' methods that a package requires, by its `manifest.json`."""
+"""Lists the handler methods that a package requires, from its `manifest.json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """A method: its action, its primitive on the wire, its name, and the class of a tool's result."""
+    """A handler method: its action, its primitive on the wire, its name, and, for a tool, its result class."""
 
     role: MethodRole
     key: str
@@ -26,7 +26,7 @@ class HandlerMethod:
 
 
 def list_required_methods(document: Mapping[str, Json]) -> Iterator[HandlerMethod]:
-    """Yield the methods of a package."""
+    """Yield a package's handler methods."""
     for section in (vocabulary.TOOLS, *vocabulary.PRIMITIVES):
         for entry in document.get(section.name) or ():
             extension, key = entry.get("stubwright") or {}, entry.get(section.key, "")
@@ -41,7 +41,7 @@ def list_required_methods(document: Mapping[str, Json]) -> Iterator[HandlerMetho
 
 
 def name_method(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
-    """Return the handlers' method for an entry of a list in a `manifest.json`."""
+    """Return the handler method name for an entry in `manifest.json`."""
     return _names(section, entry).method
 
 

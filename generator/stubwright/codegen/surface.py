@@ -1,6 +1,6 @@
-"""Describes the Python of a package before it is generated: classes, fields, methods and parameters.
+"""Describes a package's Python code before it is generated: classes, fields, methods and parameters.
 
-Pages are rendered from this description, and other code reads it instead of generated text.
+Pages are rendered from this description. Other code reads it instead of generated text.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from stubwright.diagnostics import Place
 
 ClassRole: TypeAlias = Literal["input", "output", "answer", "arguments", "variables", "shared"]
-"""The role of a class's instances: they are, or are parts of, values of this kind.
+"""The kind of value that a class's instances represent, wholly or in part.
 
-The kinds are a tool's arguments or result, answers to a question, a prompt's arguments, the variables of a resource
-template, and values of a shared schema.
+The kinds are a tool's arguments or result, the answer to a question, a prompt's arguments, a resource template's
+variables, and values of a shared schema.
 """
 
 MethodRole: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
-"""The action of a method: call a tool, read a resource or a template's, get a prompt, or complete an argument."""
+"""A method's action: call a tool, read a resource or a template, get a prompt, or complete an argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type: its source, its alternatives, and the names in it except builtins.
+    """A type: its source, its alternatives, and its names except builtins.
 
-    `choices` has each value of a `Literal` separately; a type that is not a union is its own only choice.
+    `choices` contains each `Literal` value separately. A type that is not a union is its own only choice.
     """
 
     text: Code
@@ -50,12 +50,12 @@ class Type:
 
 
 def make_plain(name: Name) -> Type:
-    """Return the type of a class."""
+    """Return a class as a type."""
     return Type(name, (name,), frozenset({name}))
 
 
 def make_optional(kind: Type) -> Type:
-    """Return a type or `None`."""
+    """Add `None` to a type."""
     if {"Any", "None"} & {*kind.choices}:
         return kind
     return Type(fill("{} | None", kind.text), (*kind.choices, fill("None")), kind.names)
@@ -77,18 +77,18 @@ NOT_MODELS: Final = frozenset(
         ),
     )
 )
-"""The names in types that are not models."""
+"""Names in types that are not models."""
 
 
 def _qualify(kind: Type) -> Type:
-    """Return a type with `_models.` before the names of models."""
+    """Prefix model names in a type with `_models.`."""
     models = kind.names - NOT_MODELS
     return replace(kind, text=qualify_names(kind.text, Name("_models"), models)) if models else kind
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a class: its property, its attribute, its type, and the source after `=`."""
+    """A class's field: its property, attribute, type, and the source after `=`."""
 
     wire: str
     name: Name
@@ -99,12 +99,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A class of models.
+    """A model class.
 
-    Identical schemas share a class, which then has several `roles`. `is_root` is true if its instances are the whole
-    value of its role, not parts of it. `base` is its base class, or if it `is_alias`, the class that it is another name
-    for; its `fields` are the new ones, and `inherited` the others, if known. `values` is the type of values of other
-    keys if the class is a mapping.
+    Identical schemas share a class, which then has several `roles`. `is_root` is true if its instances represent the
+    whole value, not part of it. `base` is its base class or, with `is_alias`, the class that it is another name for.
+    `fields` are its own fields, `inherited` the rest, if known. `values` is a mapping's type for values under other
+    keys.
     """
 
     name: Name
@@ -119,13 +119,13 @@ class Class:
 
     @property
     def all_fields(self) -> tuple[Field, ...]:
-        """Its fields, the inherited ones first."""
+        """All fields, inherited ones first."""
         return (*self.inherited, *self.fields)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """The type of a shared enumeration or scalar: its name, its definition, and the tuple of its values."""
+    """A shared enumeration's or scalar's type: its name, its definition, and the tuple of its values."""
 
     name: Name
     values: Name | None
@@ -140,10 +140,10 @@ class NamedType:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a tool, a prompt or a template, as a parameter of the client's method.
+    """An argument of a tool, prompt or template, as a parameter of the client method.
 
-    `type` includes `None` if `null` can be sent. `default` is the schema's default as Python source, if any, which the
-    server applies.
+    `type` includes `None` if `null` can be sent. `default` is the schema's default, if any, as Python source. The
+    server applies it.
     """
 
     wire: str
@@ -157,9 +157,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a method: its name, the type of its values, and the source after `=`.
+    """A method's parameter: its name, the type of its values, and the source after `=`.
 
-    `can_be_omitted` is true if the request can omit it. `wire` is its name in requests, if it is sent as an argument.
+    `can_be_omitted` is true if requests can omit it. `wire` is its name in requests if it is sent as an argument.
     """
 
     name: Name
@@ -170,7 +170,7 @@ class Parameter:
 
     @property
     def type(self) -> Type:
-        """Its type."""
+        """The type in a signature, including `Omit` if requests can omit it."""
         if not self.can_be_omitted:
             return self.given
         left_out = Name("Omit")
@@ -179,7 +179,7 @@ class Parameter:
 
     @property
     def source(self) -> Code:
-        """Its source in the signature."""
+        """Its source in a signature."""
         if self.default is None:
             return fill("{}: {}", self.name, self.type.text)
         return fill("{}: {} = {}", self.name, self.type.text, self.default)
@@ -187,10 +187,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """A method of the handlers' interface, for the tool, resource or prompt with the wire name `key`.
+    """A method of the handler interface, for the tool, resource or prompt with the wire name `key`.
 
-    `parameters` are the arguments, if any, and the context, which is last. `wrapper` is the generic type around its
-    `result`. `names` are the Python names of the primitive.
+    `parameters` are the arguments, if any, then the context. `wrapper` is the generic type around its `result`. `names`
+    are the primitive's Python names.
     """
 
     role: MethodRole
@@ -206,12 +206,12 @@ class HandlerMethod:
 
     @property
     def context(self) -> Parameter:
-        """The parameter for the context."""
+        """The context parameter."""
         return self.parameters[-1]
 
     @property
     def signature(self) -> Code:
-        """The arguments with their types, including `self`."""
+        """The parameters with their types, including `self`."""
         return join(", ", [fill("self"), *(parameter.source for parameter in self.parameters)])
 
     @property
@@ -222,13 +222,13 @@ class HandlerMethod:
 
 @dataclass(frozen=True, slots=True)
 class ClientMethod:
-    """A method of the client, which calls the base's method `call` with `arguments`.
+    """A client method, which calls the base class's method `call` with `arguments`.
 
-    An argument that is itself a list has the entries of a dictionary. `by_name` is true if its parameters are
-    keyword-only, `gives_model` if it returns a model, `gives_content` if it returns the content of a result,
-    `gives_pages` if that is one page of several, `gives_response` if it is in the class of responses, and returns a
-    response, and `gives_task` likewise for tasks. `page_items` has the attribute of a page with its items, unless that
-    is the `items` of an imported API, and the decorator's type, which needs `page_names`.
+    An argument that is itself a list contains dictionary entries. `by_name` is true if the parameters are keyword-only,
+    `gives_model` if the method returns a model, `gives_content` if it returns a result's content, `gives_pages` if it
+    returns one page of several, `gives_response` if it is in the responses class and returns a response, and
+    `gives_task` if it is in the tasks class and returns a task. `page_items` contains the attribute for a page's items,
+    unless it is the `items` of an imported API, and the decorator's type, which needs `page_names`.
     """
 
     role: MethodRole
@@ -251,7 +251,7 @@ class ClientMethod:
 
     @property
     def annotation(self) -> Code:
-        """The return type in its own module, which imports no models for it."""
+        """The return type in its own module, which does not import models for it."""
         given = self.returns.text
         if self.gives_model or self.gives_content:
             given = fill("{}.{}", Name("_models" if self.gives_model else "_runtime"), given)
@@ -267,14 +267,14 @@ class ClientMethod:
 
     @property
     def source(self) -> tuple[Code, ...]:
-        """The signature in the module of the client, where hints resolve at run time: models are `_models.Name`."""
+        """The signature in the client module, where type hints resolve at run time: models are `_models.Name`."""
         named = (fill("*"),) if self.by_name and self.parameters else ()
         parameters = [replace(each, given=_qualify(each.given)).source for each in self.parameters]
         return (fill("self"), *named, *parameters)
 
     @property
     def names(self) -> frozenset[Name]:
-        """The names in its signature, except builtins, defaults and models."""
+        """The names in the signature, except builtins, defaults and models."""
         returned = frozenset[Name]() if self.gives_model or self.gives_content else self.returns.names
         taken = frozenset[Name]().union(*(parameter.type.names for parameter in self.parameters))
         return returned | self.page_names | (taken & NOT_MODELS)
@@ -282,7 +282,7 @@ class ClientMethod:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """The surface of a package."""
+    """A package's surface."""
 
     handlers: tuple[HandlerMethod, ...]
     client: tuple[ClientMethod, ...]
@@ -291,7 +291,7 @@ class Surface:
 
 
 def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
-    """Return classes with the fields that they inherit from each other."""
+    """Add to each class the fields that it inherits from another."""
     by_name = {each.name: each for each in classes}
 
     def describe_inherited(cls: Class) -> tuple[Field, ...]:
@@ -307,13 +307,12 @@ def describe(
     classes: Iterable[Class],
     named_types: Iterable[NamedType] = (),
 ) -> Surface:
-    """Return the surface of a manifest's package.
+    """Describe the surface of a manifest's package.
 
     Args:
         manifest: The lowered manifest.
-        parameters: The parameters of each tool's client method and the type of its other arguments, by the tool's wire
-            name.
-        classes: The classes of its models.
+        parameters: The parameters of each tool's client method and the type of its additional arguments, by wire name.
+        classes: Its model classes.
         named_types: The types of its shared enumerations and scalars.
     """
     classes = tuple(classes)
@@ -335,7 +334,7 @@ def _primitives(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
 
 
 def list_handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
-    """Return the methods that the handlers must have: of tools, then of other primitives, then completions."""
+    """Return the methods that handlers must implement: for tools, then for other primitives, then for completions."""
     primitives = _primitives(manifest)
     return (
         *(_tool_handler(tool) for tool in manifest.tools),
@@ -348,11 +347,9 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
     doc = describe_tool(tool)
     if tool.unbound:
         names = ", ".join(f"``{name}``" for name in tool.unbound)
-        doc = f"{doc}\n\nNot bound here: {names}. The caller chooses {'it' if len(tool.unbound) == 1 else 'them'}."
+        doc = f"{doc}\n\nNot bound here: {names}. The caller sets {'it' if len(tool.unbound) == 1 else 'them'}."
     if tool.paginate:
-        doc = (
-            f"{doc}\n\n``ctx.page`` is the page that is asked for; return where the next one starts as ``nextCursor``."
-        )
+        doc = f"{doc}\n\n``ctx.page`` is the requested page. Return the start of the next one as ``nextCursor``."
     return HandlerMethod(
         role="tool",
         key=tool.name,
@@ -368,7 +365,7 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
 
 
 def _input(tool: ir.Tool) -> Type:
-    """Return the type of a tool's arguments, including shared classes that it extends or equals."""
+    """Return a tool's arguments type, including shared classes that it extends or equals."""
     kind = make_plain(naming.name_input_class(tool.names))
     others = (naming.name_shared_class(naming.name_shared(name)) for name in tool.input.extended)
     return replace(kind, choices=(*kind.choices, *others))
@@ -419,13 +416,13 @@ def _context(primitive: ir.Tool | ir.Primitive) -> Parameter:
 def describe_tool_method(
     tool: ir.Tool, parameters: Sequence[Argument], extra: Type | None = None, classes: Iterable[Class] = ()
 ) -> ClientMethod:
-    """Return the client's method for a tool.
+    """Return the client method for a tool.
 
     Args:
         tool: The tool.
         parameters: The parameters from its models.
-        extra: The type of other arguments that its schema allows; None if it allows none.
-        classes: The classes of its models, and possibly more.
+        extra: The type of additional arguments that its schema allows, or None if it allows none.
+        classes: Its model classes, and possibly more.
     """
     output = naming.name_output_class(tool.names) if tool.output is not None else None
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
@@ -439,7 +436,7 @@ def describe_tool_method(
         described.append((rest.name, _EXTRA))
     doc = describe_tool(tool)
     if tool.gives_pages:
-        doc = f"{doc}\n\nThis is one page; ``{tool.names.method}.pages(…)`` gives the items of all."
+        doc = f"{doc}\n\nReturns one page. ``{tool.names.method}.pages(…)`` yields the items of all pages."
     page = _page_items(tool, classes) if tool.paginate else None
     return ClientMethod(
         role="tool",
@@ -469,14 +466,14 @@ def describe_tool_method(
 
 
 def _cursor(tool: ir.Tool, taken: Collection[Name]) -> Argument:
-    """Return the argument for the position of a page, which handlers do not receive."""
+    """Return the argument for a page's position, which handlers do not receive."""
     schema = tool.sent.wire["properties"][vocabulary.CURSOR]
     name = naming.find_free(Name(vocabulary.CURSOR), taken)
     return Argument(vocabulary.CURSOR, name, STR, False, False, schema["description"], None)
 
 
 def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
-    """Return the attribute of a page with its items, and the type of an item."""
+    """Return the attribute for a page's items, and the item type."""
     output = next(each for each in classes if each.name == naming.name_output_class(tool.names))
     field = next(each for each in output.fields if each.wire == tool.paginate["items"])
     inner = next((item for choice in field.type.choices if (item := list_item(choice)) is not None), None)
@@ -485,17 +482,16 @@ def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
     return field.name, replace(field.type, text=inner, choices=(inner,))
 
 
-_EXTRA = "Other arguments that the schema allows, by their names on the wire."
+_EXTRA = "Additional arguments that the schema allows, by wire name."
 
 
 def _named(values: Type) -> Type:
-    """Return the type of a mapping of arguments."""
     text = fill("Mapping[str, {}]", values.text)
     return Type(text, (text,), values.names | {Name("Mapping")})
 
 
 def describe_primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
-    """Return the client's methods that get and complete a resource, a resource template or a prompt."""
+    """Return the client methods that get and complete a resource, resource template or prompt."""
     own = _primitive_method(primitive)
     return (own, _completion_method(primitive)) if primitive.completed else (own,)
 
@@ -539,13 +535,13 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
         call=Name("_complete"),
         arguments=(kind, format_literal(primitive.key), Name("argument"), Name("value"), Name("given")),
         deprecated=None,
-        doc=f"Complete an argument of {called}; `given` has the others.",
+        doc=f"Complete an argument of {called}. `given` contains the others.",
         place=primitive.place,
     )
 
 
 def _taken(wire: str, name: Name, kind: Type, *, required: bool) -> Parameter:
-    """Return a parameter of the client; the request can omit optional ones."""
+    """Convert an argument to a client parameter. Requests can omit optional ones."""
     return Parameter(name, kind, None if required else Name("OMIT"), not required, wire)
 
 

@@ -185,7 +185,7 @@ def _lower_tool(
     description = handles.describe_handles(wire.get("description"), handles.find_created(marked), handle_kinds)
     if description != wire.get("description"):
         changed["description"] = description
-    # Without an `outputSchema`, the result's text may contain a created handle's ID.
+    # The result's text may contain a created handle's ID if there is no `outputSchema`.
     has_handles = bool(handle_kinds) and (any(marked.values()) or "outputSchema" not in schemas)
     if has_handles:
         extension["handles"] = {
@@ -219,7 +219,7 @@ def _lower_tool(
 def _shape(
     schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declaration
 ) -> dict[str, ir.Schema]:
-    """Return the derived schemas of an HTTP call. Responses may get one even if none is declared."""
+    """Return the derived schemas of an HTTP call, which can include an undeclared `outputSchema`."""
     derived: dict[str, ir.Schema] = {}
     for field in vocabulary.SCHEMAS:
         before = schemas.get(field)

@@ -1,7 +1,7 @@
 """Derives a tool's wire schemas from its `http` or `paginate`.
 
-For HTTP calls, `select`, headers and pages change the `outputSchema`, and `cursor` replaces the API's own position
-argument. For handlers, `paginate` adds `cursor` and `nextCursor`.
+`select`, `responseHeaders` and `page` change the `outputSchema` of HTTP calls, and `cursor` replaces the API's own
+position argument. `paginate` adds `cursor` and `nextCursor` to a handler's schemas.
 """
 
 from __future__ import annotations

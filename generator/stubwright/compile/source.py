@@ -67,7 +67,7 @@ class Reader(Protocol):
 class Document:
     """A parsed file. Its value is None if the text is invalid.
 
-    Locations are relative to `value`, in which shorthand is expanded. `root` is the pointer to `value`, for example
+    Locations are relative to `value`, whose shorthand is expanded. `root` is the pointer to `value`, for example
     `result` in a saved JSON-RPC response. `origins` maps expanded locations to written ones.
     """
 
@@ -221,7 +221,7 @@ class _Loader:
         self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
-        """Include a file and its own includes. `chain` lists the files that led to it."""
+        """Include a file and its own includes. `chain` lists the files from the entry to it."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")

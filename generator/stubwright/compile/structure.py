@@ -348,7 +348,7 @@ def _report_undefined(at: Place, schema: Mapping[str, Json], grammar: _Grammar) 
 
 
 def _describe_fate(key: str, at: Place) -> str:
-    """Return advice that says whether an unknown key is sent. In `server`, only MCP's keys are."""
+    """Return advice about an unknown key, depending on whether it is sent. In `server`, only MCP's keys are."""
     if at.pointer[:1] == ("server",):
         return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
     return "it is sent to clients unchanged"

@@ -28,7 +28,7 @@ def validate(bundle: Bundle) -> Iterator[Diagnostic]:
 
 
 def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield the errors in a bundle's JSON Schemas, including those in structurally invalid files.
+    """Yield the errors in a bundle's JSON Schemas, even in structurally invalid files.
 
     Args:
         bundle: The bundle.

@@ -1,4 +1,4 @@
-"""Diagnostics and their printers."""
+"""Diagnostics, and the printers that format them."""
 
 from stubwright.diagnostics.codes import CODES, Code, Diagnostic, Severity, has_errors
 from stubwright.diagnostics.spans import Place, Pointer, Span

@@ -1,6 +1,6 @@
-"""Diagnostics, and the table of their codes.
+"""Defines diagnostics and the table of their codes.
 
-Stages yield diagnostics and never print. A code that is not in the table is a bug and raises KeyError.
+Stages yield diagnostics and never print them. A code that is not in the table is a bug and raises KeyError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Severity: TypeAlias = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A row of the table: a code's severity and meaning."""
+    """A code's severity and meaning: one row in the table."""
 
     id: str
     severity: Severity
@@ -26,13 +26,13 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A fault in the input.
+    """A problem in the input.
 
     Attributes:
         code: Its code.
-        message: A description of the fault; long quotations are truncated in the middle.
-        at: The narrowest location of the fault.
-        help: A description of the fix; long quotations are truncated in the middle.
+        message: A description of the problem. Long quotations are truncated in the middle.
+        at: The narrowest location of the problem.
+        help: How to fix it. Long quotations are truncated in the middle.
     """
 
     code: str
@@ -49,12 +49,12 @@ class Diagnostic:
 
     @property
     def severity(self) -> Severity:
-        """The severity of the code."""
+        """The code's severity."""
         return CODES[self.code].severity
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Return whether any diagnostic stops the compiler."""
+    """Return whether any diagnostic is an error, which stops the compiler."""
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
 
@@ -71,7 +71,7 @@ CODES = _table(
     ("SW002", "error", "A file is not UTF-8 text."),
     ("SW003", "error", "A file is empty."),
     ("SW004", "error", "A file has a syntax error."),
-    ("SW005", "error", "A mapping has the same key twice."),
+    ("SW005", "error", "A mapping has a duplicate key."),
     ("SW006", "error", "A key is not a string."),
     ("SW007", "error", "A number cannot be represented in JSON."),
     ("SW008", "error", "A file is nested too deeply, or its aliases expand to too many values."),
@@ -92,21 +92,21 @@ CODES = _table(
     ("SW108", "error", "A shorthand type is invalid."),
     ("SW201", "error", "An `inputSchema` does not describe an object."),
     ("SW202", "error", "The dialect of a schema is unknown."),
-    ("SW203", "error", "A schema names an unknown type."),
+    ("SW203", "error", "A schema has an unknown type."),
     ("SW204", "error", "A keyword has a value that the schema's dialect does not allow."),
-    ("SW205", "error", "A keyword is misspelt."),
+    ("SW205", "error", "A keyword is misspelled."),
     ("SW210", "error", "Two tools, prompts or resources have the same name."),
     ("SW211", "error", "Two tools, prompts, resources or questions would get the same Python name."),
-    ("SW212", "error", "The name of a class is already used in the package."),
-    ("SW213", "error", "A name cannot be the name of a method."),
+    ("SW212", "error", "A class name is already used in the package."),
+    ("SW213", "error", "A name cannot be a method name."),
     ("SW214", "error", "`python.package` cannot be imported."),
-    ("SW215", "error", "`python.package` hides another package."),
+    ("SW215", "error", "`python.package` shadows another package."),
     ("SW216", "error", "`python.handlers` is not `module:Name`."),
     ("SW220", "error", "A reference cannot be resolved."),
     ("SW221", "error", "A reference points outside the manifest's folder."),
     ("SW222", "error", "A reference points to a URL, which is never fetched."),
     ("SW223", "error", "References form a cycle."),
-    ("SW224", "error", "Schemas of different dialects are mixed."),
+    ("SW224", "error", "Schemas mix dialects."),
     ("SW225", "error", "A shared schema cannot be bundled."),
     ("SW226", "error", "An anchor or identifier is defined twice."),
     ("SW227", "error", "A pattern is not a valid regular expression."),
@@ -115,66 +115,66 @@ CODES = _table(
     ("SW230", "error", "`x-mcp-header` is not a valid header name."),
     ("SW231", "error", "Two properties have the same `x-mcp-header`."),
     ("SW232", "error", "`x-mcp-header` is on a property of the wrong type."),
-    ("SW233", "error", "`x-mcp-header` is in a place where clients ignore it."),
+    ("SW233", "error", "`x-mcp-header` is in a position where clients ignore it."),
     ("SW240", "error", "An example does not match its tool's schema."),
     ("SW241", "error", "An example has an output, but its tool has no `outputSchema`."),
     ("SW242", "error", "An example is `exact` but has no output."),
     ("SW243", "error", "An alias has expired: the server's version is newer than its `removeAfter`."),
-    ("SW244", "error", "A version in a comparison is not a semantic version."),
+    ("SW244", "error", "A version to compare is not a semantic version."),
     ("SW245", "error", "An alias has the name of a tool or another alias, or a name that MCP does not allow."),
     ("SW246", "error", "An alias renames two arguments to the same name."),
-    ("SW250", "error", "`overlay` names a tool or API that does not exist."),
-    ("SW251", "error", "`deprecated.use` names a tool that does not exist."),
-    ("SW252", "error", "`x-handle` names a handle that is not declared."),
+    ("SW250", "error", "`overlay` refers to a tool or API that does not exist."),
+    ("SW251", "error", "`deprecated.use` refers to a tool that does not exist."),
+    ("SW252", "error", "`x-handle` refers to a handle that is not declared."),
     ("SW253", "error", "A public cache cannot be combined with scopes."),
     ("SW254", "error", "A form cannot represent a question's schema."),
     ("SW255", "error", "A URI template is malformed, or cannot be matched."),
     ("SW256", "error", "A resource's URI has no scheme."),
     ("SW257", "error", "Content is missing, defined twice, or invalid."),
-    ("SW258", "error", "The manifest names an argument that does not exist."),
+    ("SW258", "error", "The manifest refers to an argument that does not exist."),
     ("SW259", "error", "A task setting is invalid, or its tool does not run as a task."),
     ("SW260", "error", "An HTTP call uses an argument that its tool does not have."),
-    ("SW261", "error", "An HTTP call names an API that is not declared, or that is declared twice."),
+    ("SW261", "error", "An HTTP call refers to an API that is not declared, or that is declared twice."),
     ("SW262", "error", "A URL of an HTTP call is invalid."),
     ("SW263", "error", "Credentials are incomplete or not declared."),
-    ("SW264", "error", "A setting of an HTTP call is not possible with its method or in its place."),
-    ("SW265", "error", "A header of an HTTP call cannot be sent, or must not take its value from an argument."),
-    ("SW266", "error", "The manifest names a part that no response can have."),
+    ("SW264", "error", "An HTTP call has a setting that its method or section does not allow."),
+    ("SW265", "error", "An HTTP call has a header that cannot be sent, or that an argument must not set."),
+    ("SW266", "error", "The manifest refers to a part that no response can have."),
     ("SW267", "error", "The page settings do not locate the next page."),
-    ("SW268", "error", "An issuer or a resource of `auth` is not a URL, or does not use HTTPS."),
+    ("SW268", "error", "An issuer or a resource in `auth` is not a URL, or does not use HTTPS."),
     ("SW269", "error", "An argument cannot be bound or must be bound, because of its schema or value."),
     ("SW270", "error", "A handle neither expires nor has an owner."),
-    ("SW271", "error", "`x-handle` is in a place that cannot hold the id of a handle."),
+    ("SW271", "error", "`x-handle` is on a schema that cannot be a handle ID."),
     ("SW272", "error", "A completion refers to a schema without a list of strings."),
     ("SW273", "error", "A tool cannot return pages, because of its schemas or its call."),
     ("SW274", "error", "A page for hosts does not exist, or has the wrong MIME type."),
     ("SW275", "error", "A folder under `skills` contains no skill, or a skill that is too large for hosts."),
     ("SW276", "error", "The frontmatter of a skill is missing, or does not follow Agent Skills."),
-    ("SW280", "error", "A target rejects the name of a tool."),
-    ("SW281", "error", "A target rejects the name of an argument or a property."),
+    ("SW280", "error", "A target rejects a tool name."),
+    ("SW281", "error", "A target rejects an argument or property name."),
     ("SW282", "error", "A target rejects an input schema."),
-    ("SW283", "error", "A limit of a target is exceeded: the number of tools, a length, or the size of a schema."),
+    ("SW283", "error", "A target's limit is exceeded: the number of tools, a length, or a schema's size."),
     ("SW284", "error", "A target does not exist."),
-    ("SW285", "error", "A toolset names a tool that does not exist."),
+    ("SW285", "error", "A toolset refers to a tool that does not exist."),
     ("SW286", "error", "A read-only toolset contains a tool that is not declared read-only."),
     ("SW287", "error", "A tool, a toolset or the server costs more than its budget."),
-    ("SW288", "error", "JavaScript cannot parse a pattern of an `outputSchema`."),
-    ("SW300", "warning", "A key is unknown in MCP."),
+    ("SW288", "error", "JavaScript cannot parse a pattern in an `outputSchema`."),
+    ("SW300", "warning", "A key is not defined by MCP."),
     ("SW301", "warning", "A pattern under `include` matches no file."),
     ("SW302", "warning", "A keyword has no effect in the schema's dialect."),
-    ("SW303", "warning", "A keyword of an imported schema looks like a JSON Schema keyword, but is not one."),
-    ("SW310", "warning", "MCP does not allow the name of a tool."),
-    ("SW311", "warning", "Several clients reject a tool's name."),
+    ("SW303", "warning", "A keyword in an imported schema looks like a JSON Schema keyword but is not one."),
+    ("SW310", "warning", "MCP does not allow a tool name."),
+    ("SW311", "warning", "Several clients reject a tool name."),
     ("SW312", "warning", "A tool has no description."),
     ("SW313", "warning", "An input schema has a combination at its root."),
     ("SW320", "warning", "A default does not match its own schema."),
     ("SW321", "warning", "An example in a schema does not match that schema."),
-    ("SW322", "warning", "A required property is forbidden in an alternative, or misspelt."),
+    ("SW322", "warning", "A required property is forbidden in an alternative, or misspelled."),
     ("SW323", "warning", "Two bounds contradict each other."),
     ("SW324", "warning", "No valid arguments were found for a tool."),
-    ("SW325", "warning", "JavaScript cannot parse a pattern of an `inputSchema`, or of an imported file."),
-    ("SW326", "warning", "The client of an official SDK ignores part of an `outputSchema`."),
-    ("SW330", "warning", "Annotations contradict each other, or the rest of a tool."),
+    ("SW325", "warning", "JavaScript cannot parse a pattern in an `inputSchema` or in an imported file."),
+    ("SW326", "warning", "An official SDK's client rejects or ignores part of an `outputSchema`."),
+    ("SW330", "warning", "A tool's annotations contradict each other or the rest of its definition."),
     ("SW331", "warning", "A parameter that looks sensitive is sent in a header."),
     ("SW332", "warning", "Clients could fetch a resource directly."),
     ("SW333", "warning", "Clients reject an icon."),
@@ -186,26 +186,26 @@ CODES = _table(
     ("SW339", "warning", "A tool has no rate limit over HTTP."),
     ("SW340", "warning", "A field is newer than the oldest supported revision."),
     ("SW341", "warning", "A schema keeps references despite `wire: {refs: inlined}`."),
-    ("SW342", "warning", "A setting is no longer needed."),
-    ("SW343", "warning", "A scope appears only once, and looks like a misspelling of another scope."),
+    ("SW342", "warning", "A setting is obsolete."),
+    ("SW343", "warning", "A scope appears only once and looks like a misspelling of another scope."),
     ("SW344", "warning", "A completion offers a value that is not in its argument's `enum`."),
-    ("SW345", "warning", "The name of an attached file cannot be used on every system."),
+    ("SW345", "warning", "An attached file's name is not valid on every system."),
     ("SW346", "warning", "Clients drop some of an object's properties."),
-    ("SW347", "warning", "A host ignores a value of `_meta`."),
+    ("SW347", "warning", "A host ignores a `_meta` value."),
     ("SW348", "warning", "Two skills have the same name."),
-    ("SW349", "warning", "A skill links to a file that does not exist."),
-    ("SW350", "warning", "A tool that writes does not declare the effect of a repeated call."),
-    ("SW351", "warning", "Some clients reject the name of an argument or a property."),
+    ("SW349", "warning", "A skill links to a missing file."),
+    ("SW350", "warning", "A tool that writes does not declare the effect of repeated calls."),
+    ("SW351", "warning", "Some clients reject an argument or property name."),
     ("SW352", "warning", "Some clients reject an input schema."),
-    ("SW353", "warning", "A limit of some clients is exceeded."),
-    ("SW354", "warning", "A target ignores a part of an input schema, or omits values."),
+    ("SW353", "warning", "Some clients' limit is exceeded."),
+    ("SW354", "warning", "A target ignores part of an input schema or omits values."),
     ("SW355", "warning", "An argument declares a format that is not validated."),
-    ("SW380", "warning", "`lint.ignore` names an error."),
-    ("SW381", "warning", "`lint.ignore` names a code that does not exist."),
-    ("SW391", "warning", "A client's manifest has warnings about the server."),
+    ("SW380", "warning", "`lint.ignore` lists an error."),
+    ("SW381", "warning", "`lint.ignore` lists a code that does not exist."),
+    ("SW391", "warning", "A client's manifest contains warnings about the server."),
     ("SW401", "error", "Two manifests generate the same file."),
     ("SW402", "error", "A generated file or a contract was edited by hand."),
-    ("SW403", "error", "A file that stubwright did not write is in the way."),
+    ("SW403", "error", "A file that stubwright did not write already exists."),
     ("SW404", "warning", "A file that is no longer generated remains, because it or a file next to it was edited."),
     ("SW405", "error", "The lock or a contract cannot be read."),
     ("SW406", "error", "A file cannot be written."),
@@ -219,11 +219,11 @@ CODES = _table(
     ("SW423", "warning", "`--stubs` cannot find the handwritten class."),
     ("SW424", "warning", "The handwritten module cannot be found."),
     ("SW425", "warning", "The handwritten module is not valid Python."),
-    ("SW426", "warning", "The handwritten module does not contain the class that `python.handlers` names."),
+    ("SW426", "warning", "The handwritten module does not contain the class in `python.handlers`."),
     ("SW427", "warning", "A handler method was renamed."),
     ("SW430", "warning", "An `async def` handler makes a call that blocks the event loop."),
     ("SW410", "error", "`[tool.stubwright]` in pyproject.toml is invalid, or does not match the published files."),
     ("SW411", "warning", "The project does not depend on a package that its server needs."),
     ("SW413", "warning", "The project and its server have different versions."),
-    ("SW414", "warning", "A hint of a tool has no value or no reason."),
+    ("SW414", "warning", "A tool hint has no value or no reason."),
 )

@@ -1,4 +1,4 @@
-"""Locations in documents and spans of their text."""
+"""Locations in documents, and spans in their text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Place:
     """A location in a document.
 
     Attributes:
-        file: The file, as users name it.
-        pointer: The path of keys and indexes.
-        on: The key or the value at the path.
-        part: The start and the exclusive end of characters in a string without escapes; empty for the whole string.
+        file: The file path, as the user wrote it.
+        pointer: The keys and indexes on the path to the value.
+        on: Whether the location is the key or the value.
+        part: The start and exclusive end of a character range in an unescaped string, empty for the whole string.
     """
 
     file: str
@@ -25,17 +25,17 @@ class Place:
     part: tuple[int, int] | tuple[()] = ()
 
     def __truediv__(self, step: str | int) -> Place:
-        """Return the place of a child."""
+        """Return the location of a child."""
         return Place(self.file, (*self.pointer, step))
 
     def point_at_key(self) -> Place:
-        """Return the place of this value's key."""
+        """Return the location of this value's key."""
         return Place(self.file, self.pointer, "key")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A range of text in a file: lines and columns count from 1, columns in characters; the end is exclusive."""
+    """A range of text in a file. Lines and columns start at 1, columns count characters, and the end is exclusive."""
 
     file: str
     line: int

@@ -19,7 +19,7 @@ KINDS = {
     "boolean": "a boolean",
     "null": "`null`",
 }
-"""The words for a value of each JSON Schema type."""
+"""How messages refer to a value of each JSON Schema type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ Correction: TypeAlias = Rename | Requote | Insert
 
 
 class Advice(str):
-    """A help text with a correction at the diagnostic's place, which `check --fix` applies."""
+    """A help message with a correction at the diagnostic's location, which `check --fix` applies."""
 
     __slots__ = ("correction",)
 
     correction: Correction
 
     def __new__(cls, text: str, correction: Correction) -> Advice:
-        """Return the text with its correction."""
+        """Create a help message with its correction."""
         advice = super().__new__(cls, text)
         advice.correction = correction
         return advice
@@ -108,15 +108,15 @@ def is_quoted(value: Any, types: Iterable[str]) -> bool:
 
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most similar to `word`, or None; case, `-` and `_` are ignored."""
+    """Return the known word that is most similar to `word`, or None. Ignores case, `-` and `_`."""
     return _nearest(word, list(known), _ALIKE)
 
 
 def find_misspelt(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word of which `word` is certainly a misspelling, or None.
+    """Return the known word that `word` certainly misspells, or None.
 
-    Use this for words that may be valid, and `find_nearest` for words that are invalid. Two swapped neighbouring
-    letters count as a misspelling even in short words such as `type`.
+    Use this for words that could be valid, and `find_nearest` for invalid words. Two swapped adjacent letters count as
+    a misspelling even in short words such as `type`.
     """
     names = list(known)
     near = _nearest(word, names, _THE_SAME)
@@ -126,10 +126,10 @@ def find_misspelt(word: str, known: Iterable[str]) -> str | None:
 
 
 def is_slip(word: str, other: str) -> bool:
-    """Return whether `word` is `other` with one or two wrong letters.
+    """Return whether `word` looks like `other` with one or two wrong letters.
 
-    Both words may be valid, so deliberately similar names are not slips: `v1` and `v2`, `get` and `set`, `import` and
-    `export`. One part of the word may differ, in one letter, or in two if it is long.
+    Both words could be valid, so deliberately similar names do not count: `v1` and `v2`, `get` and `set`, `import` and
+    `export`. Only one part of the word can differ, by one letter, or by two if the part is long.
     """
     parts, others = (re.split(r"[^a-z0-9]+", each.casefold()) for each in (word, other))
     if word == other or len(parts) != len(others):
@@ -150,12 +150,12 @@ def suggest(word: str, near: str) -> Advice:
 
 
 def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
-    """Suggest the nearest known word in place of an unknown word, otherwise list the known words.
+    """Suggest the known word nearest to an unknown word, or list the known words.
 
     Args:
         word: The unknown word.
         known: The known words.
-        what: The plural of their kind, such as "handles".
+        what: The plural noun for them, such as "handles".
     """
     names = list(known)
     near = find_nearest(word, names)
@@ -166,21 +166,21 @@ def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """Shorten a text for a message: on one line, and truncated if it is long."""
+    """Shorten text for a message: put it on one line, and truncate it if it is long."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
 
 
 _ALIKE: Final = 0.62
 _THE_SAME: Final = 0.8
-"""The minimum similarity, from 0 to 1, of a possible and of a certain misspelling."""
+"""Minimum similarity (0 to 1) for a possible and for a certain misspelling."""
 
 _SLIP_FROM: Final = 4
 _TWO_SLIPS_FROM: Final = 7
-"""The minimum length of a part of a word in which one or two wrong letters count as a slip."""
+"""Minimum length of a word part for one and for two wrong letters to count as a slip."""
 
 _LISTED: Final = 10
-_COMPARED: Final = 100  # characters of a word; comparing takes quadratic time
+_COMPARED: Final = 100  # characters; comparing takes quadratic time
 
 
 def _nearest(word: str, known: list[str], cutoff: float) -> str | None:
@@ -193,9 +193,9 @@ def _nearest(word: str, known: list[str], cutoff: float) -> str | None:
 
 
 def _edits(word: str, other: str) -> int:
-    """Count the letters that are added, omitted, replaced or swapped with their neighbours between two words.
+    """Count the letters to add, omit, replace or swap with a neighbour to turn one word into the other.
 
-    If the lengths differ by more than two, return the length of the longer word.
+    If the lengths differ by more than two, return the longer word's length.
     """
     if abs(len(word) - len(other)) > 2 or max(len(word), len(other)) > _COMPARED:
         return max(len(word), len(other))

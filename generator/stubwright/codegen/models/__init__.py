@@ -1,1 +1,1 @@
-"""Models: schemas to types, classes, and the text of their modules."""
+"""Converts schemas to types, plans their classes, and generates modules of models."""

@@ -1,12 +1,12 @@
-"""Plans the classes that represent a schema, with their names and fields.
+"""Plans the classes for a schema: their names and fields.
 
-The only Python source here is values and their types.
+The only Python source here is for values and their types.
 
-A class is named after the place of its schema: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
-whether the property contains the object, a list of them, or one of several; a schema in `$defs` is named after the tool
-and its own name. If two names collide, the classes with longer names available use them: these spell out lists,
-positions in tuples, values and alternatives, and, if that is not enough, end in a digest of the place. A name thus
-never depends on the order of its neighbours.
+A class is named after its schema's location: the property `place` of `GetWeatherInput` becomes `GetWeatherInputPlace`,
+whether the property contains the object, a list of objects, or one of several. A schema in `$defs` is named after the
+tool and its own name. On a collision, classes use longer names if available, which spell out lists, tuple positions,
+values and alternatives. If that is not enough, the name ends in a digest of the location. A name thus never depends on
+the order of its neighbours.
 """
 
 from __future__ import annotations
@@ -51,16 +51,17 @@ _TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 _WHOLE = {"input": "arguments", "output": "result"}
 
 Form: TypeAlias = Literal["plain", "absent", "nullable"]
-"""The annotation of a field: its type alone, its type with `| None` that only means absence, or with `Nullable`."""
+"""A field's annotation: its type alone, its type with `| None` to represent absence, or its type in `Nullable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldPlan:
-    """A field: its property, its attribute, its type as a schema, and its default.
+    """A field: its property, attribute, type (as a schema) and default.
 
-    `default` is its default value, `source` the schema's own default, both as Python source. If it `is_made`, each
-    instance makes a new default; if it `is_copied`, pydantic copies a list or a mapping for each; and if it `is_cast`,
-    type checkers need a cast to the field's type. `given` has the schema's own default as JSON, if any.
+    `default` is the default value and `source` the schema's own default, both as Python source. With `is_made`, a
+    factory creates a default for each instance. With `is_copied`, pydantic copies a list or mapping for each instance.
+    With `is_cast`, type checkers need a cast to the field's type. `given` contains the schema's own default as JSON, if
+    any.
     """
 
     wire: str
@@ -80,13 +81,13 @@ class FieldPlan:
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
-    """A class: of an object, with its fields, or of another value, with its type as a schema in `root`.
+    """A class for an object, with its fields, or for another value, with its type as a schema in `root`.
 
-    `roles` are the roles of its documents; `is_root` is true if it represents the whole of one. `redacted` are the wire
-    names of properties that are never shown. `shared` is the class of a shared schema: if it `is_alias`, the class that
-    it is another name for, otherwise its base class, which leaves only the new `fields`. `needed` are inherited
-    properties that only it requires. `values` is the type, as a schema, of the values of other keys of a mapping; it
-    `is_open` if the schema itself allows any other keys.
+    `roles` are the roles of its documents. `is_root` is true if it represents a whole document. `redacted` contains the
+    wire names of properties that are never shown. `shared` is a shared schema's class: with `is_alias`, this class is
+    another name for it, otherwise it is the base class, and `fields` are only the new ones. `needed` are inherited
+    properties that only this class requires. `values` is the type, as a schema, of a mapping's values under other keys.
+    `is_open` is true if the schema itself allows any other keys.
     """
 
     name: Name
@@ -106,10 +107,10 @@ class ClassPlan:
 
 @dataclass(frozen=True, slots=True)
 class ModelDocument:
-    """A document with the class of its root, and its role.
+    """A document, its root class, and its role.
 
-    `title` describes it in the class's docstring. `redacted` are the ways to values that only the handler may see.
-    `stem` is the prefix of the classes for its `$defs`, if different from the module's.
+    `title` describes it in the class's docstring. `redacted` contains the paths to values that only the handler may
+    see. `stem` is the class prefix for its `$defs`, if different from the module's.
     """
 
     document: Document
@@ -122,11 +123,11 @@ class ModelDocument:
 
 @dataclass(frozen=True, slots=True)
 class ImportedType:
-    """The class of a shared schema in another module, or the type of an enumeration or a scalar.
+    """A shared schema's class in another module, or the type of a shared enumeration or scalar.
 
-    `members` are the values of an enumeration, including `null`, and `scalars` the alternatives of a scalar; if it
-    `is_exact`, a string with a format always has the format's type. `parameters` are the fields of a class as arguments
-    if it is the input of a tool. `variants` are the classes of a union's objects, if the union has a name.
+    `members` are an enumeration's values, including `null`, and `scalars` a scalar's alternatives. With `is_exact`, a
+    string with a format always has the format's type. `parameters` are the class's fields as arguments, if it is a
+    tool's input. `variants` are the classes of a named union's objects.
     """
 
     name: Name
@@ -139,7 +140,7 @@ class ImportedType:
 
     @property
     def is_type(self) -> bool:
-        """Return whether it is a type rather than a class."""
+        """Return whether this is a type rather than a class."""
         return bool(self.members or self.scalars)
 
 
@@ -148,7 +149,7 @@ Key: TypeAlias = Object | Expression
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """The expression of a default; `builds` is true if it makes models, so it is not a literal."""
+    """A default's expression. `builds` is true if it creates models, so it is not a literal."""
 
     source: Code
     builds: bool = False
@@ -156,7 +157,7 @@ class _Value:
 
 @dataclass(slots=True)
 class _ClassGroup:
-    """Equal schemas that share a class, and their places."""
+    """Equal schemas that share a class, and their locations."""
 
     document: Document
     pointers: set[Pointer] = field(default_factory=set)
@@ -168,16 +169,16 @@ def plan_classes(
     imported: Mapping[str, ImportedType],
     reserved: frozenset[str] = frozenset(),
 ) -> tuple[tuple[ClassPlan, ...], tuple[ImportedType, ...]]:
-    """Plan the classes of a module.
+    """Plan a module's classes.
 
     Args:
-        stem: The prefix of the classes for `$defs`.
+        stem: The class prefix for `$defs`.
         parts: The module's documents, in the order of their classes.
-        imported: The classes of shared schemas, by their names under `schemas`.
-        reserved: Names that the package uses for something else.
+        imported: The classes of shared schemas, by name under `schemas`.
+        reserved: Names that are already used in the package.
 
     Returns:
-        The classes, starting with the roots', and the classes to import, by name.
+        The classes, root classes first, and the classes to import, sorted by name.
     """
     return _Planner(stem, parts, imported, reserved).plan()
 
@@ -226,7 +227,7 @@ class _Planner:
         return (*plans, *aliases), tuple(sorted(self.used, key=lambda each: each.name))
 
     def _collect(self, document: Document, root: Key) -> None:
-        """Find the schemas that need a class, from the root on, in the order of the source."""
+        """Collect the schemas that need a class, starting at the root, in source order."""
         waiting: list[tuple[Key, Pointer]] = [(root, ())]
         while waiting:
             key, pointer = waiting.pop(0)
@@ -243,14 +244,14 @@ class _Planner:
                 waiting += self._alternatives(document, key, pointer, (key,))
 
     def _own(self, document: Document, thing: Object) -> Sequence[Property]:
-        """Return the properties of an object that its class does not inherit."""
+        """Return the object's properties that its class does not inherit."""
         _, other = self._base(document, thing)
         return [each for each in thing.properties if each not in other.properties]
 
     def _base(self, document: Document, thing: Object) -> tuple[ImportedType | None, Object]:
-        """Return the shared class that an object's class inherits from, with its object.
+        """Return the shared class that an object's class inherits from, and the shared object.
 
-        The object's schema references the shared one, and its own keywords change none of these properties.
+        The object's schema references the shared schema without changing any of its properties.
         """
         shared_bases: list[tuple[ImportedType, Object]] = []
         for other in document.find_extended(thing):
@@ -263,7 +264,7 @@ class _Planner:
     def _within(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
     ) -> Iterator[tuple[Key, Pointer]]:
-        """Yield the schemas that need a class in the values of an expression, without looking into classes."""
+        """Yield the schemas in an expression that need a class, without descending into classes."""
         settled = document.resolve(expression)
         pointer = settled.pointer if isinstance(settled, Leaf) else pointer
         if settled in above or settled in self.groups:
@@ -292,7 +293,7 @@ class _Planner:
                         yield from self._within(document, item, (*pointer, keyword, index), above)
 
     def _name(self, fixed: Mapping[Key, Name]) -> None:
-        """Name the classes, from the shortest names on, until no two collide."""
+        """Name the classes, trying the shortest names first, until no two collide."""
         stems = {part.document.name: (part.stem or self.stem, part.name) for part in self.parts}
         every = {
             key: _ladder(*stems[group.document.name], group) for key, group in self.groups.items() if key not in fixed
@@ -313,7 +314,7 @@ class _Planner:
             names = {key: _rung(self.stem, key, ladder, height[key]) for key, ladder in ladders.items()}
             meetings = Counter(names.values())
             crowded = [key for key, name in names.items() if meetings[name] > 1 or name in taken]
-            # Use longer names where possible; if none has one, all take a digest.
+            # Use longer names where possible. If none has one, append a digest to all.
             moving = {names[key] for key in crowded if height[key] + 1 < len(ladders[key])}
             climbing = [
                 key
@@ -329,15 +330,15 @@ class _Planner:
         self.names |= {key: names[twin] for key, twin in self.twins.items()}
 
     def _twins(self, names: Mapping[Key, str]) -> dict[Key, Key]:
-        """Return the classes that share a name and have identical text; they all use the first class."""
+        """Map classes with the same name and the same schema to the first of them, which they all use."""
         places = Counter(key.pointer for key in names if isinstance(key, Object))
         alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
         for key, name in names.items():
             group = self.groups[key]
-            # If one place has several objects, its text does not identify the object.
+            # The schema's text only identifies an object if it is the only one at its location.
             if isinstance(key, Object) and key.pointer is not None and places[key.pointer] == 1:
                 text = json.dumps(group.document.get_value(Leaf(group.document.name, key.pointer)), sort_keys=True)
-                # The same reference may have different targets in the two documents.
+                # The same reference can have different targets in the two documents.
                 if '"$' not in text:
                     alike[name, text].append(key)
         return {
@@ -482,20 +483,20 @@ class _Planner:
         return self.types[settled]
 
     def _named_type(self, document: Document, expression: Expression) -> ImportedType | None:
-        """Return the type of a shared enumeration or scalar if an expression only references it."""
+        """Return the type of the shared enumeration or scalar that an expression only references, if any."""
         name = document.find_shared_whole(expression)
         home = self.imported.get(name) if name is not None else None
         return home if home is not None and home.is_type and home.name not in self.attributes else None
 
     def _is_scalar(self, document: Document, expression: Expression) -> bool:
-        """Return whether an expression only references a shared scalar with a type."""
+        """Return whether an expression is just a reference to a shared scalar that has a type."""
         home = self._named_type(document, expression)
         return home is not None and bool(home.scalars)
 
     def _named_types(self, document: Document, expression: Expression) -> list[ImportedType]:
-        """Return the types of shared enumerations and scalars that are alternatives of an expression.
+        """Return the types of the shared enumerations and scalars among an expression's alternatives.
 
-        If another alternative also allows a scalar, its own type is used: the value is more than the name means.
+        A named scalar that another alternative also allows is omitted: the name would not cover every value.
         """
         types: dict[ImportedType, None] = {}
         others: set[Alternative] = set()
@@ -513,13 +514,13 @@ class _Planner:
         return [home for home in types if others.isdisjoint(home.scalars)]
 
     def _choices(self, document: Document, expression: Expression) -> Sequence[Expression]:
-        """Return the alternatives of an expression as written."""
+        """Return an expression's alternatives as written."""
         if isinstance(expression, Leaf):
             return [leaf for keyword in ("anyOf", "oneOf") for leaf in document.find_children(expression, keyword)]
         return expression.parts if isinstance(expression, AnyOf) else ()
 
     def _spell_out(self, schema: Json) -> Json:
-        """Return a schema of types with shared scalars replaced by their definitions."""
+        """Replace shared scalars in a schema of types by their definitions."""
         match schema:
             case {"$ref": str(reference)}:
                 name = reference.rpartition("/")[2]
@@ -541,9 +542,9 @@ class _Planner:
     def _schema(
         self, document: Document, shape: Shape, named: Sequence[ImportedType] = (), *, null: bool = True
     ) -> Json:
-        """Return a shape as a schema of types; `null` is dropped from unions unless it is wanted.
+        """Convert a shape to a schema of types. Drops `null` from unions unless `null` is true.
 
-        Constants of `named` enumerations and values of named scalars are written by name.
+        Constants of `named` enumerations and values of named scalars are represented by name.
         """
         members = [each.value for each in shape if isinstance(each, Const)]
         anything = ANY in shape or _is_everything(shape)
@@ -598,7 +599,7 @@ class _Planner:
         return home.name if home is not None else self.names[thing]
 
     def _home(self, document: Document, thing: Object) -> ImportedType | None:
-        """Return the class of an object that is a shared schema, or a variant of a shared union."""
+        """Return the class for an object that is a shared schema or a variant of a shared union."""
         name = document.find_shared(thing)
         return self.imported.get(name) if name is not None else self._variant(document, thing)
 
@@ -613,7 +614,7 @@ class _Planner:
         return ImportedType(home.variants[objects.index(thing)], home.module)
 
     def _mapping(self, part: ModelDocument) -> ImportedType | None:
-        """Return the class of a shared schema that is a mapping, if a result consists of it."""
+        """Return the class of a shared mapping that makes up a whole result, if any."""
         document = part.document
         shape = document.shape(document.root)
         if part.role == "input" or not is_mapping(shape):
@@ -625,13 +626,13 @@ class _Planner:
         return None
 
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
-        """Return the Python expression of a default; None if it does not have the expression's type."""
+        """Return a default as a Python expression, or None if it does not have the type of `expression`."""
         settled = document.resolve(expression)
         key = settled, id(value)  # the id stays valid, since the document outlives this plan
         if key not in self.defaults:
             alternatives = sorted(document.shape(settled), key=lambda each: -_named_keys(value, each))
             value_built = None
-            for alternative in alternatives:  # no generators, here and below, as values may be deeply nested
+            for alternative in alternatives:  # no generators, here and below: values can be deeply nested
                 value_built = self._value(document, value, alternative)
                 if value_built is not None:
                     break
@@ -681,21 +682,21 @@ class _Planner:
 
 
 def _is_open(document: Document, thing: Object) -> bool:
-    """Return whether the schema of an object explicitly allows any other keys."""
+    """Return whether an object's schema explicitly allows any other keys."""
     leaves = document.find_leaves(Leaf(document.name, thing.pointer)) if thing.pointer is not None else ()
     values = [document.get_value(leaf) for leaf in leaves]
     return any(isinstance(each, dict) and each.get("additionalProperties") in (True, {}) for each in values)
 
 
 def _is_among(value: Json, members: Iterable[Json]) -> bool:
-    """Return whether a constant is in a list; unlike `in`, this distinguishes `1` from `true`."""
+    """Return whether a list contains a constant. Unlike `in`, distinguishes `1` from `true`."""
     return any(type(value) is type(each) and value == each for each in members)
 
 
 def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
-    """Rename fields of a class if their names are `reserved`, or are classes in the fields' types.
+    """Rename fields whose names are `reserved` or are classes that occur in the fields' types.
 
-    In the body of a class, the attribute would hide them.
+    Inside the class body, the attribute would shadow the class.
     """
     named = {*reserved, *(name for each in fields for name in find_referred(each.schema))}
     named |= {naming.handle_id(kind) for each in fields for kind in find_handled(each.schema)}
@@ -709,13 +710,13 @@ def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[F
 
 
 def _given(document: Document, expression: Expression) -> list[Json]:
-    """Return the defaults of an expression's schemas, the effective one first."""
+    """Return the defaults in an expression's schemas, the effective one first."""
     values = [document.get_value(leaf) for leaf in document.find_leaves(expression)]
     return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
 
 
 def _holds_itself(document: Document, expression: Expression) -> bool:
-    """Return whether a default is infinitely recursive, because it omits properties with the same default."""
+    """Return whether a default is infinitely recursive: it omits a property that has the same default."""
     seen: set[Expression] = set()
     pending = [expression]
     while pending:
@@ -731,7 +732,7 @@ def _holds_itself(document: Document, expression: Expression) -> bool:
 def _left_out(
     document: Document, value: Json, expression: Expression, seen: set[tuple[Expression, int]]
 ) -> Iterator[Expression]:
-    """Yield the properties that a value or its nested values omit, although their types have them."""
+    """Yield the properties that a value or its nested values omit although their types declare them."""
     if (expression, id(value)) in seen:
         return
     seen.add((expression, id(value)))
@@ -752,7 +753,7 @@ def _left_out(
 
 
 def _root(document: Document) -> Key:
-    """Return the schema of a document's root class: its object if it has no alternatives, otherwise the whole root."""
+    """Return the expression for a document's root class: its only object if there is one, otherwise the whole root."""
     shape = document.shape(document.root)
     if _is_plain_object(shape):
         return document.root
@@ -762,24 +763,24 @@ def _root(document: Document) -> Key:
 
 
 def _is_plain_object(shape: Shape) -> bool:
-    """Return whether the shape is only an object without properties."""
+    """Return whether the shape consists of one object without properties."""
     return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
 
 
 def is_mapping(shape: Shape) -> bool:
-    """Return whether the shape is only an object without properties that describes the values of its keys."""
+    """Return whether the shape consists of one object without properties whose schema describes its values."""
     return _is_plain_object(shape) and all(isinstance(each, Object) and each.values is not None for each in shape)
 
 
 def _named_keys(value: Json, alternative: Alternative) -> int:
-    """Count the keys of a value that are properties of the alternative."""
+    """Count the keys in a value that are properties of the alternative."""
     if not isinstance(value, dict) or not isinstance(alternative, Object):
         return 0
     return sum(each.name in value for each in alternative.properties)
 
 
 def list_enumerated(document: Document) -> tuple[Json, ...]:
-    """Return the values of a schema that only allows constants, including `null`; otherwise none."""
+    """Return the values, including `null`, of a schema that only allows constants, or an empty tuple."""
     shape = document.shape(document.root)
     members = tuple(each.value if isinstance(each, Const) else None for each in shape)
     is_enumeration = all(isinstance(each, Const) or each == _NULL for each in shape)
@@ -787,7 +788,7 @@ def list_enumerated(document: Document) -> tuple[Json, ...]:
 
 
 def list_scalars(document: Document) -> tuple[Free, ...]:
-    """Return the alternatives of a schema that only allows scalars, without `null` and ids; otherwise none."""
+    """Return the alternatives of a schema that only allows scalars other than `null` and IDs, or an empty tuple."""
     shape = document.shape(document.root)
     scalars = tuple(
         each for each in shape if isinstance(each, Free) and each.type not in ("null", "any") and each.handle is None
@@ -796,7 +797,7 @@ def list_scalars(document: Document) -> tuple[Free, ...]:
 
 
 def list_scalar_types(scalars: Iterable[Free], *, is_exact: bool) -> list[Json]:
-    """Return the types of scalars, as schemas: a string with a format has one of two types unless it `is_exact`."""
+    """Return scalar types as schemas. A string with a format has two possible types unless `is_exact`."""
     types: list[Json] = []
     for each in scalars:
         types += [{"type": each.type, "format": each.format}] if each.format else []
@@ -805,12 +806,12 @@ def list_scalar_types(scalars: Iterable[Free], *, is_exact: bool) -> list[Json]:
 
 
 def join_choices(choices: list[Json]) -> Json:
-    """Return a schema of types with these alternatives; an empty one if there are none."""
+    """Return a schema of types with these alternatives, or an empty schema if there are none."""
     return choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {}
 
 
 def _is_everything(shape: Shape) -> bool:
-    """Return whether every JSON value is of one of the alternatives' types."""
+    """Return whether the alternatives cover every JSON type."""
     free = {each.type for each in shape if isinstance(each, Free)}
     has = {type(each) for each in shape}
     return free >= {"string", "number", "boolean", "null"} and Object in has and Items in has
@@ -828,7 +829,7 @@ def _is_plain(alternative: Object | Items | FixedTuple) -> bool:
 
 
 def find_referred(schema: Json) -> Iterator[Name]:
-    """Yield the classes that a schema of types references, in its order."""
+    """Yield the classes that a schema of types references, in order."""
     match schema:
         case {"$ref": reference}:
             yield Name(str(reference).rpartition("/")[2])
@@ -840,7 +841,7 @@ def find_referred(schema: Json) -> Iterator[Name]:
 
 
 def find_formats(schema: Json) -> Iterator[str]:
-    """Yield the formats of strings in a schema of types."""
+    """Yield the string formats in a schema of types."""
     match schema:
         case {"format": form}:
             yield str(form)
@@ -852,7 +853,7 @@ def find_formats(schema: Json) -> Iterator[str]:
 
 
 def find_handled(schema: Json) -> Iterator[str]:
-    """Yield the kinds of handles whose ids a schema of types contains."""
+    """Yield the kinds of handles whose IDs occur in a schema of types."""
     match schema:
         case {"handle": kind}:
             yield str(kind)
@@ -884,12 +885,12 @@ def _plain_number(value: Json, name: str) -> Json:
 
 
 def _validated(name: Name, value: Json) -> _Value:
-    """Return the model of a value."""
+    """Return an expression that builds a model from a value."""
     return _Value(fill("{}.model_validate({})", name, format_literal(value)), builds=True)
 
 
 def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
-    """Return a list, tuple or mapping of members; None if a member is missing."""
+    """Return a list, tuple or mapping of members, or None if a member is missing."""
     there = [member for member in members if member is not None]
     if len(there) < len(members):
         return None
@@ -897,21 +898,21 @@ def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Val
 
 
 def _is_represented(value: Json, form: str) -> bool:
-    """Return whether the type of a format represents a value exactly."""
+    """Return whether the format's type represents a value exactly."""
     from stubwright_runtime.schema.exact_formats import fits  # loads pydantic
 
     return isinstance(value, str) and fits(form, value)
 
 
 def _is_read(schema: Json, value: Json) -> bool:
-    """Return whether the runtime converts strings in a default, which type checkers cannot know."""
+    """Return whether the runtime converts strings in a default, which type checkers cannot infer."""
     return any(True for _ in find_formats(schema)) and '"' in json.dumps(value)
 
 
 def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
-    """Return whether a default needs a cast, since type checkers would infer a list of just these models.
+    """Return whether a default needs a cast, since type checkers would infer a list of only these models.
 
-    Only wider types of fields need one; checkers report a superfluous cast.
+    Only fields with a wider type need one. Checkers report redundant casts.
     """
     is_tuple = source[0] == "("
     if source[0] not in "[{(" or _is_of_one_class(schema) or _is_exact(schema, value):
@@ -920,10 +921,10 @@ def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
-    """Return whether a default that is a list, a mapping or a tuple of values needs a cast for type checkers.
+    """Return whether type checkers need a cast for a default that is a list, mapping or tuple.
 
-    In an assignment, a checker infers the declared type. In a call such as `Field(…)`, mypy only does so for types that
-    are not unions, and pyright does not infer the items of an empty list.
+    In an assignment, checkers infer the declared type. In a call such as `Field(…)`, mypy only does so for non-union
+    types, and pyright does not infer the item type of an empty list.
     """
     if source[0] in "[{":
         match schema:
@@ -935,7 +936,7 @@ def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _is_mistaken(schema: Json, value: Json) -> bool:
-    """Return whether a value contains a list or mapping with a type that mypy cannot infer."""
+    """Return whether a value contains a list or mapping whose type mypy cannot infer."""
     match schema, value:
         case {"anyOf": choices}, list() | dict():
             several = [choice for choice in choices if choice.get("type") in ("array", "object")]
@@ -953,7 +954,7 @@ def _is_mistaken(schema: Json, value: Json) -> bool:
 
 
 def _natural(value: Json) -> Json:
-    """Return the type that checkers infer for a value on its own, as a schema; `None` if they disagree."""
+    """Return, as a schema, the type that checkers infer for a standalone value, or None if they disagree."""
     match value:
         case list() | dict():
             kinds: list[Json] = []
@@ -986,9 +987,9 @@ def _has_empty(value: Json) -> bool:
 
 
 def _is_taken(schema: Json, value: Json) -> bool:
-    """Return whether a checker accepts the expression of this value for the schema's type.
+    """Return whether checkers accept this value's expression as the schema's type.
 
-    Immutable values may have a narrower type; lists and mappings need the exact type.
+    Immutable values can have a narrower type. Lists and mappings need the exact type.
     """
     match schema:
         case {"prefixItems": items}:
@@ -1004,7 +1005,7 @@ def _is_taken(schema: Json, value: Json) -> bool:
 
 
 def _is_found(schema: Json, values: Sequence[Json]) -> bool:
-    """Return whether this is the type that checkers infer for the values together."""
+    """Return whether checkers infer the schema's type as the common type of the values."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
             return _is_found(inner, [value for value in values if value is not None])
@@ -1016,7 +1017,7 @@ def _is_found(schema: Json, values: Sequence[Json]) -> bool:
 
 
 def _is_exact(schema: Json, value: Json) -> bool:
-    """Return whether the type that checkers infer for this value on its own is the schema's."""
+    """Return whether checkers infer exactly the schema's type for this standalone value."""
     match schema, value:
         case {"prefixItems": places}, list():
             return all(map(_is_exact, places, value))
@@ -1031,7 +1032,7 @@ def _is_exact(schema: Json, value: Json) -> bool:
 
 
 def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
-    """Return whether the type that checkers infer for these values together is the schema's."""
+    """Return whether checkers infer exactly the schema's type as the common type of these values."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
             return _is_exact_for_all(inner, [value for value in values if value is not None])
@@ -1039,7 +1040,7 @@ def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
             return any(isinstance(value, float) for value in values)
         case _:
             telling = [value for value in values if "$ref" in schema or value not in ([], {})]
-            return bool(telling) and all(_is_exact(schema, value) for value in telling)  # empty ones adapt
+            return bool(telling) and all(_is_exact(schema, value) for value in telling)  # empty ones fit any type
 
 
 def _is_of_one_class(schema: Json) -> bool:
@@ -1052,14 +1053,14 @@ def _is_of_one_class(schema: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """A pointer for names: from the root or a definition, through properties, lists and alternatives."""
+    """A pointer for naming: from the root or a definition, through properties, lists and alternatives."""
 
     definition: str | None
     steps: tuple[naming.Step, ...]
 
 
 def _best(group: _ClassGroup) -> Pointer:
-    """Return the place that names a class: preferably in a definition, then the shortest."""
+    """Return the location to name a class after: preferably in a definition, then the shortest."""
     return min(group.pointers, key=_rank)
 
 
@@ -1101,7 +1102,7 @@ def _takes_a_step(keyword: str, following: str | int, document: Document) -> boo
 
 
 def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
-    """Return a distinctive name for an alternative: its title, a value that only it has, or its keys."""
+    """Return a distinctive name for an alternative: its title, a value unique to it, or its keys."""
     try:
         value = document.get_value(Leaf(document.name, pointer))
     except KeyError:
@@ -1129,7 +1130,7 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
 
 @dataclass(slots=True)
 class _Group:
-    """The constants, properties and `required` of a choice's alternatives, counted; `objects` have properties."""
+    """Counts of the constants, properties and `required` lists in a choice's alternatives. `objects` counts objects."""
 
     constants: Counter[tuple[str, str]] = field(default_factory=Counter)
     properties: Counter[str] = field(default_factory=Counter)
@@ -1138,13 +1139,13 @@ class _Group:
 
 
 def _group(document: Document, pointer: Pointer) -> _Group:
-    """Return the alternatives next to a given one; none if it is the only one."""
+    """Count the alternatives in the choice that contains `pointer`. Empty outside of a choice."""
     return _grouped(document, pointer[:-1]) if isinstance(pointer[-1], int) else _Group()
 
 
 @lru_cache(maxsize=8)
 def _grouped(document: Document, pointer: Pointer) -> _Group:
-    """Return the alternatives of the choice at `pointer`, counted once."""
+    """Count the alternatives of the choice at `pointer`. Cached."""
     group = _Group()
     for leaf in document.find_children(Leaf(document.name, pointer[:-1]), str(pointer[-1])):
         value = document.get_value(leaf)
@@ -1162,7 +1163,7 @@ def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
-    """Return the properties that must equal a string, by name."""
+    """Return the required values of properties that must equal a string, by name."""
     constants = {}
     for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):
@@ -1173,15 +1174,15 @@ def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
 
 
 def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
-    """Return the possible names of a class, from the shortest on."""
+    """Return the possible names for a class, shortest first."""
     trail = _trail(_best(group), group.document)
     return naming.list_nested_names(stem, root, trail.definition, trail.steps)
 
 
 def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
-    """Return the name at a height of the ladder; above it, the longest name and a digest of the schema.
+    """Return the name at `height` on the ladder or, above it, the longest name with a digest of the schema.
 
-    If another module has an identical schema at the same place, the digest includes the module's `stem`.
+    If another module has an identical schema at the same location, the digest includes the module's `stem`.
     """
     if height < len(ladder):
         return ladder[height]

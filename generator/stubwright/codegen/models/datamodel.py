@@ -1,7 +1,7 @@
-"""Generates modules of models; the only caller of datamodel-code-generator.
+"""Generates modules of models. The only caller of datamodel-code-generator.
 
-Its `DataType` prints each type, and its `BaseModel` renders each class with our template, which adds the names,
-defaults and docstrings as literals. The source is checked (`inspection`) and used unchanged.
+The generator's `DataType` prints each type, and its `BaseModel` renders each class with our template, which adds names,
+defaults and docstrings as literals. `inspection` checks the source, which is used unchanged.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 class ModelModule:
     """A module of models.
 
-    `source` is its text, unformatted and without a header. `classes` are all of its classes. `parameters` are the
-    parameters of the client's method, from the first part's class: required ones first, otherwise in schema order.
-    `extra` is the type of additional properties; None if the schema allows none.
+    `source` is unformatted and has no header. `parameters` are the client method's parameters, from the first part's
+    class: required ones first, each group in schema order. `extra` is the type of additional properties, or None if the
+    schema allows none.
     """
 
     source: Code
@@ -71,7 +71,7 @@ class ModelModule:
 
 
 def load() -> None:
-    """Import the generator and render a class, so that the first tool is not slower than the others."""
+    """Import the generator and render a class, so that the first tool is not slower than the rest."""
     properties = {"type": "object", "properties": {"any": {"type": "string"}}}
     schema = ir.Schema(properties, dialects.DRAFT_2020_12.uri, Place(""))
     make_shared_modules([ir.SharedSchema("any", naming.name_shared("any"), schema)])
@@ -80,14 +80,14 @@ def load() -> None:
 def find_homes(
     shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = (), taken: ReservedNames = NOTHING
 ) -> dict[str, ImportedType]:
-    """Return the class of each shared schema, by its name under `schemas`, and its module below `models.shared`.
+    """Return each shared schema's class, by name under `schemas`, with its module below `models.shared`.
 
-    Objects with properties and mappings have a class, the latter for whole results; enumerations and scalars have a
-    named type, and any other schema has no entry.
+    Objects with properties have a class, as do mappings (for whole results). Enumerations and scalars have a named
+    type. Other schemas have no entry.
 
     Args:
         shared: The manifest's shared schemas.
-        tools: The tools whose models use them.
+        tools: The tools whose models use the schemas.
         taken: Reserved names of the package.
     """
     homes = {schema.name: _find_home(schema) for schema in shared}
@@ -97,7 +97,7 @@ def find_homes(
 
 
 def _find_home(schema: ir.SharedSchema) -> ImportedType | None:
-    """Return the class or the type of a shared schema; None if it has neither."""
+    """Return a shared schema's class or type, or None if it has neither."""
     document = Document("shared", schema.schema)
     home = ImportedType(
         naming.name_shared_class(schema.names),
@@ -113,7 +113,7 @@ def _find_home(schema: ir.SharedSchema) -> ImportedType | None:
 def _taken_whole(
     tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, ImportedType]
 ) -> frozenset[str]:
-    """Return the shared schemas with classes that the arguments of tools can equal or extend."""
+    """Return the shared schemas with classes that tools' arguments can equal or extend."""
     waiting = [name for tool in tools for name in tool.input.extended]
     seen: set[str] = set()
     while waiting:
@@ -127,7 +127,7 @@ def _taken_whole(
 def _with_parameters(
     shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, ImportedType], taken: ReservedNames
 ) -> dict[str, ImportedType]:
-    """Return the homes of the shared schemas with these names, with their fields as arguments."""
+    """Return the homes of the named shared schemas, with their fields as `parameters`."""
     imported = _in("", homes)
     schemas = [schema for schema in shared if schema.name in names]
     drafts = []
@@ -144,13 +144,13 @@ def _with_parameters(
 def make_modules(
     tools: Sequence[ir.Tool], shared: Mapping[str, ImportedType] | None = None, taken: ReservedNames = NOTHING
 ) -> list[ModelModule]:
-    """Return the models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and nested classes.
+    """Generate each tool's models: `{Stem}Input`, `{Stem}Output` if it has an output schema, and nested classes.
 
     A module only depends on its own tool.
 
     Args:
         tools: The tools.
-        shared: The `homes` of the manifest's shared schemas, for imports of their classes.
+        shared: The homes of the manifest's shared schemas, for importing their classes.
         taken: Reserved names of the package.
     """
     imported = _in("shared.", shared or {})
@@ -158,7 +158,7 @@ def make_modules(
 
 
 def _in(folder: str, shared: Mapping[str, ImportedType]) -> dict[str, ImportedType]:
-    """Return classes with their modules relative to a folder's parent, or to the folder."""
+    """Make the classes' modules relative to the parent of `folder`, or to the importing folder if empty."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
@@ -181,22 +181,22 @@ def _draft(tool: ir.Tool, imported: Mapping[str, ImportedType], taken: ReservedN
 
 
 def _ways(tool: ir.Tool) -> tuple[Way, ...]:
-    """Return the ways to the arguments that its policy redacts."""
+    """Return the paths of the arguments that the tool's policy redacts."""
     return tuple(tuple(split_pointer(pointer)) for pointer in tool.policy.get("redact") or ())
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
-    """Return whether the root of a schema has an effective `type: object`."""
+    """Return whether a schema's root has an effective `type: object`."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
     hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
     return schema.wire.get("type") == "object" and not hidden
 
 
 def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: ReservedNames = NOTHING) -> list[ModelModule]:
-    """Return the models of prompts and resource templates: their arguments, and the answers to their questions.
+    """Generate the models of prompts and resource templates: their arguments and the answers to their questions.
 
     Args:
-        primitives: The primitives with handlers, which use the models.
+        primitives: The primitives whose handlers use the models.
         taken: Reserved names of the package.
     """
     return [_module(_primitive_draft(primitive, taken)) for primitive in primitives]
@@ -234,10 +234,11 @@ def _answers(questions: Sequence[ir.Question]) -> Iterator[ModelDocument]:
 
 @dataclass(frozen=True, slots=True)
 class SharedModules:
-    """The modules of shared schemas: `of` has each module by the schema's name under `schemas`.
+    """Modules of shared schemas. `of` maps names under `schemas` to modules.
 
-    The classes of schemas that reference each other share a module, since modules cannot import each other; the
-    schemas' own modules import the classes. `circles` are the shared modules, by their names below `models.shared`.
+    Schemas that reference each other have their classes in one common module, since modules cannot import each other.
+    The schemas' own modules import the classes from it. `circles` are the common modules, by name below
+    `models.shared`.
     """
 
     of: Mapping[str, ModelModule] = field(default_factory=dict)
@@ -249,11 +250,11 @@ def make_shared_modules(
     imported_classes: Mapping[str, ImportedType] | None = None,
     taken: ReservedNames = NOTHING,
 ) -> SharedModules:
-    """Return the models of shared schemas.
+    """Generate the models of shared schemas.
 
     Args:
         shared: All of the manifest's shared schemas.
-        imported_classes: Their `homes`, if known.
+        imported_classes: Their homes, if known.
         taken: Reserved names of the package.
     """
     imported = _in("", find_homes(shared) if imported_classes is None else imported_classes)
@@ -290,7 +291,7 @@ def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]
 def _shared_draft(
     members: Sequence[ir.SharedSchema], imported: Mapping[str, ImportedType], taken: ReservedNames
 ) -> _Draft:
-    """Return the module of a shared schema, or of a reference cycle of several."""
+    """Return the module for a shared schema, or for several in a reference cycle."""
     alone = len(members) == 1
     parts = tuple(
         ModelDocument(
@@ -316,12 +317,11 @@ def _shared_draft(
 
 
 def _type_module(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
-    """Return the module of a shared schema with a named type."""
+    """Return the module for a shared schema with a named type."""
     return _enumeration(schema, home) if home.members else _scalar(schema, home)
 
 
 def _scalar(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
-    """Return the module of a shared scalar."""
     document = Document("shared", schema.schema)
     title = f"The shared schema ``{schema.name}``."
     doc = descriptions.describe(document, document.root)
@@ -337,13 +337,12 @@ def _scalar(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
 
 
 def _list_scalar_choices(home: ImportedType) -> tuple[Code, ...]:
-    """Return the alternatives of a shared scalar."""
+    """Return a shared scalar's alternatives."""
     types = list_scalar_types(home.scalars, is_exact=home.is_exact)
     return tuple(_FORMATS[each["format"]] if "format" in each else _SCALARS[each["type"]] for each in types)
 
 
 def _enumeration(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
-    """Return the module of a shared enumeration."""
     values = naming.name_values(schema.names)
     members = [each for each in home.members if each is not None]
     kind = fill(
@@ -368,7 +367,7 @@ def _enumeration(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
 
 
 def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
-    """Return the types for some constants, one for each."""
+    """Return a type for each constant."""
     return tuple(fill("None") if each is None else fill("Literal[{}]", format_literal(each)) for each in members)
 
 
@@ -383,7 +382,7 @@ from typing import Final, Literal, TypeAlias
 
 
 def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
-    """Return the module of a shared schema that imports its classes from the module `home`."""
+    """Return a module that imports a shared schema's classes from the module `home`."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
     head = fill(_HEAD, format_docstring(f"Models of the shared schema ``{schema.name}``."))
     (taken,) = make_groups({f".{home}": [each.name for each in own]})
@@ -392,7 +391,7 @@ def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -
 
 
 def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
-    """Return the shared schemas with the paths in them that any tool's policy redacts."""
+    """Add to each shared schema the paths in it that any tool's policy redacts."""
     imported = find_homes(shared)
     schemas = {schema.name: schema.schema for schema in shared}
     ways_by_schema: dict[str, set[Way]] = defaultdict(set)
@@ -408,9 +407,9 @@ def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A module before its classes are rendered; `ids` is the module of the types of ids, `place` its origin.
+    """A module before its classes are rendered. `ids` is the module of the ID types, `place` the module's origin.
 
-    If it is a `circle`, each part represents itself, and determines the order of its classes.
+    In a `circle`, each part is a shared schema, whose classes stay together.
     """
 
     doc: str
@@ -423,12 +422,11 @@ class _Draft:
 
     @property
     def names(self) -> tuple[Name, ...]:
-        """The names of its classes."""
         return tuple(plan.name for plan in self.plans)
 
     @property
     def groups(self) -> Mapping[Name, tuple[Name, ...]]:
-        """The classes that belong together, by the first one."""
+        """Classes that belong together, by the first class in each group."""
         roots = {part.name for part in self.parts if self.circle}
         groups: list[list[Name]] = []
         for plan in self.plans:
@@ -442,7 +440,7 @@ def describe_surface(
     manifest: ir.Manifest,
     add_unions: Callable[[dict[str, ImportedType], ReservedNames], dict[str, ImportedType]] | None = None,
 ) -> Surface:
-    """Return the surface of a manifest's package; `add_unions` adds the types of shared unions."""
+    """Describe the surface of a manifest's package. `add_unions` adds the types of shared unions."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = [each for each in primitives if each.has_model and "server" in manifest.emit]
 
@@ -502,10 +500,10 @@ def _module(draft: _Draft) -> ModelModule:
 
 
 def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
-    """Map the modules that models import from to the imported names.
+    """Return the names that models import, by module.
 
     Raises:
-        LookupError: A name is not listed in `naming.MODEL_IMPORTS`, so a class could have the same name.
+        LookupError: A name is missing from `naming.MODEL_IMPORTS`, so a class could clash with it.
     """
     if unlisted := sorted({*names} - naming.MODEL_NAMES):
         raise LookupError(f"models import {', '.join(unlisted)}, which `naming.MODEL_IMPORTS` does not list")
@@ -513,7 +511,7 @@ def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
 
 
 def _parameters(root: ClassPlan, written: Mapping[Name, ClassSource]) -> tuple[Argument, ...]:
-    """Return the fields of a class as arguments, inherited fields first."""
+    """Return a class's fields as arguments: required before optional, inherited before own."""
     inherited = root.shared.parameters if root.shared is not None else ()
     parameters = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
     parameters += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
@@ -521,7 +519,7 @@ def _parameters(root: ClassPlan, written: Mapping[Name, ClassSource]) -> tuple[A
 
 
 def _extra(root: ClassPlan, document: Document, written: Mapping[Name, ClassSource]) -> Type | None:
-    """Return the type of an object's additional properties; None if properties are closed."""
+    """Return the type of an object's additional properties, or None if it allows none."""
     schema = document.get_value(document.root)
     if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
         return None
@@ -536,11 +534,10 @@ from __future__ import annotations
 
 
 def _ordered(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[Name]:
-    """Return the classes in the order of the module.
+    """Return the classes in module order.
 
-    In each group, a class follows the classes that it references, unless they reference each other. Classes of other
-    values than objects are last, in the order of `written`, since Python evaluates the types in brackets after their
-    base.
+    Within a group, a class follows the classes that it references, unless they reference each other. Classes for values
+    other than objects are last, in the order of `written`, since Python evaluates the types in their base's brackets.
     """
     named = {plan.name: _references(plan) for plan in draft.plans}
     order = [name for group in draft.groups.values() for name in _after({name: named[name] for name in group})]
@@ -549,16 +546,16 @@ def _ordered(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[Name]:
 
 
 def _references(plan: ClassPlan) -> list[Name]:
-    """Return the classes that a class refers to, in the order of its fields."""
+    """Return the classes that a class references, in field order."""
     return [name for schema in (plan.root, *(field.schema for field in plan.fields)) for name in find_referred(schema)]
 
 
 def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
-    """Sort names topologically; names in a cycle stay in their order."""
+    """Sort names topologically. Names in a cycle keep their order."""
     order: dict[Name, None] = {}
     entered: set[Name] = set()
     for start in named:
-        path = [(start, iter([start]))]  # not recursive: chains of references may have thousands of classes
+        path = [(start, iter([start]))]  # not recursive: reference chains can be thousands of classes long
         while path:
             name, others = path[-1]
             following = next((other for other in others if other in named and other not in entered), None)
@@ -572,7 +569,7 @@ def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
 
 
 def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name]) -> Iterator[Code]:
-    """Yield the import lines for these names, from far to near, with an empty line between kinds of modules."""
+    """Yield the import lines for these names, standard library first, with an empty line between sections."""
     table: dict[str, Collection[str]] = {home: {name} for home, name in shared.items()}
     table |= dict(known.items())
     homes = sorted(make_groups(table), key=_kind)
@@ -584,29 +581,28 @@ def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name])
 
 
 def _kind(home: ImportGroup) -> int:
-    """Rank a module: the standard library, then other packages, then this package."""
+    """Return a module's rank: the standard library, then other packages, then this package."""
     return 2 if home.module.startswith(".") else 1 if home.module in ("pydantic", RUNTIME) else 0
 
 
 def _formats(plan: ClassPlan) -> Iterator[str]:
-    """Yield the formats of strings in the types of a class."""
     for schema in _types(plan):
         yield from find_formats(schema)
 
 
 def _types(plan: ClassPlan) -> tuple[Json, ...]:
-    """Return the types of a class, as schemas."""
+    """Return a class's types as schemas."""
     return (plan.root, plan.values, *(each.schema for each in plan.fields))
 
 
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the names of pydantic that the source of a class needs."""
+    """Yield the pydantic names that a class's source needs."""
     if any(field.wire != field.name or field.is_made or field.is_copied for field in plan.fields):
         yield Name("Field")
 
 
 def _runtime(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the names of the runtime's models that the source of a class needs."""
+    """Yield the runtime's model names that a class's source needs."""
     if plan.shared is None or plan.values is not None:
         yield _base(plan)
     if any(field.form == "nullable" for field in plan.fields):
@@ -614,7 +610,7 @@ def _runtime(plan: ClassPlan) -> Iterator[Name]:
 
 
 def _base(plan: ClassPlan) -> Name:
-    """Return the runtime's base class of a class."""
+    """Return the runtime class that a class inherits from."""
     if plan.values is None:
         return Name("Model" if plan.root is None else "Root")
     return Name("OpenModel" if plan.root is None else "Map")
@@ -632,7 +628,7 @@ def _class(plan: ClassPlan, written: ClassSource | None, place: Place) -> Class:
 
 
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
-    """Return the type of a field, with a marker if the field can be absent."""
+    """Return a field's type, marked if the field can be absent."""
     if plan.form == "absent":
         return surface.make_optional(kind)
     if plan.form == "nullable":
@@ -648,8 +644,8 @@ def _parameter(plan: FieldPlan, kind: Type) -> Argument:
 
 @dataclass(frozen=True, slots=True)
 class ClassSource:
-    """The generator's output for a class: its source, the types of its fields and, for a mapping, of its values, and
-    the names of `typing` in it.
+    """The generator's output for a class: its source, its field types, its `typing` names and, for a mapping, its value
+    type.
     """
 
     source: Code
@@ -676,7 +672,7 @@ def _write_classes(plans: Sequence[ClassPlan], used: Collection[ImportedType]) -
 
 
 def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
-    """Sort classes by reference; in a cycle, by the classes that their bases evaluate."""
+    """Sort classes by reference or, in a cycle, by the classes that their bases evaluate."""
     references = {plan.name: {*_references(plan), *find_referred(plan.values)} - {plan.name} for plan in plans}
     done: dict[Name, ClassPlan] = {}
     waiting, count = [*plans], -1
@@ -691,13 +687,13 @@ def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
         orders.append(waiting)
         places = {plan.name: index for index, plan in enumerate(waiting)}
         waiting = sorted(waiting, key=lambda plan: max((places.get(name, -1) for name in _evaluated(plan)), default=-1))
-    if waiting != orders[-1]:  # their bases form a cycle
+    if waiting != orders[-1]:  # the bases form a cycle
         waiting.sort(key=lambda plan: plan.name)
     return [*done.values(), *waiting]
 
 
 def _evaluated(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the classes in the base's brackets, for a class whose value is not an object."""
+    """Yield the classes in the brackets of the base, for a class that does not represent an object."""
     return find_referred(plan.root if plan.values is None else None)
 
 
@@ -708,9 +704,9 @@ def _write_class(
 
     Args:
         plan: The class.
-        later: Classes that may follow this class; its base has their names in quotes.
-        roots: The classes of other values than objects.
-        members: What the types of shared enumerations and scalars represent.
+        later: Classes that can follow this class. Its base refers to them in quotes.
+        roots: Classes for values other than objects.
+        members: The alternatives behind the types of shared enumerations and scalars.
     """
     from datamodel_code_generator.model.pydantic_v2 import BaseModel, DataModelField
     from datamodel_code_generator.reference import Reference
@@ -746,10 +742,10 @@ def _types_of_generator() -> DataTypeManager:
 
 
 def _data_type(schema: Json, later: Container[str] = (), roots: Collection[str] = ()) -> DataType:
-    """Convert a schema with only types to the generator's `DataType`.
+    """Convert a schema of types to the generator's `DataType`.
 
-    The classes `later` are in quotes, and their unions are a `Union`, since strings do not support `|`. A tuple that
-    contains a class in `roots` becomes a list: Python evaluates it before that class exists.
+    Classes in `later` are quoted, and unions with them use `Union`, since strings do not support `|`. A tuple that
+    contains a class in `roots` becomes a list: Python evaluates the tuple before that class exists.
     """
     from datamodel_code_generator.imports import IMPORT_ANY, IMPORT_UNION
 
@@ -790,9 +786,9 @@ def _data_type(schema: Json, later: Container[str] = (), roots: Collection[str] 
 
 
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
-    """Return a type as the generator prints it; its source was checked with its class.
+    """Return a type as the generator prints it. The class check already covered its source.
 
-    `members` are the types of shared enumerations and scalars.
+    `members` are the alternatives behind the types of shared enumerations and scalars.
     """
     hint = printed.type_hint
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
@@ -803,7 +799,7 @@ def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]
 
 
 def _choices(printed: DataType, hint: str) -> Iterator[Code]:
-    """Yield the types of a union, each value of a `Literal` separately; yield any other type unchanged."""
+    """Yield a union's types, with each `Literal` value separate. Yield other types unchanged."""
     members = [(member, member.type_hint) for member in printed.data_types]
     literals = [format_literal(value) for value in printed.literals]
     if members and hint == " | ".join(text for _, text in members):
@@ -816,7 +812,7 @@ def _choices(printed: DataType, hint: str) -> Iterator[Code]:
 
 
 def _flatten(schema: Json) -> list[Json]:
-    """Return the alternatives of a union, with nested unions flattened."""
+    """Return a union's alternatives, flattening nested unions."""
     return [each for choice in schema["anyOf"] for each in _flatten(choice)] if "anyOf" in schema else [schema]
 
 
@@ -828,7 +824,7 @@ _FORMATS = {
     "uri": Name("AnyUrl"),
     "uuid": Name("UUID"),
 }
-"""The types of strings with a format."""
+"""The types of strings with a given format."""
 
 _SCALARS = {
     "boolean": Name("bool"),
@@ -841,7 +837,7 @@ _SCALARS = {
 
 
 def _view(plan: ClassPlan, bracketed: DataType | None) -> dict[str, Any]:
-    """Return a class for the template: all of it is Python source, which the generator writes unchanged."""
+    """Prepare a class for the template, all as Python source that the generator writes unchanged."""
     base = plan.shared.name if plan.shared is not None else _base(plan)
     keywords = [
         *([fill('extra="forbid"')] if plan.closed else ()),

@@ -1,4 +1,4 @@
-"""Describes a schema for readers: its own description, and in words the keywords that its type cannot express."""
+"""Describes a schema for readers: its description, then the keywords that its type cannot express, in words."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProp
 def describe(
     document: Document, expression: Expression, is_described: Callable[[Expression], bool] = lambda _: False
 ) -> str:
-    """Return the description of a schema, and sentences for keywords that its type does not express; possibly empty.
+    """Return a schema's description and sentences for keywords that its type does not express. Possibly empty.
 
-    Sentences for keywords are omitted if its type already is described (`is_described`).
+    With `is_described`, the type is described elsewhere, so the sentences are omitted.
     """
     leaves = [*document.find_leaves(expression)]
     text = next((text for leaf in leaves if (text := _text(document.get_value(leaf), "description"))), "")
@@ -38,7 +38,7 @@ def describe(
 
 
 def append_sentences(text: str, sentences: Sequence[str]) -> str:
-    """Append sentences to a text, as a separate paragraph if the text has several lines."""
+    """Append sentences to `text`, as a separate paragraph if it has several lines."""
     text = text.strip()
     if not text or not sentences:
         return text or " ".join(sentences)
@@ -48,13 +48,13 @@ def append_sentences(text: str, sentences: Sequence[str]) -> str:
 
 
 def summarize(document: Document, leaf: Leaf) -> str:
-    """Return the description of a subschema, or its title."""
+    """Return a subschema's description, or its title."""
     value = document.get_value(leaf)
     return _text(value, "description") or _text(value, "title")
 
 
 def format_value(value: Json) -> str:
-    """Format a JSON value as text, truncated if it is long."""
+    """Format a JSON value as text, truncated if long."""
     return _short(json.dumps(value, ensure_ascii=False))
 
 
@@ -75,7 +75,7 @@ def _sentences(document: Document, leaf: Leaf, is_described: Callable[[Expressio
         yield "Items are unique."
     yield from _keys(keywords)
     if any(keyword in keywords for keyword in _CONDITIONS):
-        yield "The schema has further conditions."
+        yield "The schema has additional constraints."
     if keywords.get("deprecated") is True:
         yield "Deprecated."
     for alternative in shape:
@@ -84,13 +84,13 @@ def _sentences(document: Document, leaf: Leaf, is_described: Callable[[Expressio
 
 
 def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
-    """Return the meaningful keywords of a subschema in its dialect; `deprecated` has a meaning in all."""
+    """Return the subschema's keywords that its dialect defines. `deprecated` counts in every dialect."""
     known = document.dialect.keywords | {"deprecated"}
     return {keyword: value for keyword, value in document.get_keywords(leaf).items() if keyword in known}
 
 
 def _items(document: Document, item: Expression) -> Iterator[str]:
-    """Yield a sentence about each item of a list of plain values."""
+    """Yield a sentence about each item in a list of plain values."""
     if all(isinstance(each, Free) for each in document.shape(item)):
         added = [text for leaf in document.find_leaves(item) for text in _plain_sentences(_keywords(document, leaf))]
         if added:
@@ -149,7 +149,7 @@ def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the members of an enumeration that a `Literal` cannot contain."""
+    """Yield a sentence with the members of an enumeration if a `Literal` cannot contain all of them."""
     members: Json = keywords.get("enum")
     if members is None and "const" in keywords:
         members = [keywords["const"]]
@@ -162,7 +162,7 @@ def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> It
 
 
 def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
-    """Yield sentences about other keys than the properties."""
+    """Yield sentences about keys other than the declared properties."""
     properties, required = keywords.get("properties") or {}, keywords.get("required")
     if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
         yield f"Requires {_listed(unnamed)}."

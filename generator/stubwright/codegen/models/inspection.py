@@ -1,6 +1,6 @@
-"""Checks generated source: models and client methods may only contain declarations and calls of the client.
+"""Checks that generated models only contain declarations and that client methods only call the client.
 
-datamodel-code-generator prints the literals of enumerations itself, so its output is checked before use.
+datamodel-code-generator prints enumeration literals itself, so its output is checked before use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CALLED = frozenset({"Field", "cast", "float"})
 
 
 def parse_declaration(text: str, name: Name) -> Code:
-    """Return the text of the class `name` as source if it only declares fields.
+    """Return `text` as source if it is the class `name` and only declares fields.
 
     Raises:
         ValueError: It does not.
@@ -42,10 +42,10 @@ def parse_declaration(text: str, name: Name) -> Code:
 
 
 def require_declarations(written: ast.ClassDef) -> None:
-    """Check that a class only has annotated fields and docstrings, and only calls functions that make fields.
+    """Check that a class only contains annotated fields and docstrings, and only calls field functions.
 
     Raises:
-        ValueError: It has something else.
+        ValueError: It contains anything else.
     """
     for setting in written.keywords:
         if not _is_literal(setting.value):
@@ -71,7 +71,7 @@ def require_declarations(written: ast.ClassDef) -> None:
 
 
 def parse_module(text: str) -> Code:
-    """Return the text of a module of models as source if it only imports names for models and declares classes.
+    """Return a models module as source if it only imports names for models and declares classes.
 
     Raises:
         ValueError: It does something else.
@@ -92,7 +92,7 @@ def parse_module(text: str) -> Code:
 
 
 def parse_method(text: str) -> Code:
-    """Return the text of a client's method as source if it only calls a method of the client with its arguments.
+    """Return a client method as source if it only calls one of the client's methods with its arguments.
 
     Raises:
         ValueError: It does something else.
@@ -111,7 +111,7 @@ def parse_method(text: str) -> Code:
         ]:
             pass
         case _:
-            raise ValueError(f"the method `{written.name}` would do more than call the client")
+            raise ValueError(f"the method `{written.name}` does more than call the client")
     arguments = written.args
     every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
     kinds = [each.annotation for each in every if each is not None and each.annotation is not None]
@@ -122,7 +122,7 @@ def parse_method(text: str) -> Code:
         and all(_holds_only(value, _VALUES) for value in values)
         and all(_holds_only(kind, _VALUES) and all(map(_is_type, _texts_among_types(kind))) for kind in kinds)
     ):
-        raise ValueError(f"the method `{written.name}` would have code that no method of a client needs")
+        raise ValueError(f"the method `{written.name}` contains code that no client method needs")
     return trust(text)
 
 
@@ -157,7 +157,7 @@ def _is_decorator(value: ast.expr) -> bool:
 
 
 def _is_import_of_models(part: ast.ImportFrom) -> bool:
-    """Return whether a line only imports names for models, with no other aliases for callables."""
+    """Return whether a statement only imports names for models, without aliasing callables."""
     names = {alias.asname or alias.name for alias in part.names}
     if part.level:
         return _CALLED.isdisjoint(names) and "*" not in names
@@ -168,7 +168,7 @@ def _is_import_of_models(part: ast.ImportFrom) -> bool:
 
 
 def _is_type(text: str) -> bool:
-    """Return whether a text is a type of names and of values of `Literal`, for later evaluation."""
+    """Return whether `text` is a type made only of names and `Literal` values, so that it can be evaluated later."""
     if text.isidentifier():
         return True
     kind = ast.parse(text, mode="eval").body
@@ -185,7 +185,7 @@ def _is_literal(value: ast.expr) -> bool:
 
 
 def _texts_among_types(kind: ast.expr) -> Iterator[str]:
-    """Yield the strings in a type, except values of a `Literal` and arguments of calls."""
+    """Yield the strings in a type, except `Literal` values and call arguments."""
     waiting: list[ast.AST] = [kind]
     while waiting:
         match waiting.pop():
@@ -208,4 +208,4 @@ def _makes_a_field(call: ast.Call) -> bool:
 
 
 def _refused(written: ast.ClassDef, node: ast.AST) -> ValueError:
-    return ValueError(f"the class `{written.name}` would have code that no model needs: `{ast.unparse(node)}`")
+    return ValueError(f"the class `{written.name}` contains code that no model needs: `{ast.unparse(node)}`")

@@ -1,4 +1,4 @@
-"""Finds the properties that a policy redacts, so that no class shows them in its `repr`."""
+"""Finds the properties that a policy redacts, to exclude them from each class's `repr`."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import TypeAlias
 from stubwright.codegen.models.types import Const, Document, Expression, FixedTuple, Free, Items, Object
 
 Way: TypeAlias = tuple[str, ...]
-"""The steps of a JSON Pointer; empty for the whole value."""
+"""The steps of a JSON Pointer, empty for the whole value."""
 
 
 @dataclass(slots=True)
 class Marks:
-    """The redacted properties by object, and ways into shared schemas, which are described elsewhere."""
+    """Redacted properties by object, and the paths that continue in shared schemas."""
 
     properties: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
     elsewhere: set[tuple[str, Way]] = field(default_factory=set)
 
 
 def find_marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
-    """Return the redacted properties that `ways` refer to from the root of a document.
+    """Return the redacted properties at `ways` from a document's root.
 
-    A value without its own class is redacted as a whole, in the object that contains it, since it may contain more than
-    the way refers to; it may be a JSON text, for instance.
+    A value without its own class is redacted as a whole, in the object that contains it. Only part of it may be secret,
+    as in a JSON string.
 
     Args:
         document: The document.
-        ways: The ways from its root.
-        imported: The shared schemas whose classes are elsewhere, by their names under `schemas`.
+        ways: The paths from its root.
+        imported: Names under `schemas` of shared schemas whose classes are in other modules.
     """
     walk = _Walk(document, imported)
     for way in ways:
@@ -46,11 +46,11 @@ class _Walk:
     seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
 
     def follow(self, expression: Expression, way: Way) -> bool:
-        """Mark the targets of a way in the values of an expression, and return whether all of them are in classes."""
+        """Mark the targets of a path in an expression. Return whether all of them are in classes."""
         settled = self.document.resolve(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]
-        self.seen[settled, way] = True  # provisional, so that a cycle does not decide against itself
+        self.seen[settled, way] = True  # assume true while in progress, so that a cycle does not count against itself
         is_root = settled == self.document.resolve(self.document.root)
         held = [self._alternative(each, way, is_root=is_root) for each in self.document.shape(settled)]
         self.seen[settled, way] = all(held)
@@ -80,7 +80,7 @@ class _Walk:
     def _object(self, thing: Object, way: Way) -> None:
         named = {each.name: each.expression for each in thing.properties}
         for other in map(self.document.find_shared, self.document.find_extended(thing)):
-            if other is not None and other in self.imported:  # its class may be the base class
+            if other is not None and other in self.imported:  # its class may be a base class
                 self.made.elsewhere.add((other, way))
         for name in way[:1] or named or ("",):
             below = name in named and self.follow(named[name], way[1:])

@@ -1,9 +1,9 @@
-"""Finds the class names that a package already uses, which nested classes must avoid.
+"""Finds class names that a package already uses. Nested classes must avoid them.
 
-The classes of arguments, results, answers and shared schemas, and all exports, always have their own names. A nested
-class is named after its parent and its place, and can collide with them: a schema `User` with an object as its property
-`type`, and a schema `UserType`. The nested class then has a digest of its place. If two nested classes collide, both
-have one.
+Classes for arguments, results, answers and shared schemas have fixed names, as do all exports. A nested class is named
+after its parent and its location, and can collide with them: for example, the object property `type` of a schema
+`User`, and a schema `UserType`. A digest of the location is then appended to the nested class's name. If two nested
+classes collide, both have a digest.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class ReservedNames:
     names: tuple[str, ...] = ()
 
     def list_under(self, stem: str, own: Iterable[str]) -> frozenset[str]:
-        """Return the reserved names that begin with `stem`, except `own`, the names of the module's own classes.
+        """Return the reserved names that start with `stem`, except `own`, the module's own class names.
 
-        The models of a module depend on no other reserved names.
+        A module's models do not depend on any other reserved names.
         """
-        # The greatest character sorts after all names with this prefix.
+        # The largest character sorts after all names with this prefix.
         start, end = (bisect_left(self.names, f"{stem}{last}") for last in ("", "\U0010ffff"))
         return frozenset(self.names[start:end]).difference(own)
 
     def with_met(self, defined: Iterable[str]) -> ReservedNames:
-        """Add the names with several definitions; `defined` has the names of each module's classes."""
+        """Add the names that are defined more than once. `defined` contains each module's class names."""
         met = {name for name, times in Counter(defined).items() if times > 1}
         return self if met <= {*self.names} else ReservedNames(tuple(sorted(met.union(self.names))))
 
@@ -48,7 +48,7 @@ NOTHING = ReservedNames()
 
 
 def reserve(manifest: ir.Manifest) -> ReservedNames:
-    """Return the reserved names of a manifest's package before its models are made."""
+    """Return the reserved names of a manifest's package before its models are generated."""
     names: set[str] = {*ALWAYS, *naming.PAGE_NAMES, *(OF_HANDLES if manifest.handles else ())}
     names |= OF_PAGES if any(tool.paginate for tool in manifest.tools) else set()
     names |= {handle.id for handle in manifest.handles}
@@ -66,19 +66,19 @@ def reserve(manifest: ir.Manifest) -> ReservedNames:
 
 
 def reserve_of_tool(tool: ir.Tool) -> frozenset[str]:
-    """Return the classes of a tool whose names are fixed."""
+    """Return the fixed class names of a tool."""
     output = [naming.name_output_class(tool.names)] if tool.output is not None else []
     return frozenset([naming.name_input_class(tool.names), *output, *_asking(tool)])
 
 
 def reserve_of_shared(manifest: ir.Manifest, taken: ReservedNames) -> frozenset[str]:
-    """Return the names that nested classes of the manifest's shared schemas may collide with."""
+    """Return the names that nested classes of the manifest's shared schemas could collide with."""
     own = {naming.name_shared_class(schema.names) for schema in manifest.shared}
     return frozenset(name for schema in manifest.shared for name in taken.list_under(schema.names.stem, own))
 
 
 def reserve_of_primitive(primitive: ir.Primitive) -> frozenset[str]:
-    """Return the classes of a resource, a template or a prompt whose names are fixed."""
+    """Return the fixed class names of a resource, a template or a prompt."""
     arguments = [naming.name_arguments(primitive.names, primitive.kind)] if primitive.has_model else []
     return frozenset([*arguments, *_asking(primitive)])
 
@@ -96,9 +96,9 @@ def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
 def resolve_collisions(
     first: ReservedNames, make: Callable[[ReservedNames], _Models], names: Callable[[_Models], Iterable[str]]
 ) -> tuple[_Models, ReservedNames]:
-    """Call `make` with the colliding names of its result until there are no new ones; return that and all names."""
+    """Call `make` again with its result's colliding names until no new ones appear. Return the result and all names."""
     models = make(first)
-    # Names are only added, so this terminates.
+    # This terminates, since names are only added.
     while (more := first.with_met(names(models))) is not first:
         first = more
         models = make(first)

@@ -1,7 +1,7 @@
-"""Reads a JSON Schema as shapes: the types of its instances.
+"""Converts a JSON Schema to shapes: the types of its instances.
 
-A shape accepts every valid instance; keywords without an equivalent type make it wider. Names and Python source are
-made elsewhere.
+A shape accepts every valid instance, and more if a keyword has no equivalent type. Names and Python source are produced
+elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_FOLDED = 3
 _MOST_PARTS = 200
 _MOST_SHAPES = 5000
 _MOST_CONSTANTS = 1000
-_GREATEST = 2**63 - 1  # the largest number that type checkers accept in a `Literal`
+_GREATEST = 2**63 - 1  # the largest integer that type checkers accept in a `Literal`
 _SCALARS: tuple[Scalar, ...] = ("string", "number", "boolean", "null")
 _ANNOTATIONS = frozenset(
     {"$anchor", "$comment", "$defs", "$id", "$ref", "$schema", "default", "definitions", "deprecated", "description"}
@@ -36,7 +36,7 @@ _ANNOTATIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A subschema: its document, and its place in it."""
+    """A subschema: its document and its location there."""
 
     document: str
     pointer: Pointer
@@ -44,7 +44,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """An instance that all parts accept; any instance if it has no parts."""
+    """An instance that all parts accept. If there are no parts, any instance."""
 
     parts: tuple[Expression, ...]
     depth: int = field(default=0, compare=False)
@@ -65,9 +65,10 @@ ANYTHING = AllOf(())
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Any value of a scalar type; `any` is any value of any type.
+    """Any value of a scalar type. The type `any` means any JSON value.
 
-    `format` is the format of a string if it has a type, and `handle` the kind of handle if the string is an id.
+    `format` is a string's format if the format has a Python type. `handle` is the kind of handle if the string is an
+    ID.
     """
 
     type: Scalar | Literal["any"]
@@ -77,7 +78,7 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A string, integer or boolean; `type` distinguishes `1` from `true`, which are equal in Python."""
+    """A constant string, integer or boolean. `type` distinguishes `1` from `true`, which are equal in Python."""
 
     type: Literal["string", "integer", "boolean"]
     value: str | int | bool
@@ -109,9 +110,9 @@ class Property:
 class Object:
     """An object.
 
-    `closed` is true if only its properties are allowed as keys; `values` describes the values of other keys, if the
-    schema does. `required` may name keys that are not properties. `pointer` is its original subschema, if there is
-    exactly one; it does not count for equality.
+    `closed` is true if no keys other than its properties are allowed. `values` describes the values of other keys, if
+    the schema does. `required` can contain keys that are not properties. `pointer` locates its original subschema, if
+    there is exactly one, and is ignored in comparisons.
     """
 
     properties: tuple[Property, ...] = ()
@@ -126,7 +127,7 @@ Shape: TypeAlias = tuple[Alternative, ...]
 
 BASE64 = "base64"
 FORMATS = frozenset({BASE64, "date", "date-time", "time", "uri", "uuid"})
-"""The formats of strings that have Python types, including values of `contentEncoding`."""
+"""String formats with a Python type, including values of `contentEncoding`."""
 
 ANY = Free("any")
 LIST = Items(ANYTHING)
@@ -135,7 +136,7 @@ OBJECT = Object()
 
 
 def join_all(*parts: Expression) -> Expression:
-    """Return the conjunction, flat and without repetition; beyond the limits, the first part alone."""
+    """Return the conjunction, flattened and deduplicated. Beyond the limits, return only the first part."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AllOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
     if len(unique) == 1:
@@ -145,7 +146,7 @@ def join_all(*parts: Expression) -> Expression:
 
 
 def join_any(*parts: Expression) -> Expression:
-    """Return the disjunction, flat and without repetition; beyond the limits, anything."""
+    """Return the disjunction, flattened and deduplicated. Beyond the limits, return `ANYTHING`."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
     if len(unique) == 1:
@@ -159,22 +160,22 @@ def _depth(parts: Sequence[Expression]) -> int:
 
 
 class Document:
-    """A schema, and the shapes of its parts, which are cached.
+    """A schema and the cached shapes of its parts.
 
-    A bundled shared schema is only read when a reference to it is followed.
+    Bundled shared schemas are only read when a reference to them is followed.
     """
 
     def __init__(self, name: str, schema: ir.Schema, *, merged: bool = False) -> None:
         """Read a schema.
 
         Args:
-            name: Distinguishes its leaves from the leaves of other documents.
-            schema: The schema. A reference that does not resolve in it can be anything.
-            merged: Whether its root is one object, with the properties of all alternatives that are objects.
+            name: Distinguishes its leaves from other documents' leaves.
+            schema: The schema. A reference that does not resolve in it accepts anything.
+            merged: Whether to merge the root's object alternatives into one object with all their properties.
 
         Attributes:
-            bundled: The name under `schemas` of each bundled schema, by its pointer.
-            is_exact: Whether a string whose format has a type always has that type.
+            bundled: The name under `schemas` of each bundled schema, by pointer.
+            is_exact: Whether a string always has the Python type of its format.
         """
         self.name = name
         self.dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
@@ -200,7 +201,7 @@ class Document:
         self._open: set[Expression] = set()
 
     def get_value(self, leaf: Leaf) -> Json:
-        """Return the subschema itself."""
+        """Return the JSON value of a subschema."""
         self._look(leaf.pointer)
         return self._values[leaf.pointer]
 
@@ -210,7 +211,7 @@ class Document:
         return self._targets.get((leaf.pointer, "$ref"))
 
     def get_keywords(self, leaf: Leaf) -> Mapping[str, Json]:
-        """Return the effective keywords of the subschema: before 2019-09, `$ref` disables its siblings."""
+        """Return the subschema's effective keywords. Before 2019-09, `$ref` disables its siblings."""
         value = self.get_value(leaf)
         if not isinstance(value, dict):
             return {}
@@ -219,7 +220,7 @@ class Document:
         return value
 
     def find_leaves(self, expression: Expression) -> Iterator[Leaf]:
-        """Yield the subschemas that describe a whole instance: each, then its references and included subschemas."""
+        """Yield the subschemas that describe a whole instance: each leaf, then its references and inline subschemas."""
         seen: set[Leaf] = set()
         pending: list[Expression] = [expression]
         while pending:
@@ -233,7 +234,7 @@ class Document:
                 pending[:0] = [*([target] if target else []), *self.find_children(here, "allOf")]
 
     def resolve(self, expression: Expression) -> Expression:
-        """Follow `expression` while it only is a reference, and return the last target."""
+        """Resolve `expression` until it is more than a reference. Return the last target."""
         seen = set()
         while isinstance(expression, Leaf) and expression not in seen:
             seen.add(expression)
@@ -244,29 +245,29 @@ class Document:
         return expression
 
     def find_only_object(self, expression: Expression) -> Object | None:
-        """Return the object that an expression represents if it has properties and no alternatives."""
+        """Return the expression's object if it has properties and is the only alternative."""
         shape = self.shape(expression)
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 
     def find_objects(self, expression: Expression) -> list[Object]:
-        """Return the alternatives of an expression that are objects with properties."""
+        """Return the expression's alternatives that are objects with properties."""
         return [each for each in self.shape(expression) if isinstance(each, Object) and each.properties]
 
     def find_shared(self, thing: Object) -> str | None:
-        """Return the name under `schemas` of the bundled schema that an object represents as a whole."""
+        """Return the name under `schemas` if an object represents a whole bundled schema."""
         place = (thing.pointer or ())[:2]
         name = self.bundled.get(format_pointer(place))
         return name if name is not None and self.find_only_object(Leaf(self.name, place)) == thing else None
 
     def find_shared_whole(self, expression: Expression) -> str | None:
-        """Return the name under `schemas` of the bundled schema if an expression only references it."""
+        """Return the name under `schemas` if an expression is just a reference to a bundled schema."""
         settled = self.resolve(expression) if self.bundled else expression
         if not isinstance(settled, Leaf) or len(settled.pointer) != 2:
             return None
         return self.bundled.get(format_pointer(settled.pointer))
 
     def find_extended(self, thing: Object) -> Iterator[Object]:
-        """Yield the objects of bundled schemas that an object's schema references, directly or in `allOf`."""
+        """Yield the objects in bundled schemas that an object's schema references, directly or in `allOf`."""
         if thing.pointer is None:
             return
         leaf = Leaf(self.name, thing.pointer)
@@ -277,12 +278,12 @@ class Document:
                 yield other
 
     def shape(self, expression: Expression) -> Shape:
-        """Return the alternatives of an expression, in the order of the source; none if no instance is valid."""
+        """Return the expression's alternatives in source order, empty if no instance is valid."""
         known = self._shapes.get(expression)
         if known is not None:
             return known
         if (
-            # A cycle, or a schema beyond the bounds, gets the type of anything, which is wide but correct.
+            # A cycle, or a schema beyond the limits, accepts anything, which is wide but correct.
             # wrong.
             expression in self._open
             or len(self._open) > _DEEPEST
@@ -304,7 +305,7 @@ class Document:
         return shape
 
     def find_children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
-        """Yield the subschemas below a keyword of the dialect."""
+        """Yield the subschemas under one of the dialect's keywords."""
         keywords = self.get_keywords(leaf)
         value = keywords.get(keyword)
         steps: Iterable[Pointer] = ()
@@ -319,7 +320,7 @@ class Document:
                 yield Leaf(self.name, pointer)
 
     def _look(self, pointer: Pointer) -> None:
-        """Read a bundled schema when it is first referenced."""
+        """Read a bundled schema on first reference."""
         if self.bundled and pointer not in self._values and self._outline.enter(pointer[:2]):
             self._follow()
 
@@ -367,11 +368,10 @@ class Document:
         )
 
     def _marked(self, branch: Expression) -> tuple[Shape, Pointer | None]:
-        """Return a branch with its pointer."""
         return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
 
     def _own(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
-        """Return the shape of `type`, `enum`, `const` and the keywords of objects and lists."""
+        """Return the shape described by `type`, `enum`, `const` and the keywords for objects and lists."""
         named = keywords.get("type")
         shape: Shape
         if named is not None:
@@ -438,7 +438,7 @@ class Document:
         return Items(join_any(*places) if ended else join_any(*places, after))
 
     def _places(self, leaf: Leaf, keywords: Mapping[str, Json]) -> tuple[list[Leaf], Leaf | None]:
-        """Return the separate schemas of a list's first items, and the schema of the remaining items."""
+        """Return the individual schemas for a list's first items, and the schema for the rest."""
         if "prefixItems" in self.dialect.keywords:
             return [*self.find_children(leaf, "prefixItems")], self._child(leaf, "items")
         if isinstance(keywords.get("items"), list):
@@ -446,7 +446,7 @@ class Document:
         return [], self._child(leaf, "items")
 
     def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
-        """Yield the alternatives of each keyword."""
+        """Yield each combining keyword's alternatives."""
         for keyword in ("anyOf", "oneOf"):
             if leaves := [*self.find_children(leaf, keyword)]:
                 yield leaves
@@ -460,7 +460,7 @@ class Document:
 
 
 def _is_static(reference: references.Reference, outline: references.Outline) -> bool:
-    """Return whether the reference has a fixed target."""
+    """Return whether the reference target is fixed."""
     if reference.keyword == "$ref":
         return True
     mark = "$dynamicAnchor" if reference.keyword == "$dynamicRef" else "$recursiveAnchor"
@@ -472,23 +472,23 @@ def _count(value: Json) -> int | None:
 
 
 def _is_text(value: str) -> bool:
-    """Return whether a string can be encoded: JSON can contain lone surrogates, but pydantic cannot."""
+    """Return whether a string can be encoded. JSON can contain lone surrogates, but pydantic cannot."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def read_integer(value: float) -> int | None:
-    """Return the integer that a float means in JSON, which has decimal digits: `1e23` is 10**23, unlike any float."""
+    """Return the exact integer that a float represents in JSON, which is decimal: `1e23` is 10**23."""
     return int(Decimal(repr(value))) if value.is_integer() else None
 
 
 def _wide(values: Sequence[Json]) -> Iterator[Alternative]:
-    """Yield the constants of an enumeration, or their types if it is too long."""
+    """Yield an enumeration's constants, or only their types if it is too long."""
     for each in map(make_constant, values):
         yield Free(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
 
 def make_constant(value: Json) -> Alternative:
-    """Return the most exact type of a member of an enumeration."""
+    """Return the narrowest type for a member of an enumeration."""
     match value:
         case bool():
             return Const("boolean", value)
@@ -508,16 +508,16 @@ def make_constant(value: Json) -> Alternative:
 
 
 def _objects(shape: Shape) -> list[Object]:
-    """Return the alternatives of a shape that are objects; `any` includes an object without properties."""
+    """Return the objects among a shape's alternatives. `any` includes an object without properties."""
     objects = [alternative for alternative in shape if isinstance(alternative, Object)]
     return [*objects, OBJECT] if ANY in shape else objects
 
 
 def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> Shape:
-    """Return a shape of the instances that `shape` and one of the branches accept.
+    """Return a shape for instances that match both `shape` and at least one branch.
 
-    If the objects of `shape` have properties, or no branch's objects do, the branches' objects are merged with
-    `shape`'s; otherwise each stays a separate class.
+    If the objects in `shape` have properties, or no branch's objects do, the branches' objects are merged into them.
+    Otherwise each becomes a separate class.
     """
     flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)
@@ -538,7 +538,7 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
 
 
 def _union(alternatives: Iterable[Alternative]) -> Shape:
-    """Return the alternatives without duplicates and included ones, unless these inform readers."""
+    """Return the union without duplicates and without alternatives that others include."""
     unique = [*dict.fromkeys(alternatives)]
     free = {alternative.type for alternative in unique if isinstance(alternative, Free)}
     if _STRING in unique:
@@ -561,7 +561,7 @@ def _included(alternative: Alternative, free: Collection[str]) -> bool:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """Return a shape of the instances that both accept, or slightly more."""
+    """Return a shape that accepts the instances both accept, or slightly more."""
     if first == (ANY,) or (ANY in first and ANY not in second):
         return second
     if ANY in second and ANY not in first:
@@ -575,7 +575,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _meet(first: Alternative, second: Alternative) -> Alternative | None:
-    """Return an alternative of the instances that both accept, or slightly more; None if there are none."""
+    """Return an alternative that accepts the instances both accept, or slightly more; None if both accept none."""
     match first, second:
         case (Object(), Object()):
             return _meet_objects(first, second)
@@ -625,7 +625,7 @@ def _meet_objects(first: Object, second: Object) -> Object:
 
 
 def _join(objects: Sequence[Object]) -> Object:
-    """Merge objects: an optional property of one object may be anything there, unless the object forbids it."""
+    """Merge objects into one. A property that an object does not declare has any value there, unless it is closed."""
     if len(set(objects)) == 1:
         return objects[0]
     tables = [_by_name(each) for each in objects]

@@ -1,1 +1,1 @@
-"""The remaining files of a package, and the variables of their templates."""
+"""A package's remaining files, and the variables for their templates."""

@@ -1,4 +1,4 @@
-"""The page of the typed client, with the imports of its classes from `client_classes`."""
+"""The typed client's page: the classes from `client_classes`, and their imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STANDARD: Mapping[str, frozenset[str]] = {
     "datetime": frozenset(DATES),
     "uuid": frozenset({"UUID"}),
 }
-"""The standard library's modules that it imports at run time, so that hints resolve."""
+"""Standard library modules that it imports at run time, so that type hints resolve."""
 
 _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
     {
@@ -26,13 +26,13 @@ _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
         "pydantic": frozenset({"AnyUrl"}),
     },
 )
-"""The other modules that it imports names from, except models, by the sections of its imports."""
+"""The other modules that it imports names from, except models, by import section."""
 
 
 def make_client_page(
     title: str, manifest: ir.Manifest, units: Mapping[str, PrimitiveCode], primitive_modules: Sequence[PrimitiveCode]
 ) -> Mapping[str, Any]:
-    """Return the variables for the template of `client.py`."""
+    """Return the template variables for `client.py`."""
     all_units = (*units.values(), *primitive_modules)
     names = {name for unit in all_units for name in unit.names}
     uses_models = any("_models." in unit.method for unit in all_units)
@@ -49,7 +49,7 @@ def make_client_page(
         RUNTIME: [base, *(["OMIT", "Omit"] if "Omit" in names else [])],
     }
     return {
-        "doc": f"A typed client of {title}.",
+        "doc": f"A typed client for {title}.",
         "typing": make_groups({**standard, "typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
         "deprecates": any(
             deprecated is not None

@@ -1,7 +1,7 @@
-"""The classes of the client's page: the client, its responses and tasks, and the same for each toolset.
+"""The client page's classes: the client, its responses and its tasks, and the same for each toolset.
 
-The client has the methods of tools, and the other classes reuse them, except methods of deprecated tools, whose mark
-would be lost. All toolsets have all resources and prompts, with the methods in a base class of all clients.
+The client defines the tool methods. The other classes reuse them, unless the tool is deprecated: its method would
+lose the decorator. All toolsets have all resources and prompts, whose methods are in a common base class.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from stubwright.codegen.pages.primitive_code import PackageCode, PrimitiveCode
     from stubwright.pycode import Code
 
-_RESPONSES: Final = (
-    "The methods of the tools, each with its whole response: the model, the content and `_meta`, or the error."
-)
-_TASKS: Final = "The methods of tools that can run as tasks; each starts one, and `….resume(id)` takes one up again."
+_RESPONSES: Final = "The tool methods, returning whole responses: the model, the content and `_meta`, or the error."
+_TASKS: Final = "The methods of tools that can run as tasks. Each starts a task; `….resume(id)` resumes one."
 
 
 def make_client_classes(title: str, manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
@@ -31,7 +29,7 @@ def make_client_classes(title: str, manifest: ir.Manifest, code: PackageCode) ->
     base = Name("PrimitivesBinding" if code.primitives else "Binding")
     primitives = [primitive.method for primitive in code.primitives]
     if primitives and manifest.toolsets:
-        yield render_client_class(ClientClass(Name("_Primitives"), base, f"The resources and prompts of {title}."))
+        yield render_client_class(ClientClass(Name("_Primitives"), base, f"The resources and prompts from {title}."))
         yield from primitives
         base, primitives = Name("_Primitives"), []
     yield render_client_class(_plan(client, base, _describe(title, manifest), Name("_"), manifest.tools))
@@ -65,7 +63,7 @@ def _plan(
     methods: Sequence[tuple[Name, Code]] = (),
     toolset: str | None = None,
 ) -> ClientClass:
-    """Return the class of a client; `prefix` is the prefix of its classes of responses and tasks."""
+    """Plan a client class. `prefix` is for its response and task classes."""
     return ClientClass(
         name,
         base,
@@ -80,7 +78,7 @@ def _plan(
 def _make_views(
     client: Name, prefix: Name, tools: Sequence[ir.Tool], units: Mapping[str, PrimitiveCode]
 ) -> Iterator[Code]:
-    """Yield the class of responses if there are tools, and the class of tasks if any tool can run as one."""
+    """Yield the responses class if there are tools, and the tasks class if any tool can run as a task."""
     if tools:
         yield _make_view(
             client, prefix + "Responses", Name("_runtime.Responses"), _RESPONSES, tools, Name("_runtime.responding")
@@ -96,7 +94,7 @@ def _list_starting(tools: Sequence[ir.Tool]) -> list[ir.Tool]:
 
 
 def _make_view(client: Name, name: Name, base: Name, doc: str, tools: Sequence[ir.Tool], wrapper: Name) -> Code:
-    """Return a class whose methods wrap the methods of the client's class."""
+    """Return a class whose methods wrap the client class's methods."""
     methods = [
         (tool.names.method, fill("{}({}.{})", wrapper, client, tool.names.method))
         for tool in tools
@@ -106,14 +104,14 @@ def _make_view(client: Name, name: Name, base: Name, doc: str, tools: Sequence[i
 
 
 def _share(client: Name, tool: ir.Tool) -> Code:
-    """Return the expression for a tool's method in a toolset's client; methods with `pages` work there unchanged."""
+    """Return an expression for a tool method in a toolset's client. Methods with `pages` work there unchanged."""
     method = fill("{}.{}", client, tool.names.method)
     return method if tool.gives_pages else fill("_runtime.sharing({})", method)
 
 
 def _describe(title: str, manifest: ir.Manifest) -> str:
     primitives = ", resource and prompt" if manifest.resources or manifest.templates or manifest.prompts else ""
-    return f"""Calls {title}: one method for each tool{primitives}.
+    return f"""Client for {title}, with one method for each tool{primitives}.
 
     async with {naming.name_client_class(manifest.stem)}.connect(target) as {manifest.package.removesuffix("_mcp")}:
         ...
@@ -124,4 +122,4 @@ you omit are not sent. Results are checked against the tool's output schema."""
 
 def _describe_toolset(name: str, toolset: Mapping[str, ir.Json]) -> str:
     about = toolset.get("description") or toolset.get("title")
-    return f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
+    return f"Client for the toolset `{name}`" + (f": {about}" if about else ".")

@@ -1,4 +1,4 @@
-"""The runtime's names that packages export, for type checkers; at run time they export all of them."""
+"""The runtime names that packages export to type checkers. At run time they export all of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONNECTING: Final = (
 _AROUND: Final = ("HandlerCall", "Proceed")
 _CONTENT: Final = "ToolContent"
 _YIELDING: Final = frozenset({*_CONNECTING, *_AROUND, _CONTENT})
-"""Newer names: packages that already have classes with these names keep them, and `generated` has the runtime's."""
+"""Newer names. Packages whose own classes have these names keep them; `generated` exports the runtime's."""
 
 _TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
 _HANDLES: Final = ("BudgetExceeded", "Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle")
@@ -37,27 +37,27 @@ _PARTS: Final = {
 }
 
 OWN: Final = {"registry": ("TOOLS",), "server": ("asgi_app", "build_server")}
-"""The names that packages define besides models and classes, by module."""
+"""Names that packages define in addition to models and classes, by module."""
 
 ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
     *_PARTS.values(), *OWN.values()
 )
-"""Names that no class of a package may have."""
+"""Names that a package's classes must not have."""
 
 OF_HANDLES: Final = frozenset(_HANDLES)
-"""Such names if the server has state handles."""
+"""Reserved names if the server has state handles."""
 
 OF_PAGES: Final = frozenset({"PageRequest"})
-"""Such names if a tool has pages."""
+"""Reserved names if a tool has pages."""
 
 
 def list_exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) -> frozenset[str]:
-    """Return the names of the runtime that a package exports.
+    """Return the runtime names that a package exports.
 
     Args:
         manifest: Its manifest.
         parts: Its parts other than tools.
-        own: The names that it defines itself.
+        own: The names that the package defines itself.
     """
     return frozenset(_exported(manifest, parts)) - (_YIELDING & own)
 

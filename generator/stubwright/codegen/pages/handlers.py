@@ -1,4 +1,4 @@
-"""The page of the handlers' interface: a method for each primitive that needs one."""
+"""The handler interface's page: a method for each primitive that needs one."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _HOMES = {
         {"Completing", "Content", "Context", "MaybeAwaitable", "Messages", "ResourceContents", "Returns"}
     ),
 }
-"""The modules that a page imports names from, other than models."""
+"""The modules that the page imports names from, other than models."""
 
 
-_DOC = """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
+_DOC = """Inherit from this class and implement its methods with `async def`, or with `def` to run in a worker thread.
 
-`raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
-object is an async context manager, it is entered when the server starts and left when it stops."""
+`raise ToolError(text)` reports an error to the caller. The text of other exceptions only appears in the log. If the
+object is an async context manager, the server enters it on startup and exits it on shutdown."""
 
 _CALLS = """Tools that are HTTP calls need no method, and are not listed here. A method with the tool's name and the
 parameters `args` and `ctx` replaces the call."""
 
 
 def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    """Return the variables for the template of `handlers.py`."""
+    """Return the template variables for `handlers.py`."""
     methods = [method for method in surface.list_handler_methods(manifest) if not method.is_optional]
     used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
     contexts = frozenset(name for method in methods for name in method.context.type.names)
@@ -41,7 +41,7 @@ def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     sections: list[dict[str, frozenset[str]]] = [{module: used & names} for module, names in _HOMES.items()]
     sections.append({".contexts": contexts - known, ".models": used - contexts - known})
     return {
-        "doc": f"Handlers of {title}: {_needs(manifest)}.",
+        "doc": f"Handlers for {title}: {_needs(manifest)}.",
         "interface": naming.name_handlers_class(manifest.stem),
         "class_doc": f"{_DOC}\n\n{_CALLS}" if manifest.calls else _DOC,
         "imports": [block for section in sections if (block := make_groups(section))],
@@ -50,7 +50,7 @@ def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
 
 
 def _named(method: surface.HandlerMethod) -> frozenset[Name]:
-    """Return the names in a method's signature."""
+    """Return the names in a method signature."""
     return method.result.names.union({method.wrapper}, *(parameter.type.names for parameter in method.parameters))
 
 

@@ -1,6 +1,6 @@
-"""The state handles of a package: the types of their ids, and the handles in a handler's context.
+"""A package's state handles: their ID types, and the handles in a handler's context.
 
-The models of their states are models of shared schemas.
+Their state models are models of shared schemas.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ANY: Final = Name("Any")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of handle as a member of a context: its attribute, and the types of its ids and its states.
+    """A kind of handle in a context: its attribute, its ID type and its state type.
 
-    `model` is the class of the states, if they have one.
+    `model` is the state class, if any.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Kind:
 
     @property
     def handle(self) -> Code:
-        """The type of one handle."""
+        """The type of a single handle."""
         return fill("Handle[{}, {}]", self.model or _ANY, self.id)
 
     @property
@@ -47,7 +47,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class HandleArguments:
-    """The arguments of a tool that are ids of one kind: the type of their names, and the type of their handles."""
+    """A tool's arguments that are IDs of one kind: the type of their names, and the type of their handles."""
 
     names: Code
     handle: Code
@@ -55,26 +55,26 @@ class HandleArguments:
 
 @dataclass(frozen=True, slots=True)
 class ContextHandles:
-    """The handles that a tool receives: `named` are its arguments; with `nested`, other arguments may contain more."""
+    """The handles that a tool receives in its arguments. With `nested`, arguments can also contain handles."""
 
     named: tuple[HandleArguments, ...]
     nested: bool
 
     @property
     def is_overloaded(self) -> bool:
-        """True if the type of a handle depends on the argument's name, which requires a separate class."""
+        """True if a handle's type depends on the argument name, which requires a separate class."""
         return len(self.named) + self.nested > 1
 
     @property
     def type(self) -> Code:
-        """The class `_Handles`, generic in the names of the arguments and the type of their handles."""
+        """`_Handles`, parametrized by the argument names and their handle type."""
         given = [fill("{}, {}", each.names, each.handle) for each in self.named]
         given += [fill("str, Handle[Any, Any]")] if self.nested else []
         return fill("_Handles[{}]", given[0] if given else fill("Never, Never"))
 
 
 def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
-    """Return the kinds of handles of a manifest, in its order."""
+    """Return a manifest's kinds of handles, in order."""
     if not manifest.handles:
         return ()
     from stubwright.codegen.models.datamodel import find_homes
@@ -92,7 +92,7 @@ def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
 
 
 def format_modelled_kinds(known: Sequence[Kind]) -> Code | None:
-    """Return the classes of the states by kind, as a dictionary; None if no states have one."""
+    """Format the state classes by kind as a dictionary. None if no kind has one."""
     entries = [
         fill("{}: _models.{}", format_literal(kind.name), kind.model) for kind in known if kind.model is not None
     ]
@@ -100,7 +100,7 @@ def format_modelled_kinds(known: Sequence[Kind]) -> Code | None:
 
 
 def find_held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
-    """Return the handles that a tool's handler receives with its arguments."""
+    """Return the handles that a tool's handler receives in its arguments."""
     if not tool.input.handles:
         return ContextHandles((), nested=False)
     document = Document("input", tool.input, merged=True)
@@ -132,7 +132,7 @@ def _kind(alternative: Alternative) -> str | None:
 
 
 def _is_inside(document: Document, expressions: list[Expression]) -> bool:
-    """Return whether an id is nested in the values of some expressions."""
+    """Return whether any of the expressions has an ID nested inside its value."""
     seen: set[Expression] = set()
     waiting = [inner for each in expressions for inner in _inner(document, each)]
     while waiting:
@@ -147,7 +147,7 @@ def _is_inside(document: Document, expressions: list[Expression]) -> bool:
 
 
 def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
-    """Yield the expressions of the values in an expression."""
+    """Yield the expressions for the values inside an expression."""
     for alternative in document.shape(expression):
         match alternative:
             case Object(properties=properties, values=values):
@@ -163,17 +163,17 @@ def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
 
 
 def format_ids_module(title: str, manifest: ir.Manifest) -> Code:
-    """Return the module with the types of ids."""
+    """Return the module of ID types."""
     types = [
         fill(
             "{} = NewType({}, str)\n{}",
             handle.id,
             format_literal(handle.id),
-            format_docstring(f"The id of a handle ``{handle.name}``, which only the server makes."),
+            format_docstring(f"The ID of a handle ``{handle.name}``. Only the server creates IDs."),
         )
         for handle in manifest.handles
     ]
-    head = format_docstring(f"Types of the ids of handles of {title}.")
+    head = format_docstring(f"Handle ID types for {title}.")
     return fill(_IDS, head, join("\n\n", types))
 
 

@@ -1,6 +1,6 @@
-"""Makes the code of each primitive: its module of models, and its methods of the client.
+"""Generates each primitive's code: its models module and its client methods.
 
-The code of a primitive does not depend on other primitives, so worker processes can make parts of it.
+A primitive's code does not depend on other primitives, so worker processes can share the work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def make_all(manifest: ir.Manifest) -> PackageCode:
-    """Return the code of all primitives of a manifest, made in this process."""
+    """Generate the code for all primitives of a manifest in this process."""
 
     def generate(taken: ReservedNames) -> PackageCode:
         rest = make_rest(*select_arguments_of_rest(manifest, taken))
@@ -35,7 +35,7 @@ def make_all(manifest: ir.Manifest) -> PackageCode:
 def select_arguments_of_rest(
     manifest: ir.Manifest, taken: ReservedNames
 ) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, ReservedNames]:
-    """Return the arguments of `make_rest` for a manifest; `taken` are reserved names of its package."""
+    """Return the arguments of `make_rest` for a manifest. `taken` contains its package's reserved names."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     modelled = {primitive.key for primitive in primitives if primitive.has_model} if "server" in manifest.emit else ()
     return primitives, frozenset(modelled), mark_shared(manifest), manifest.source, manifest.command, taken
@@ -49,11 +49,11 @@ def make_rest(
     command: str,
     taken: ReservedNames,
 ) -> tuple[list[PrimitiveCode], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
-    """Return the code of resources, templates and prompts, and the models of shared schemas.
+    """Generate the code for resources, templates and prompts, and the models of shared schemas.
 
     Args:
         primitives: The resources, templates and prompts.
-        modelled: The keys of primitives with models.
+        modelled: The keys of the primitives with models.
         shared: The manifest's shared schemas.
         source: The manifest's path in headers.
         command: The command that generates its package, for headers.
@@ -94,7 +94,7 @@ def make_rest(
 
 
 def mark_shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
-    """Return the shared schemas with their redacted places."""
+    """Return the shared schemas with their redacted paths."""
     if not manifest.shared or not any(tool.policy.get("redact") for tool in manifest.tools):
         return manifest.shared
     from stubwright.codegen.models import datamodel
@@ -105,7 +105,7 @@ def mark_shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
 def find_homes_for(
     tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: ReservedNames
 ) -> Mapping[str, ImportedType]:
-    """Return the classes of shared schemas for the models of some tools, by their names under `schemas`."""
+    """Return the shared schemas' classes for the models of some tools, by name under `schemas`."""
     if not shared:
         return {}
     from stubwright.codegen.models import datamodel
@@ -116,11 +116,11 @@ def find_homes_for(
 def make(
     tools: Sequence[ir.Tool], homes: Mapping[str, ImportedType], source: str, command: str, taken: ReservedNames
 ) -> list[PrimitiveCode]:
-    """Return the code of some tools, made in this process.
+    """Generate the code for some tools in this process.
 
     Args:
         tools: The tools.
-        homes: The modules of the classes of shared schemas.
+        homes: The classes of shared schemas, with their modules.
         source: The manifest's path in headers.
         command: The command that generates its package, for headers.
         taken: Reserved names of the package.

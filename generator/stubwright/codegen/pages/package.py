@@ -1,6 +1,6 @@
-"""Lists the pages of a package, with the variables of their templates.
+"""Lists a package's pages, with the variables for their templates.
 
-Pages without models can be rendered before the models are made.
+Pages without models can be rendered before the models are generated.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
         Page(
             f"models/{folder}/__init__.py",
             "module.py",
-            {"source": format_docstring(f"Models of the {folder} of {title}.")},
+            {"source": format_docstring(f"Models for the {folder} of {title}.")},
         )
         for folder in sorted({naming.name_folder(primitive.kind) for primitive in list_modelled(manifest)})
     ]
@@ -60,7 +60,7 @@ def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
             "server.py",
             "server.py",
             {
-                "doc": f"{capitalize(title)}, as an object of the SDK and as an ASGI application.",
+                "doc": f"{capitalize(title)}, as an SDK object and as an ASGI application.",
                 "interface": naming.name_handlers_class(manifest.stem),
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
@@ -70,23 +70,23 @@ def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
             "__main__.py",
             "__main__.py",
             {
-                "doc": f"Run {title}: `python -m {manifest.package}`, on stdio, or over HTTP with `--http`.",
+                "doc": f"Run {title}: `python -m {manifest.package}` serves on stdio or, with `--http`, over HTTP.",
             },
         ),
     ]
     if has_examples(manifest):
         name = f"{naming.name_examples_module(manifest.package)}.py"
-        doc = f"Examples of {title} as tests of its handlers: `pytest {name}`."
+        doc = f"Tests the handlers of {title} with its examples: `pytest {name}`."
         pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
     return tuple(pages)
 
 
 def make_model_pages(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
-    """Return the other pages, except the modules of single primitives.
+    """Return the remaining pages, except the primitives' own modules.
 
     Args:
         manifest: The lowered manifest.
-        code: The code of its primitives, and the models of shared schemas.
+        code: The code for its primitives, and the models of shared schemas.
     """
     title = _title(manifest)
     pages = [
@@ -98,7 +98,7 @@ def make_model_pages(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ..
             Page(
                 "models/shared/__init__.py",
                 "module.py",
-                {"source": format_docstring(f"Models of the schemas that several tools of {title} share.")},
+                {"source": format_docstring(f"Models of the shared schemas of {title}.")},
             )
         )
         modules = {each.names.module: code.shared[each.name] for each in manifest.shared if each.name in code.shared}
@@ -134,7 +134,7 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
     types = [block for section in (used, used_models) if (block := make_groups(section))]
     typing |= {"TYPE_CHECKING"} if types else set()
     return {
-        "doc": f"Contexts of {title}: the `ctx` of handlers that {' or '.join(does)}.",
+        "doc": f"Contexts for {title}: the `ctx` of handlers that {' or '.join(does)}.",
         "models": answers | states,
         "typing": make_groups({"typing": typing | ({"overload"} if overloads else set())}),
         "runtime": make_groups({RUNTIME: {"Context", "PerCall"} | parts}),
@@ -184,7 +184,7 @@ def _models(
     homes |= {".handles": [handle.id for handle in manifest.handles]} if manifest.handles else {}
     own = make_groups(homes)
     return {
-        "doc": f"Models of {title}, each loaded when it is first used.",
+        "doc": f"Models for {title}, each loaded on first use.",
         "homes": own,
         "exported": [own],
         "api": None,

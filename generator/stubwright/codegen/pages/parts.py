@@ -1,4 +1,4 @@
-"""The parts of a package, and the names that its pages share."""
+"""Package contents and names that several pages use."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 def name_input_class(tool: ir.Tool) -> Name:
-    """Return the class of a tool's arguments."""
+    """Return the name of a tool's arguments class."""
     return naming.name_input_class(tool.names)
 
 
 def name_output_class(tool: ir.Tool) -> Name | None:
-    """Return the class of a tool's structured result; None if it has no output schema."""
+    """Return the name of a tool's result class, or None without an output schema."""
     return naming.name_output_class(tool.names) if tool.output is not None else None
 
 
 def list_primitive_features(manifest: ir.Manifest) -> frozenset[str]:
-    """Return the features of the server other than tools."""
+    """Return the server's features other than tools."""
     parts = set()
     if manifest.resources or manifest.templates or _has_capability(manifest, "resources"):
         parts.add("resources")
@@ -40,11 +40,11 @@ def list_primitive_features(manifest: ir.Manifest) -> frozenset[str]:
 
 
 def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    """Return the names that the package itself defines and exports, by module.
+    """Return the names that a package itself defines and exports, by module.
 
     Args:
         manifest: The lowered manifest.
-        models: The names that its modules of models define.
+        models: The names that its models modules define.
     """
     homes: dict[str, list[str]] = defaultdict(list)
     if manifest.emit:
@@ -61,12 +61,12 @@ def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[st
 
 
 def has_examples(manifest: ir.Manifest) -> bool:
-    """Return whether a tool has an example that can be a test."""
+    """Return whether any of a tool's examples can be a test."""
     return any(tool.examples for tool in manifest.tools)
 
 
 def list_modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
-    """Return the prompts and resource templates whose handlers receive a model."""
+    """Return prompts and resource templates whose handlers receive a model."""
     return tuple(primitive for primitive in list_all(manifest) if primitive.has_model)
 
 
@@ -87,7 +87,7 @@ def needs_handlers(manifest: ir.Manifest) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AskMethod:
-    """A question as a method: whether it opens a URL, the class of its answer, and the text for the user."""
+    """A question's method: whether it opens a URL, its answer class, and the message to the user."""
 
     name: Name
     by_url: bool
@@ -97,7 +97,7 @@ class AskMethod:
 
 @dataclass(frozen=True, slots=True)
 class OwnContext:
-    """The class of `ctx` for a handler that asks questions, has handles, or returns pages."""
+    """The context class for a handler that asks questions, has handles, or returns pages."""
 
     names: naming.Names
     what: str
@@ -107,22 +107,22 @@ class OwnContext:
 
     @property
     def name(self) -> Name:
-        """The name of the class."""
+        """The name of this class."""
         return naming.name_context_class(self.names)
 
     @property
     def ask(self) -> Name:
-        """The class of its questions."""
+        """The name of its questions class."""
         return naming.ask_class(self.names)
 
     @property
     def handles(self) -> Name:
-        """The class of its handles, if it has a separate one."""
+        """The name of its handles class, if it has a separate one."""
         return naming.name_own_handles_class(self.names)
 
 
 def list_own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
-    """Return the contexts of tools with handles or pages, and of primitives with questions."""
+    """Return the context classes for tools with handles or pages, and for primitives with questions."""
     known = list_kinds(manifest)
     owning = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
         (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in list_modelled(manifest)

@@ -1,4 +1,4 @@
-"""The code of each primitive as values: its module of models, and its methods of the client."""
+"""The generated code for each primitive: its models module and its client methods."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveCode:
-    """The code of one primitive: its module of models, and its formatted methods of the client.
+    """The code for one primitive: its models module and its formatted client methods.
 
-    `response` is the method of a deprecated tool in the class of responses, which refers to all others by name, and
-    `task` likewise in the class of tasks, if the tool can run as one. `names` are the names in the methods' signatures,
-    except builtins. `home` is the module of a prompt or resource below `models`; without models, it has no text.
+    `response` is a deprecated tool's method in the responses class, which refers to other tools' methods by name.
+    `task` is the same for the tasks class, if the tool can run as a task. `names` are the names in method signatures,
+    except builtins. `home` is a prompt's or resource's module below `models`, which is empty without models.
     """
 
     module: Code
@@ -31,10 +31,10 @@ class PrimitiveCode:
 
 @dataclass(frozen=True, slots=True)
 class PackageCode:
-    """The code of all primitives, in the manifest's order: of tools by name, and of resources, templates and prompts.
+    """The code for all primitives, in manifest order: `units` for tools, by name, and `primitives` for the rest.
 
-    `shared` has the models of each shared schema that has a class, and `circles` the modules with the classes of shared
-    schemas that reference each other, by their names below `models.shared`.
+    `shared` contains the models of each shared schema that has a class. `circles` contains the modules with the classes
+    of shared schemas that reference each other, by name below `models.shared`.
     """
 
     units: Mapping[str, PrimitiveCode]
@@ -43,7 +43,7 @@ class PackageCode:
     circles: Mapping[Name, ModelModule]
 
     def find_defined(self) -> Iterator[Name]:
-        """Yield the names that its modules define, once per module."""
+        """Yield the names that each module defines, once per module."""
         for unit in (*self.units.values(), *self.primitives):
             yield from unit.classes
         for module in self.shared.values():

@@ -1,6 +1,6 @@
-"""The registry of a package: a row for each of its tools, resources and prompts.
+"""A package's registry: one row per tool, resource and prompt.
 
-A row only has values that the runtime cannot derive from the wire name.
+A row only contains values that the runtime cannot derive from the wire name.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: its class in the runtime, and the arguments of the constructor."""
+    """A row: its runtime class and the constructor's arguments."""
 
     kind: Name
     arguments: tuple[Code, ...]
 
 
 def make_registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    """Return the variables for the template of `registry.py`."""
+    """Return the template variables for `registry.py`."""
     served = "server" in manifest.emit
     sections = {
         Name("tools"): [_tool(tool) for tool in manifest.tools],
@@ -43,7 +43,7 @@ def make_registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     filled = {name: rows for name, rows in sections.items() if rows}
     kinds: set[str] = {row.kind for rows in filled.values() for row in rows}
     return {
-        "doc": f"Registry of {title}: its tools, resources and prompts.",
+        "doc": f"Registry for {title}: its tools, resources and prompts.",
         "homes": make_groups(
             {
                 RUNTIME: {"Package"} | kinds,

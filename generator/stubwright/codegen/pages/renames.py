@@ -1,4 +1,4 @@
-"""Finds renamed tools, and renamed methods of the handlers."""
+"""Finds renamed tools and renamed handler methods."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _OURS: Final = "stubwright"
 
 
 def match_renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
-    """Map old names to new ones: a removed entry matches if exactly one new entry only differs in name and title.
+    """Map old names to new ones. A removed entry matches if exactly one new entry differs only in name and title.
 
     Args:
-        old: The old list, by name: definitions on the wire.
-        new: The new list.
+        old: The old wire definitions, by name.
+        new: The new wire definitions, by name.
     """
     gone = {name: _described(entry) for name, entry in old.items() if name not in new}
     fresh = {name: _described(entry) for name, entry in new.items() if name not in old}
@@ -35,10 +35,10 @@ def match_renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mappi
 
 
 def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
-    """Map old names of the handlers' methods to new ones.
+    """Map old names of handler methods to new ones.
 
     Args:
-        old: The `manifest.json` of the previous generation.
+        old: The previously generated `manifest.json`.
         new: The current `manifest.json`.
     """
     renames: dict[str, str] = {}
@@ -55,7 +55,7 @@ def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> d
 
 
 def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
-    """Map old names of removed entries to the new names that have them as aliases."""
+    """Map names of removed entries to the entries that list them as aliases."""
     return {
         alias["name"]: name
         for name, entry in new.items()
@@ -65,12 +65,12 @@ def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, st
 
 
 def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[str]) -> list[str]:
-    """Return the possible new names of a renamed class, among the known ones.
+    """Return the known names that a renamed class could have now.
 
     Args:
         name: The old name of the class.
-        renamed: The new names of methods by old name; names of classes derive from them.
-        known: The current names of classes.
+        renamed: New method names by old name. Class names derive from them.
+        known: All current class names.
     """
     starts = {naming.to_pascal(old): naming.to_pascal(new) for old, new in renamed.items()}
     return [
@@ -81,7 +81,7 @@ def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[
 
 
 def _described(entry: Mapping[str, Json]) -> str | None:
-    """Return the description of a tool, resource or prompt without its name; None if it is too short to match."""
+    """Return a tool's, resource's or prompt's definition without its name, or None if it is too short to match."""
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None

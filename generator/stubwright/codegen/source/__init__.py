@@ -1,1 +1,1 @@
-"""Python source: literals, imports, docstrings, templates and formatting."""
+"""Renders Python source: literals, imports, docstrings, templates and formatting."""

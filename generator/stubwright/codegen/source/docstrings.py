@@ -1,4 +1,4 @@
-"""The docstrings of generated methods: the manifest's own text, and the facts that callers need."""
+"""Docstrings for generated methods: the manifest's own text, and what callers need to know."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def describe_tool(tool: ir.Tool) -> str:
-    """Return the manifest's own text, then the wire name and the hints, so that readers see them at the method."""
+    """Return the manifest's text, then the wire name and the hints."""
     hints = list(_hints(tool.annotations))
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
     facts = " ".join(
@@ -26,11 +26,11 @@ def describe_tool(tool: ir.Tool) -> str:
 
 
 def _limits(tool: ir.Tool) -> Iterator[str]:
-    """Yield sentences about the tool's policy, for its author and its callers."""
+    """Yield sentences about a tool's policy, for its author and its callers."""
     if tool.policy.get("confirm"):
-        yield "The server asks the user for permission first."
+        yield "The server first asks the user for permission."
     if scopes := tool.policy.get("scopes"):
-        yield f"Needs the scope{'s' if len(scopes) > 1 else ''} {', '.join(f'``{scope}``' for scope in scopes)}."
+        yield f"Requires the scope{'s' if len(scopes) > 1 else ''} {', '.join(f'``{scope}``' for scope in scopes)}."
     if rate := tool.policy.get("rateLimit"):
         yield f"At most ``{rate}``."
     if once := tool.policy.get("once"):
@@ -47,7 +47,7 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
 
 
 def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
-    """Yield sentences about the hints, except hints that are false by default."""
+    """Yield a phrase for each hint, except hints that are false by default."""
     for hint in vocabulary.HINTS:
         value = annotations.get(hint.name)
         if isinstance(value, bool) and (value or hint.default):
@@ -55,7 +55,7 @@ def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
 
 
 def describe_primitive(primitive: ir.Primitive) -> str:
-    """Return the manifest's own text, then the kind and the wire name."""
+    """Return the manifest's text, then the kind and the wire name."""
     definition = primitive.definition
     facts = f"{capitalize(primitive.kind)} ``{primitive.key}``."
     text = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
@@ -64,7 +64,7 @@ def describe_primitive(primitive: ir.Primitive) -> str:
 
 
 def describe_deprecation(deprecated: Mapping[str, str] | None) -> str | None:
-    """Return a sentence with the version, replacement and reason of a deprecation; None if there is none."""
+    """Return a sentence with a deprecation's version, replacement and reason, or None if not deprecated."""
     if deprecated is None:
         return None
     since = f" since {deprecated['since']}" if "since" in deprecated else ""
@@ -74,14 +74,14 @@ def describe_deprecation(deprecated: Mapping[str, str] | None) -> str | None:
 
 
 def describe_old_names(tool: ir.Tool) -> str | None:
-    """Return a sentence with the old names of a tool and their last versions; None if it has no old names."""
+    """Return a sentence with a tool's old names and their last versions, or None if it has no old names."""
     until = [f" up to version {alias['removeAfter']}" if "removeAfter" in alias else "" for alias in tool.aliases]
     names = [f"``{alias['name']}``{end}" for alias, end in zip(tool.aliases, until, strict=True)]
     return f"It also answers to {' and to '.join(names)}." if names else None
 
 
 def describe_parameter(text: str, default: Code | None) -> str:
-    """Return the description of a client method's parameter: its own text, and the default that the server applies."""
+    """Describe a client method's parameter: its own text, and the default that the server applies."""
     if default is None:
         return text
     sentences = text if not text or text.endswith((".", "!", "?", ":")) else f"{text}."
@@ -89,7 +89,7 @@ def describe_parameter(text: str, default: Code | None) -> str:
 
 
 def describe_arguments(doc: str, described: Iterable[tuple[str, str]]) -> str:
-    """Return a docstring with a section for the arguments that have a description."""
+    """Append a section for the arguments that have a description."""
     lines = [f"    {name}: {text.replace(_LINE, _INDENTED)}" for name, text in described if text]
     return "\n".join([doc, "", "Args:", *lines]) if lines else doc
 

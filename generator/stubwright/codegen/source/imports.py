@@ -1,7 +1,7 @@
-"""Imports as data: the names that a generated module imports from each module, and the lines.
+"""Imports as data: the names that a generated module imports, by module, and how to format them.
 
-The lines are formatted like isort's and ruff's defaults, so that checks of generated code pass: names in natural order,
-and at most 88 columns. Formatters with longer lines do not change them.
+The format follows the defaults of isort and ruff, so that generated code passes their checks: names in natural order,
+and at most 88 columns. Formatters with longer lines leave them unchanged.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from stubwright.codegen.source.literals import format_literal
 from stubwright.pycode import Code, Name, fill, join
 
 DATES = {Name("dt_date"): Name("date"), Name("dt_datetime"): Name("datetime"), Name("dt_time"): Name("time")}
-"""Aliases of Python's `datetime` classes in generated modules, since many fields are named `date` or `time`."""
+"""Aliases for Python's `datetime` classes in generated modules, since many fields are named `date` or `time`."""
 
 RUNTIME: Final = "stubwright_runtime.generated"
-"""The module of the runtime that generated code imports."""
+"""The runtime module that generated code imports."""
 
 _LINE_LENGTH: Final = 88
-"""The maximum length of an import line: ruff's default."""
+"""Maximum length of an import line: ruff's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportGroup:
-    """A module, relative to the importing one, and the imported names."""
+    """A module, relative to the importing one, and the names to import from it."""
 
     module: Name
     names: tuple[Name, ...]
 
     def format_imported(self, indent: int = 0) -> Code:
-        """Return the import lines; names with an alias in `DATES` are each on their own line."""
+        """Return the import lines. Each name with an alias in `DATES` is on its own line."""
         renamed = [fill("{} as {}", DATES[name], name) for name in self.names if name in DATES]
         plain = [name for name in self.names if name not in DATES]
         return self._lines([*([plain] if plain else []), *([each] for each in renamed)], indent)
 
     def format_exported(self, indent: int = 0) -> Code:
-        """Return the lines that import the names to export them from a package."""
+        """Return the import lines that re-export the names from a package."""
         return self._lines([[fill("{} as {}", name, name)] for name in self.names], indent)
 
     @property
@@ -72,7 +72,7 @@ def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
 
 
 def make_groups(table: Mapping[str, Iterable[str]]) -> tuple[ImportGroup, ...]:
-    """Group names by module, both in their order; a module without names is omitted."""
+    """Group names by module, sorting both. Omit modules without names."""
     return tuple(
         ImportGroup(Name(module), tuple(map(Name, sorted({*table[module]}, key=make_sort_key))))
         for module in sorted(table, key=_module_order)
@@ -85,25 +85,25 @@ _Natural: TypeAlias = tuple[tuple[int, int, int, str], ...]
 
 @cache
 def make_sort_key(name: str) -> tuple[int, _Natural, _Natural]:
-    """Return a sort key: constants, then classes, then the rest, with numbers by value, and case last."""
+    """Return a sort key: constants, then classes, then the rest; numbers by value; case as a tie-breaker."""
     kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
     name = DATES.get(Name(name), Name(name))
     return kind, _natural(name.lower()), _natural(name)
 
 
 def _module_order(module: str) -> tuple[int, _Natural, _Natural]:
-    """Return a sort key from far to near: absolute modules, then parent folders, then siblings."""
+    """Return a sort key: absolute modules, then parent packages, then siblings."""
     bare = module.lstrip(".")
     level = len(module) - len(bare)
     return -level if level else -_FAR, _natural(bare.lower()), _natural(bare)
 
 
-_FAR: Final = 100  # more than any nesting of folders
+_FAR: Final = 100  # deeper than any package nesting
 
 
 @cache
 def _natural(text: str) -> _Natural:
-    """Return a sort key with numbers by value, or digit by digit after a leading zero."""
+    """Return a sort key that compares numbers by value, or digit by digit after a leading zero."""
     return tuple(
         (
             (ord("0"), part[0] != "0", len(part) if part[0] != "0" else 0, part)

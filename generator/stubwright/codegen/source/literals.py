@@ -1,6 +1,6 @@
-"""Values as Python source: the only way for text of a manifest to reach generated code.
+"""Converts values to Python source. The only way for manifest text to reach generated code.
 
-No text can end its literal, and characters that readers would not see are escaped.
+Text cannot terminate its literal, and invisible characters are escaped.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _QUOTE = '"'
-_CODING = re.compile("coding[:=]")  # PEP 263: in the first two lines, it sets the file's encoding, such as UTF-7
+_CODING = re.compile("coding[:=]")  # PEP 263: in a file's first two lines, this sets its encoding, for example to UTF-7
 _WRITTEN = re.compile(r"""([\"'])(?:\\.|(?!\1)[^\\])*\1""")
 _NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def format_literal(value: Json | tuple[Json, ...]) -> Code:
-    """Return an expression equal to `value`, on one line.
+    """Return a one-line expression equal to `value`.
 
     Args:
         value: A JSON value, or a tuple of JSON values.
@@ -53,7 +53,7 @@ def _literal(value: Json | tuple[Json, ...]) -> str:
 
 
 def requote(source: str) -> str:
-    """Return source with the quotes of Black: double, unless single quotes save escapes."""
+    """Change quotes to Black's style: double, unless single quotes save escapes."""
     return _WRITTEN.sub(_as_literal, source) if "'" in source else source
 
 
@@ -63,7 +63,7 @@ def _as_literal(string: re.Match[str]) -> str:
 
 
 def format_docstring(text: str, indent: int = 0) -> Code:
-    """Return a docstring for a line that is indented by `indent` spaces; its lines stay unchanged."""
+    """Return a docstring for a line indented by `indent` spaces. The text's lines stay unchanged."""
     lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
     body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
     body = body.replace('"""', '\\"\\"\\"')
@@ -73,13 +73,13 @@ def format_docstring(text: str, indent: int = 0) -> Code:
 
 
 def format_comment(text: str) -> Code:
-    """Return a comment on one line, which cannot set the file's encoding."""
+    """Return a one-line comment that cannot set the file's encoding."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return Code(f"# {_CODING.sub('coding?', shown)}")
 
 
 def _string(text: str) -> str:
-    """Return a string literal in double quotes, or in single quotes if that saves escapes."""
+    """Return a string literal with double quotes, or with single quotes if that saves escapes."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     quote = "'" if text.count('"') > text.count("'") else '"'
@@ -87,7 +87,7 @@ def _string(text: str) -> str:
 
 
 def _before(body: str) -> str:
-    """Return the space that Black writes before a leading quotation mark, or in an empty docstring."""
+    """Return the space that Black inserts before a leading quotation mark or in an empty docstring."""
     return "" if body and not body.startswith(_QUOTE) else " "
 
 

@@ -9,8 +9,8 @@ from stubwright.pycode import Code, Name, trust
 
 
 def qualify_names(text: Code, alias: Name, names: Collection[str]) -> Code:
-    """Return a type with these names as attributes of `alias`."""
-    data = text.encode()  # `ast` counts bytes
+    """Prefix these names in a type with `alias`."""
+    data = text.encode()  # `ast` offsets are in bytes
     nodes = [node for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)]
     for node in sorted(nodes, key=lambda node: node.col_offset, reverse=True):
         if node.id in names:

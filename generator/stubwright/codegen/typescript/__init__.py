@@ -1,1 +1,1 @@
-"""TypeScript: a module with a typed client for each server."""
+"""Generates TypeScript: a module with a typed client for each server."""

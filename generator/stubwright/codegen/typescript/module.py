@@ -1,4 +1,4 @@
-"""Writes the TypeScript of a server: a module with its types and its client, and the runtime that all servers share."""
+"""Generates a server's TypeScript: a module with its types and client, and the runtime that all servers share."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 FOLDER = "typescript"
-"""The folder of all modules, next to the Python packages."""
+"""The folder for all modules, next to the Python packages."""
 
 _DEFINED = ("name", "inputSchema", "outputSchema")
 
 
 def make_artifacts(manifest: ir.Manifest) -> tuple[Artifact, ...]:
-    """Return the module of a manifest's server, and the files that all servers share."""
+    """Return the module for a manifest's server, and the files that all servers share."""
     runtime = render_typescript("stubwright", {"cursor": Name(CURSOR), "key": format_value(IDEMPOTENCY_META_KEY)})
     tools = {"head": _write_head(manifest), "tools": [_format_members(_normalize(tool)) for tool in manifest.tools]}
     drift = {
@@ -46,7 +46,7 @@ def make_artifacts(manifest: ir.Manifest) -> tuple[Artifact, ...]:
 
 
 def render_module(manifest: ir.Manifest) -> Code:
-    """Return the module of a manifest's server."""
+    """Render the module for a manifest's server."""
     types = make_types(manifest)
     tools = [(tool, types.tools[tool.name]) for tool in manifest.tools]
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
@@ -62,7 +62,7 @@ def render_module(manifest: ir.Manifest) -> Code:
             _write_definition(tool, each, shared, client)
             for tool, each in zip(manifest.tools, definitions, strict=True)
         ],
-        "doc": format_doc(f"A typed client of the MCP server `{server}`."),
+        "doc": format_doc(f"A typed client for the MCP server `{server}`."),
         "name": naming.name_client_class(manifest.stem),
         "is_older": client.get("revision") in HANDSHAKES,
         "methods": [
@@ -87,13 +87,13 @@ def _format_members(value: Mapping[str, ir.Json]) -> list[Code]:
 
 
 def _normalize(tool: ir.Tool) -> dict[str, ir.Json]:
-    """Return the fields of a tool that are compared, without meaningless differences, as in the Python client."""
+    """Return a tool's compared fields, normalized like in the Python client."""
     fields = {field: normalize_field(field, tool.listed.get(field)) for field in FIELDS}
     return {"name": tool.name, **{field: value for field, value in fields.items() if value is not None}}
 
 
 def _define(tool: ir.Tool, manifest: ir.Manifest) -> dict[str, Any]:
-    """Return the part of a tool's definition that the SDK reads."""
+    """Return the part of a tool definition that the SDK reads."""
     definition = {key: tool.listed[key] for key in _DEFINED if key in tool.listed}
     if HEADER not in json.dumps(definition["inputSchema"]):  # the only keyword that the SDK reads
         definition["inputSchema"] = {"type": "object"}
@@ -104,7 +104,7 @@ def _define(tool: ir.Tool, manifest: ir.Manifest) -> dict[str, Any]:
 
 
 def _find_shared_schemas(definitions: Sequence[dict[str, Any]]) -> dict[str, ir.Json]:
-    """Return the local schemas that several tools have, unless another tool has a different one of that name."""
+    """Return the local schemas that several tools share, unless another tool has a different one with the same name."""
     found: dict[str, list[ir.Json]] = {}
     for definition in definitions:
         for name, schema in _get_local_schemas(definition).items():
@@ -146,7 +146,7 @@ def _name_shared(name: str) -> Code:
 
 
 def _drop_annotations(schema: ir.Json, dialect: dialects.Dialect, formats: ir.Formats) -> ir.Json:
-    """Return a schema without texts, and without formats unless they are asserted: the SDK asserts them always."""
+    """Remove annotations, and formats unless they are asserted: the SDK always asserts formats."""
     keywords = {"$comment", "description", "title"} | (set() if "assert" in formats else {"format"})
     annotations = [
         (*pointer, keyword)
@@ -193,7 +193,7 @@ def _tag_deprecated(primitive: ir.Tool | ir.Primitive) -> list[str]:
 
 
 def _write_pages(tool: ir.Tool, types: ToolTypes) -> Code:
-    """Return the entry in `pages` of a tool that returns pages."""
+    """Return a paginated tool's entry in `pages`."""
     output, is_own = naming.name_output_class(tool.names), bool(tool.paginate)
     items = format_value(tool.paginate["items"] if is_own else "items")
     return fill(
@@ -235,7 +235,7 @@ def _write_completion(primitive: ir.Primitive) -> Code:
     call = fill("this._complete({}, argument, value, given, options)", format_value(ref))
     return fill(
         "{}  {}({}): Promise<mcp.Completion> {{\n    return {};\n  }}\n",
-        format_doc(f"Complete an argument of `{primitive.key}`; `given` has the others.", 2),
+        format_doc(f"Complete an argument of `{primitive.key}`. `given` contains the others.", 2),
         naming.name_completing_member(primitive.names),
         fill(
             "argument: {}, value: string, given: Record<string, string> = {{}}, options?: mcp.CallOptions",

@@ -1,4 +1,4 @@
-"""Values and texts as TypeScript source: the only way for text of a manifest to reach a module."""
+"""Converts values and text to TypeScript source. The only way for manifest text to reach a module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAFE = 2**53
 
 
 def format_value(value: Json) -> Code:
-    """Return an expression equal to a JSON value, on one line; parts of it that are source already do not change."""
+    """Return a one-line expression equal to a JSON value. Parts that already are source stay unchanged."""
     match value:
         case Code():
             return value
@@ -38,7 +38,7 @@ def format_value(value: Json) -> Code:
 
 
 def _round(value: int) -> str:
-    """Return a number as JavaScript reads it, so that a linter does not complain that it is not exact."""
+    """Round a number to JavaScript's precision, so that linters do not report a loss of precision."""
     try:
         return json.dumps(float(value))
     except OverflowError:
@@ -46,19 +46,19 @@ def _round(value: int) -> str:
 
 
 def format_member(value: Json) -> Code:
-    """Return the literal type of a member of an enumeration; numbers that are not exact in JavaScript widen."""
+    """Return the literal type for a member of an enumeration. Widen numbers that are not exact in JavaScript."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _SAFE:
         return fill("number")
     return format_value(value)
 
 
 def format_key(name: str) -> Code:
-    """Return the key of a property."""
+    """Format a property key, quoted if necessary."""
     return Code(name) if _KEY.fullmatch(name) else format_value(name)
 
 
 def format_doc(text: str, indent: int = 0, tags: Sequence[str] = ()) -> Code:
-    """Return a TSDoc comment with its line end, indented by `indent` spaces; empty without text and tags."""
+    """Return a TSDoc comment with its line break, indented by `indent` spaces; empty without text or tags."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("``", "`").expandtabs(4).strip()
     lines = [*plain.split("\n")] if plain else []
     lines += [*([""] if lines and tags else []), *(" ".join(tag.split()) for tag in tags)]
@@ -71,5 +71,5 @@ def format_doc(text: str, indent: int = 0, tags: Sequence[str] = ()) -> Code:
 
 
 def format_comment(text: str) -> Code:
-    """Return a comment on one line."""
+    """Return a one-line comment."""
     return Code(f"// {''.join(char if char.isprintable() else '?' for char in text)}")

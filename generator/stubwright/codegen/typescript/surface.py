@@ -1,4 +1,4 @@
-"""Describes the TypeScript of a server as the surface of a Python client with its own methods and types."""
+"""Describes a server's TypeScript as if it were a Python client's surface, with TypeScript methods and types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LISTS = frozenset({"Sequence", "list"})
 
 
 def describe_surface(manifest: ir.Manifest) -> Surface:
-    """Return the surface of a server's module. Its types are Python, as `show_type` reads them."""
+    """Describe the surface of a server's module. Its types are Python, which `show_type` converts."""
     tools = tuple(
         replace(tool, input=make_plain(tool.input), output=tool.output and make_plain(tool.output))
         for tool in manifest.tools
@@ -49,7 +49,7 @@ def describe_surface(manifest: ir.Manifest) -> Surface:
 
 
 def map_members(manifest: ir.Manifest) -> Mapping[str, Name]:
-    """Map the names of Python methods to TypeScript methods."""
+    """Map Python method names to TypeScript method names."""
     primitives = itertools.chain(*manifest.primitives.values())
     names = [*(tool.names for tool in manifest.tools), *(each.names for each in primitives)]
     return {each.method: naming.name_member(each) for each in names}
@@ -65,7 +65,7 @@ def _describe_interface(described: Class) -> Class:
 
 
 def _describe_property(field: Field) -> Field:
-    """Return a field; if its property may be missing, readers get `undefined`."""
+    """Convert a field. If its property can be missing, its type includes `undefined`."""
     if field.default is None:
         return field
     choices = tuple(dict.fromkeys(_UNDEFINED if each == "None" else each for each in (*field.type.choices, _UNDEFINED)))
@@ -74,7 +74,7 @@ def _describe_property(field: Field) -> Field:
 
 
 def show_type(source: Code) -> Code:
-    """Return a Python type as TypeScript."""
+    """Convert a Python type to TypeScript."""
     return _show(ast.parse(source, mode="eval").body)
 
 
@@ -103,7 +103,7 @@ def _list_choices(node: ast.expr) -> Iterator[Code]:
         case ast.Subscript(slice=ast.Tuple(elts=[_, values])):
             yield fill("Record<string, {}>", _show(values))
         case _:
-            raise TypeError(f"{ast.unparse(node)} is not a type of a model")
+            raise TypeError(f"{ast.unparse(node)} is not a model type")
 
 
 def _show(node: ast.expr) -> Code:

@@ -1,6 +1,6 @@
-"""Writes the types of a server: of shared schemas, and of the arguments and results of tools.
+"""Generates a server's types: for shared schemas, and for tools' arguments and results.
 
-The same code plans the classes of the Python package, so the types have the same names. A type accepts every valid
+The Python package's classes are planned by the same code, so the types have the same names. A type accepts every valid
 instance of its schema.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stubwright.codegen.models.reserved_names import ReservedNames
 
 _Unions: TypeAlias = Mapping[Name, Sequence[Json]]
-"""The alternatives of each shared union, as schemas of types."""
+"""Each shared union's alternatives, as schemas of types."""
 
 _UNKNOWN = fill("unknown")
 _SCALARS = {
@@ -44,7 +44,7 @@ _SCALARS = {
 
 @dataclass(frozen=True, slots=True)
 class ToolTypes:
-    """The types of a tool. `is_optional` is true if an empty object is valid as its arguments."""
+    """A tool's types. `is_optional` is true if an empty object is a valid argument."""
 
     source: Code
     names: tuple[Name, ...]
@@ -53,7 +53,7 @@ class ToolTypes:
 
 @dataclass(frozen=True, slots=True)
 class ServerTypes:
-    """The types of a server: of its shared schemas, and of each tool by its name."""
+    """A server's types: for its shared schemas, and for each tool by name."""
 
     shared: Sequence[tuple[Name, Code]]
     tools: Mapping[str, ToolTypes]
@@ -65,7 +65,7 @@ class ServerTypes:
 
 
 def make_types(manifest: ir.Manifest) -> ServerTypes:
-    """Return the types of a manifest's server."""
+    """Generate the types for a manifest's server."""
     shared = [replace(each, schema=make_plain(each.schema)) for each in manifest.shared]
     classes = datamodel.find_homes(shared)
 
@@ -80,20 +80,20 @@ def make_types(manifest: ir.Manifest) -> ServerTypes:
 
 
 def make_plain(schema: ir.Schema) -> ir.Schema:
-    """Return a schema whose strings have no formats, as JSON has them."""
+    """Remove formats from a schema's strings: JSON strings have no format."""
     return replace(schema, rich=False, exact=False)
 
 
 def find_unions(
     shared: Sequence[ir.SharedSchema], classes: Mapping[str, ImportedType], taken: ReservedNames
 ) -> tuple[dict[Name, list[Json]], dict[str, ImportedType]]:
-    """Return the alternatives of shared unions with objects, which have a type only here, and all types."""
+    """Return the alternatives of shared unions with objects, which only have a type in TypeScript, and all types."""
     homes = dict(classes)
     others = [each for each in shared if each.name not in classes]
     for schema in others:
         document, name = Document("shared", schema.schema), naming.name_shared_class(schema.names)
         if objects := document.find_objects(document.root):
-            # The names of the variants follow: planning needs only their number.
+            # The variants are named later: planning only needs their number.
             homes[schema.name] = ImportedType(name, Name(schema.names.module), variants=(name,) * len(objects))
     unions: dict[Name, list[Json]] = {}
     for schema in others:
@@ -147,7 +147,7 @@ def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], unions: _Unions
 
 
 def _name_unions(plan: ClassPlan, unions: _Unions) -> ClassPlan:
-    """Return a plan whose types name shared unions in place of their alternatives."""
+    """Refer to shared unions by name in a plan's types, instead of their alternatives."""
 
     def simplify(schema: Json) -> Json:
         match schema:
@@ -171,7 +171,7 @@ def _name_unions(plan: ClassPlan, unions: _Unions) -> ClassPlan:
 
 
 def _write_type(plan: ClassPlan) -> Code:
-    """Return the declaration of a planned class."""
+    """Return a planned class's declaration."""
     if plan.shared is not None and plan.is_alias:
         return _write_alias(plan.name, plan.doc, naming.name_type(plan.shared.name))
     if plan.fields or plan.shared is not None:
@@ -205,7 +205,7 @@ def _write_interface(plan: ClassPlan) -> Code:
 
 
 def _is_weak(plan: ClassPlan) -> bool:
-    """Return whether TypeScript would refuse valid objects without any of a type's properties."""
+    """Return whether TypeScript would reject valid objects without any of the type's properties."""
     is_closed = plan.closed or plan.is_open or plan.values is not None
     return plan.shared is None and not is_closed and not any(field.required for field in plan.fields)
 
@@ -220,9 +220,9 @@ def _write_field(field: FieldPlan) -> Code:
 
 
 def write_type(schema: Json, *, is_alias: bool = False) -> Code:
-    """Return a schema of types as TypeScript.
+    """Convert a schema of types to TypeScript.
 
-    In an `is_alias`, maps are written without `Record`, which could not contain the alias itself.
+    With `is_alias`, write maps without `Record`, which could not contain the alias itself.
     """
     match schema:
         case {"$ref": str(reference)}:
@@ -249,7 +249,7 @@ def _write_map(values: Code, *, is_alias: bool) -> Code:
 
 
 def _unite(choices: Iterable[Code]) -> Code:
-    """Return a union, without repetition, and without numbers that `number` includes."""
+    """Return a union without duplicates and without numeric literals that `number` includes."""
     unique = list(dict.fromkeys(choices))
     if _SCALARS["number"] in unique:
         unique = [each for each in unique if not re.fullmatch(r"-?\d+", each)]

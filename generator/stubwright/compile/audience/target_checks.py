@@ -1,6 +1,6 @@
 """Checks tools against the manifest's targets.
 
-Without targets, check against the portable target, and only warn.
+A manifest without targets is checked against the portable target, and only gets warnings.
 """
 
 from __future__ import annotations

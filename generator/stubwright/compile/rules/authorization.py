@@ -176,7 +176,7 @@ def _check_source(name: str, subject: str, binding: Mapping[str, Json], place: P
 
 
 def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that bound arguments exist, and that nothing else in the schema uses them."""
+    """Check that bound arguments exist, and that no other keyword uses them."""
     of_all = _locate_bindings(resolved)
     for tool in resolved.tools:
         schema = resolved.outlines[tool.place / "inputSchema"].schema

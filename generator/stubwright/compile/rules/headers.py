@@ -106,9 +106,7 @@ def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             elif field == "schemas":
                 message = f"clients ignore `{HEADER}` in a shared schema: they do not follow references"
             elif not _is_reachable(pointer):
-                message = (
-                    f"clients ignore `{HEADER}` here: they only search `properties`, including those of nested objects"
-                )
+                message = f"clients ignore `{HEADER}` here: they only search `properties`, including nested ones"
             else:
                 continue
             yield Diagnostic(

@@ -396,7 +396,7 @@ def _list_texts(tool: Declaration, http: Mapping[str, Json]) -> Iterator[tuple[P
 
 
 def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]:
-    """Return a tool's argument names, including those in subschemas that apply to the root."""
+    """Return a tool's argument names, including names in subschemas that apply to the root."""
     root = dict(resolved.list_schemas(tool)).get("inputSchema")
     names: set[str] = set()
     waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]

@@ -58,7 +58,7 @@ _RANGE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """A shorthand type, or a list of allowed values. In the list, `None` stands for `null`."""
+    """A shorthand type, or a list of allowed values. In the list, `None` represents `null`."""
 
     text: str = ""
     values: tuple[str | float | bool | None, ...] = ()

@@ -1,6 +1,6 @@
 """Parses JSON, and rejects duplicate keys and numbers outside the float range.
 
-For fast command startup, it imports nothing else from the compiler.
+It does not import the rest of the compiler, so that commands start fast.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def is_intact(text: str) -> bool:
 
 
 def parse_origin(text: str) -> Origin | None:
-    """Return an imported file's origin, or None for other files. Without a digest, it counts as unedited."""
+    """Return an imported file's origin, or None for other files. A file without a digest counts as unedited."""
     text = text.replace("\r\n", "\n")
     start = next((lines for lines in _FIRST_LINES if text.startswith(lines)), None)
     if start is None:

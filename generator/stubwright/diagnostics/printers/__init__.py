@@ -1,6 +1,6 @@
-"""Printers of diagnostics, a module for each format.
+"""Diagnostic printers, one module per format.
 
-They return text that ends in a line break and contains no escape sequences except colours.
+They return text that ends in a line break. Its only escape sequences are colours.
 """
 
 from stubwright.diagnostics.printers import github, json, text, unified_diff

@@ -10,14 +10,14 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 
 
 class Lines(Protocol):
-    """The lines of a text. Lines and columns count from 1."""
+    """The lines of a text. Line and column numbers start at 1."""
 
     def measure_width(self, number: int) -> int:
-        """Return the number of characters in a line."""
+        """Return a line's length in characters."""
         ...
 
     def get_part(self, number: int, first: int, last: int) -> str | None:
-        """Return a line from one column to another; None if the line does not exist."""
+        """Return columns `first` (inclusive) to `end` (exclusive) of a line, or None if the line does not exist."""
         ...
 
 
@@ -26,16 +26,16 @@ class Source(Protocol):
 
     @property
     def lines(self) -> Lines:
-        """Its lines."""
+        """The lines of the text."""
         ...
 
     def find_span(self, place: Place) -> Span:
-        """Return the narrowest span for a place."""
+        """Return the narrowest span for a location."""
         ...
 
 
 Sources: TypeAlias = Mapping[str, Source]
-"""The texts that diagnostics refer to, by file name."""
+"""Texts that diagnostics refer to, by file name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Finding:
 
 
 def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
-    """Sort diagnostics by file, position, code and message, without duplicates; first diagnostics without a file.
+    """Deduplicate diagnostics and sort them by file, position, code and message. Those without a file come first.
 
-    Values that a YAML alias repeats have several places in the manifest, but only one span in the text.
+    A value that YAML aliases repeat has several locations in the manifest but only one span in the text.
     """
     findings: dict[tuple[Span | None, str, str], Finding] = {}
     for diagnostic in diagnostics:
@@ -66,7 +66,7 @@ def _order(finding: Finding) -> tuple[str, int, int, str, str]:
 
 
 def find_span(diagnostic: Diagnostic, sources: Sources) -> Span | None:
-    """Return the span of a diagnostic; None if it has no location."""
+    """Return a diagnostic's span, or None if it has no location."""
     at = diagnostic.at
     if not isinstance(at, Place):
         return at

@@ -1,4 +1,4 @@
-"""Formats diagnostics as GitHub's workflow commands, which become annotations of a pull request."""
+"""Formats diagnostics as GitHub workflow commands, which become pull request annotations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
-    """Format diagnostics as workflow commands, one on each line."""
+    """Format diagnostics as workflow commands, one per line."""
     return "".join(f"{_command(finding)}\n" for finding in locate(diagnostics, sources))
 
 
@@ -28,7 +28,7 @@ def _command(finding: Finding) -> str:
 
 
 def format_command(level: str, title: str, message: str, span: Span | None) -> str:
-    """Return one workflow command: an annotation of this level, at its span if it has one."""
+    """Format a workflow command: an annotation at `level`, with a position if it has a span."""
     properties: dict[str, str | int] = {}
     if span:
         properties = {
@@ -44,10 +44,10 @@ def format_command(level: str, title: str, message: str, span: Span | None) -> s
 
 
 def find_reported_path(file: str) -> str:
-    """Return the path of a file in annotations: relative to the checkout in GitHub Actions, otherwise unchanged.
+    """Return a file's path for annotations: relative to the checkout in GitHub Actions, otherwise unchanged.
 
-    GitHub resolves paths relative to `GITHUB_WORKSPACE`, not to the working folder. Files outside the checkout have
-    absolute paths; `git:REV:PATH` is unchanged.
+    GitHub resolves paths relative to `GITHUB_WORKSPACE`, not to the current directory. Files outside the checkout get
+    absolute paths. `git:REV:PATH` stays unchanged.
     """
     root = os.environ.get("GITHUB_WORKSPACE")
     if not root or file.startswith("git:"):

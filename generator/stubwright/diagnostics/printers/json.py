@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
-    """Format diagnostics as objects. Lines and columns count from 1, columns in characters; the end is exclusive."""
+    """Format diagnostics as JSON. Lines and columns start at 1, columns count characters, ends are exclusive."""
     return format_ascii(to_value(diagnostics, sources))
 
 
 def to_value(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[dict[str, Any]]:
-    """Return the JSON value that `render` formats."""
+    """Convert diagnostics to the JSON value that `render` formats."""
     return [
         {
             "code": finding.diagnostic.code,

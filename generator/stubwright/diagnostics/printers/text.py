@@ -1,4 +1,4 @@
-"""Formats diagnostics as text: each with its source line, a caret and its help, then a summary."""
+"""Formats diagnostics as text: the source line, a caret and the help for each, then a summary."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from stubwright.diagnostics.printers.findings import Finding, Lines, Sources
 
 WIDTH = 120
-"""The maximum number of columns of a source line to show."""
+"""Maximum number of columns to show of a source line."""
 
 _OF_ONE_CAUSE = frozenset({"SW220", "SW300"})
-"""Codes whose findings have one cause if their messages are equal: a missing target of many references, or a key of
-many tools.
+"""Codes whose findings have a common cause if their messages are equal: one missing target of many references, or one
+key in many tools.
 """
 
 _LISTED = 10
-"""The maximum number of other places of one cause to list."""
+"""Maximum number of further locations to list per cause."""
 
 _BEFORE = 40
 _MOST = 4 * WIDTH
-"""The maximum number of characters of a line to examine, since a file may be a single line of megabytes."""
+"""Maximum number of characters to examine per line: a file can be a single line of many megabytes."""
 
 _BOLD, _RED, _YELLOW, _BLUE, _CYAN, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[36m", "\x1b[0m"
 _COLOURS: Mapping[Severity, str] = {"error": _RED, "warning": _YELLOW}
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> str:
-    """Format diagnostics as text; empty if there are none."""
+    """Format diagnostics as text, empty if there are none."""
     findings = locate(diagnostics, sources)
     if not findings:
         return ""
@@ -43,7 +43,7 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> 
 
 
 def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
-    """Group the findings of one cause at the position of the first; other findings are their own groups."""
+    """Group findings with a common cause, at the position of the first. Each other finding forms its own group."""
     alike: dict[tuple[str, str, str | None], list[Finding]] = {}
     for finding in findings:
         diagnostic = finding.diagnostic
@@ -58,7 +58,7 @@ def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
 
 
 def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color: bool) -> str:
-    """Format a finding; `others` are findings of the same cause in other places."""
+    """Format a finding. `others` are findings with the same cause elsewhere."""
     span, diagnostic = finding.span, finding.diagnostic
 
     def paint(words: str, colour: str) -> str:
@@ -86,10 +86,10 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
 
 
 def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
-    """Return the shown part of a source line, the column and the number of its carets; None if the line is blank."""
+    """Return the part of a source line to show, and the column and number of carets, or None if the line is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.measure_width(span.line)
-    # Keep one character before the shown part, since a joiner depends on the previous character.
+    # Keep one character before the visible part, since a joiner's width depends on the previous character.
     left = 0 if width <= _MOST else max(0, first - _BEFORE - 1)
     line = lines.get_part(span.line, left + 1, left + _MOST + 1)
     if line is None or not line.strip():
@@ -104,7 +104,7 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
 
 
 def _find_end(line: str, start: int) -> int:
-    """Return the end of the longest part of a line from `start` that fits in `WIDTH` columns."""
+    """Return the end of the longest part of a line, from `start`, that fits in `WIDTH` columns."""
     if line.isascii():
         return min(len(line), start + WIDTH)
     end = start
@@ -116,7 +116,7 @@ def _find_end(line: str, start: int) -> int:
 
 
 def _columns(words: str) -> int:
-    """Return the width of a text in terminal columns."""
+    """Return a text's width in terminal columns."""
     return len(words) if words.isascii() else sum(map(_column, words))
 
 

@@ -1,4 +1,4 @@
-"""Formats the difference between two versions of a file as a unified diff."""
+"""Formats the difference between two file versions as a unified diff."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 
 def render(path: str, old: bytes | None, new: bytes | None) -> str:
-    """Return the changes of a file as a unified diff; `old` is None for a new file, `new` for a removed file.
+    """Format a file's changes as a unified diff. `old` is None for a new file, `new` for a removed file.
 
-    The diff is for reading: control characters are replaced, so it may not apply as a patch.
+    The diff is for reading. Control characters are replaced, so it might not apply as a patch.
     """
     before, after = ([] if data is None else data.decode("utf-8", "replace").splitlines() for data in (old, new))
     shown = to_one_line(path)

@@ -12,7 +12,7 @@ export interface SetAlarmInput {
 
 /** Arguments of the tool `list_alarms`. */
 export interface ListAlarmsInput {
-  /** The `next` value from the previous page. Keep the other arguments the same. Omit it for the first page. 1–4096 characters. */
+  /** The previous page's `next`. Keep the other arguments the same. Omit it for the first page. 1–4096 characters. */
   cursor?: string;
 }
 
@@ -20,16 +20,16 @@ export interface ListAlarmsInput {
 export interface ListAlarmsOutput {
   /** Each item: at most 36893488147419103232 characters. format: date-time. */
   items: string[];
-  /** The `cursor` for the next page; null after the last page. */
+  /** The `cursor` for the next page. Absent on the last page. */
   next?: string;
 }
 
-/** A typed client of the MCP server `clock`. */
+/** A typed client for the MCP server `clock`. */
 export class ClockClient extends mcp.TypedClient {
   static override readonly versionNegotiation = { mode: "legacy" } as const;
   static override readonly loadTools = () => import("./clock_mcp.tools.ts");
 
-  /** The items of all pages of the tools that return pages. */
+  /** All pages' items, for tools that return pages. */
   readonly pages = {
     listAlarms: (args?: ListAlarmsInput, options?: mcp.CallOptions) =>
       this._pages<ListAlarmsOutput, "items">(listAlarmsTool, "items", "next", args, options),
@@ -71,7 +71,7 @@ export class ClockClient extends mcp.TypedClient {
     return this._prompt("remind", args, options);
   }
 
-  /** Complete an argument of `remind`; `given` has the others. */
+  /** Complete an argument of `remind`. `given` contains the others. */
   completePromptRemind(argument: "tone", value: string, given: Record<string, string> = {}, options?: mcp.CallOptions): Promise<mcp.Completion> {
     return this._complete({ type: "ref/prompt", name: "remind" }, argument, value, given, options);
   }

@@ -121,7 +121,7 @@ export type FindShapesLayers = { [key: string]: FindShapesLayers };
 /** Arguments of the tool `list_shapes`. */
 export type ListShapesInput = object & {
   colour?: Colour | null;
-  /** The `nextCursor` from the previous page. Keep the other arguments the same. Omit it for the first page. 1–4096 characters. */
+  /** The previous page's `nextCursor`. Keep the other arguments the same. Omit it for the first page. 1–4096 characters. */
   cursor?: string;
 };
 
@@ -135,11 +135,11 @@ export interface ListShapesOutput {
 /** Arguments of the tool `close`. */
 export type CloseInput = Record<string, never>;
 
-/** A typed client of the MCP server `drawings`. */
+/** A typed client for the MCP server `drawings`. */
 export class DrawingsClient extends mcp.TypedClient {
   static override readonly loadTools = () => import("./drawings_mcp.tools.ts");
 
-  /** The items of all pages of the tools that return pages. */
+  /** All pages' items, for tools that return pages. */
   readonly pages = {
     listShapes: (args?: ListShapesInput, options?: mcp.CallOptions) =>
       this._pages<ListShapesOutput, "shapes">(listShapesTool, "shapes", "nextCursor", args, options),

@@ -12,7 +12,7 @@ class ListAlarmsInput(Model, extra="forbid"):
     """Arguments of the tool ``list_alarms``."""
 
     cursor: str | None = None
-    """The `next` value from the previous page. Keep the other arguments the same. Omit it for the first page. 1–4096 characters."""
+    """The previous page's `next`. Keep the other arguments the same. Omit it for the first page. 1–4096 characters."""
 
 
 class ListAlarmsOutput(Model, extra="forbid"):
@@ -22,4 +22,4 @@ class ListAlarmsOutput(Model, extra="forbid"):
     """Each item: at most 36893488147419103232 characters. format: date-time."""
 
     next: str | None = None
-    """The `cursor` for the next page; null after the last page."""
+    """The `cursor` for the next page. Absent on the last page."""
