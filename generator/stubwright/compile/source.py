@@ -318,7 +318,7 @@ class _Loader:
             return None
         if len(listed) > folders.MAX_FILES:
             message = f"the skill `{root}` has {len(listed):,} files, and hosts accept at most {folders.MAX_FILES}"
-            self._report("SW275", message, place, "split it, or move files that it does not need")
+            self._report("SW275", message, place, "split it, or move files that it does not need elsewhere")
             return None
         seen_paths, read = known
         files: dict[str, File] = {}
@@ -334,7 +334,7 @@ class _Loader:
             if size > folders.MAX_BYTES:
                 most = folders.MAX_BYTES // 1024**2
                 message = f"the skill `{root}` is larger than {most} MiB, the maximum that hosts accept"
-                self._report("SW275", message, place, "split it, or move files that it does not need")
+                self._report("SW275", message, place, "split it, or move files that it does not need elsewhere")
                 return None
         at = posixpath.join(root, folders.MANIFEST)
         described, problems = read_document(at, files[folders.MANIFEST].data, folders.parse, "a `SKILL.md` with text")

@@ -32,7 +32,7 @@ def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> I
 
     Args:
         bundle: The bundle.
-        clean: The places of tools whose schemas are known to be valid.
+        clean: The locations of tools whose schemas are known to be valid.
     """
     for path, document in bundle.documents.items():
         imported = yamlwriter.is_imported(document.text)
@@ -47,7 +47,7 @@ def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozens
 
     Args:
         resolved: The resolved bundle.
-        clean: The places of tools whose schemas are known to be valid.
+        clean: The locations of tools whose schemas are known to be valid.
     """
     for api in resolved.apis:
         if api.patches:

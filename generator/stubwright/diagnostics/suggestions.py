@@ -19,7 +19,7 @@ KINDS = {
     "boolean": "a boolean",
     "null": "`null`",
 }
-"""How messages refer to a value of each JSON Schema type."""
+"""Words for a value of each JSON Schema type."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _INPUT: Final = "inputSchema"
 _MULTIPLES: Final = 1_000
-"""How many multiples to try. Binary division fails on small multiples, if at all."""
+"""Number of multiples to try. Binary division fails on small multiples, if at all."""
 
 _PYTHON_FIXES: Final = (
     (re.compile(r"\\[pP]\{"), "list the characters in a class, or name them in the description"),

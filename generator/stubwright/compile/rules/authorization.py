@@ -271,13 +271,13 @@ def _needs_scopes(extension: Json) -> bool:
 
 
 def _find_resource_problem(resource: str) -> str | None:
-    """Return what is wrong with this server's URL (RFC 9728, section 1.2), if anything."""
+    """Return the problem with this server's URL (RFC 9728, section 1.2), if any."""
     fragment = "has a fragment, which resource identifiers do not allow" if "#" in resource else None
     return _find_userinfo(urlsplit(resource)) or fragment
 
 
 def _find_issuer_problem(text: str, *, is_issuer: bool) -> str | None:
-    """Return what is wrong with the URL of an issuer or its keys, if anything."""
+    """Return the problem with the URL of an issuer or its keys, if any."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)

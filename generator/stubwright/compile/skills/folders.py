@@ -24,7 +24,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on its own line"
 """Advice for a file without frontmatter."""
 
-# Only `\n` separates lines: alternatives for line endings took exponential time in texts with CRLF.
+# Match lines by LF only: alternatives for line endings took exponential time with CRLF.
 _FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?(?=---[ \t]*\r?(?:\n|\Z))")
 _IGNORED: Final = "__pycache__"
 

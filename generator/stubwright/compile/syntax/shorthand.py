@@ -96,7 +96,7 @@ def expand(value: Json, file: str) -> Expansion:
 
 
 def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointer:
-    """Return where part of an expanded value is written, or the location that implies it."""
+    """Return the written location of part of an expanded value, or the written location that implies the part."""
     for length in range(len(pointer), 0, -1):
         if (origin := origins.get(pointer[:length])) is not None:
             return origin + pointer[length:]

@@ -92,7 +92,7 @@ _SYNTAX: Final = {  # part of libyaml's message: whether to use its context's po
     "found undefined tag handle": (False, "unknown tag", "remove the tag"),
     "found incompatible YAML document": (False, "unknown version of YAML", "remove the `%YAML` line"),
     "did not find expected node content": (False, "a value is missing here", "write one, and close each bracket"),
-    "found a tab character": (False, "a tab cannot indent YAML", "indent with spaces"),
+    "found a tab character": (False, "YAML cannot be indented with tabs", "indent with spaces"),
 }
 
 
@@ -507,7 +507,7 @@ def _report_syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
         return Problem("SW004", "this quote is not closed", at, at + 1, f"close it with `{text[at : at + 1]}`")
     if "cannot start any token" in words:
         if char == "\t":
-            return Problem("SW004", "a tab cannot indent YAML", at, at + 1, "indent with spaces")
+            return Problem("SW004", "YAML cannot be indented with tabs", at, at + 1, "indent with spaces")
         return Problem("SW004", f"a value cannot start with `{char}`", at, at + 1, "quote the value")
     for part, (in_context, message, fix) in _SYNTAX.items():
         if part in words:
