@@ -42,7 +42,7 @@ class DatabaseClient(PrimitivesBinding):
     async def list_tables(self, *, database: str) -> _models.ListTablesOutput:
         """List the tables and views of a database with their columns.
 
-        Tool ``list_tables``: read-only, closed world. Requires the scope ``db:read``. At most ``60/minute``.
+        Tool ``list_tables``: read-only, closed world. Requires the scope ``db:read``. Rate limit: ``60/minute``.
 
         Args:
             database: The resource db://databases lists them
@@ -60,7 +60,7 @@ class DatabaseClient(PrimitivesBinding):
     ) -> _models.ExecuteSqlOutput:
         """Run one statement that reads, and get its rows in pages. A page ends at `limit`, or earlier if it grows large; `next_cursor` leads to the next one, for which the statement runs again: give it an ORDER BY.
 
-        Tool ``execute_sql``: read-only, closed world. Requires the scope ``db:read``. At most ``60/minute``. Never logged: ``/parameters``.
+        Tool ``execute_sql``: read-only, closed world. Requires the scope ``db:read``. Rate limit: ``60/minute``. Never logged: ``/parameters``.
 
         Args:
             database: The resource db://databases lists them
@@ -80,7 +80,7 @@ class DatabaseClient(PrimitivesBinding):
     ) -> _models.ExecuteWriteOutput:
         """Run one INSERT, UPDATE or DELETE, as a whole or not at all. The user is asked for permission. Tables cannot be made, changed or dropped.
 
-        Tool ``execute_write``: destructive, closed world. The server first asks the user for permission. Requires the scope ``db:write``. At most ``10/minute``.
+        Tool ``execute_write``: destructive, closed world. The server first asks the user for permission. Requires the scope ``db:write``. Rate limit: ``10/minute``.
 
         Args:
             database: The resource db://databases lists them

@@ -50,7 +50,7 @@ class ShopClient(PrimitivesBinding):
     async def search_products(self, *, words: str | Omit = OMIT) -> _models.SearchProductsOutput:
         """Find products by words in their names; without words, list all.
 
-        Tool ``search_products``: read-only, closed world. At most ``120/minute``.
+        Tool ``search_products``: read-only, closed world. Rate limit: ``120/minute``.
 
         Args:
             words: At most 100 characters. Default: "".
@@ -60,9 +60,9 @@ class ShopClient(PrimitivesBinding):
     async def create_basket(self) -> _models.CreateBasketOutput:
         """Make an empty basket.
 
-        A basket lives 7 days, and ends after 24 hours without use.
+        A basket lives for 7 days, and expires after 24 hours without use.
 
-        Tool ``create_basket``: not destructive, closed world. At most ``120/minute``.
+        Tool ``create_basket``: not destructive, closed world. Rate limit: ``120/minute``.
         """
         return await self._call("create_basket", {}, _models.CreateBasketOutput)
 
@@ -71,7 +71,7 @@ class ShopClient(PrimitivesBinding):
     ) -> _models.AddItemOutput:
         """Put a product into a basket. Only checkout reserves it.
 
-        Tool ``add_item``: not destructive, closed world. At most ``120/minute``.
+        Tool ``add_item``: not destructive, closed world. Rate limit: ``120/minute``.
 
         Args:
             sku: A product's number, such as TEA-01
@@ -82,7 +82,7 @@ class ShopClient(PrimitivesBinding):
     async def remove_item(self, *, basket_id: _models.BasketId, sku: _models.Sku) -> _models.RemoveItemOutput:
         """Take a product out of a basket, whatever its count.
 
-        Tool ``remove_item``: destructive, idempotent, closed world. At most ``120/minute``.
+        Tool ``remove_item``: destructive, idempotent, closed world. Rate limit: ``120/minute``.
 
         Args:
             sku: A product's number, such as TEA-01
@@ -92,28 +92,28 @@ class ShopClient(PrimitivesBinding):
     async def show_basket(self, *, basket_id: _models.BasketId) -> _models.ShowBasketOutput:
         """Show the contents of a basket, and their price today.
 
-        Tool ``show_basket``: read-only, closed world. At most ``120/minute``.
+        Tool ``show_basket``: read-only, closed world. Rate limit: ``120/minute``.
         """
         return await self._call("show_basket", {"basket_id": basket_id}, _models.ShowBasketOutput)
 
     async def checkout(self, *, basket_id: _models.BasketId) -> _models.CheckoutOutput:
         """Order the contents of a basket. The user is asked for permission, and then how to pay. The basket ends.
 
-        Tool ``checkout``: destructive, closed world. The server first asks the user for permission. At most ``10/minute``.
+        Tool ``checkout``: destructive, closed world. The server first asks the user for permission. Rate limit: ``10/minute``.
         """
         return await self._call("checkout", {"basket_id": basket_id}, _models.CheckoutOutput)
 
     async def ship_order(self, *, order_id: _models.OrderId) -> _models.ShipOrderOutput:
         """Pack a paid order and hand it over to the carrier. It may be stopped until then, and shipped again later.
 
-        Tool ``ship_order``: not destructive, idempotent, open world. At most ``20/minute``.
+        Tool ``ship_order``: not destructive, idempotent, open world. Rate limit: ``20/minute``.
         """
         return await self._call("ship_order", {"order_id": order_id}, _models.ShipOrderOutput)
 
     async def restock(self, *, sku: _models.Sku, count: int) -> _models.RestockOutput:
         """Add delivered goods to the stock.
 
-        Tool ``restock``: not destructive, closed world. Requires the scope ``shop:staff``. At most ``30/minute``.
+        Tool ``restock``: not destructive, closed world. Requires the scope ``shop:staff``. Rate limit: ``30/minute``.
 
         Args:
             sku: A product's number, such as TEA-01

@@ -313,7 +313,7 @@ def name_shared_class(names: Names) -> Name:
 
 
 def handle_id(kind: str) -> Name:
-    """Return the type of the ids of the handles of one kind: `basket` gives `BasketId`."""
+    """Return the ID type for a kind of handle: `basket` becomes `BasketId`."""
     return to_pascal(name_method(kind).rstrip("_")) + "Id"
 
 

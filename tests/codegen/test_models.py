@@ -475,7 +475,7 @@ def test_a_default_that_would_hold_itself_is_told_in_words() -> None:
     module, loaded = made(wire)
     assert loaded.DoItInput().to is None
     assert loaded.DoItTo().back is None
-    assert of(module.source, "DoItInput").count("The schema's default, {}, would hold itself.") == 1
+    assert of(module.source, "DoItInput").count("The schema's default, {}, would contain itself.") == 1
     assert loaded.DoItInput().top.nodes[0].nodes == []
     values: list[Any] = [{}, {"to": {}}, {"to": {"back": {"to": {}}}}, {"top": {}}]
     for value in values:

@@ -624,7 +624,7 @@ def test_bad_files_give_diagnostics_and_nothing_is_written(kind: str, suffix: st
 def test_nothing_is_fetched_that_should_be_a_file(argv: list[str], tmp_path: Path) -> None:
     done = stubwright(*argv, "https://localhost/a.json", cwd=tmp_path)
     assert done.returncode == 1
-    assert "help: download it and name the file: URLs are not fetched" in done.stderr
+    assert "help: download it and list the file: URLs are not fetched" in done.stderr
 
 
 def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ def kept(folder: Path, value: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({"ttl": "7d", "idle": "24h"}, "A basket lives 7 days, and ends after 24 hours without use."),
-        ({"ttl": "1m"}, "A basket lives 1 minute."),
-        ({"idle": "1500ms"}, "A basket ends after 1,500 milliseconds without use."),
+        ({"ttl": "7d", "idle": "24h"}, "A basket lives for 7 days, and expires after 24 hours without use."),
+        ({"ttl": "1m"}, "A basket lives for 1 minute."),
+        ({"idle": "1500ms"}, "A basket expires after 1,500 milliseconds without use."),
         ({}, "A basket lives until it is ended."),
     ],
 )
@@ -44,7 +44,7 @@ def test_how_long_one_lives_in_words(said: dict[str, Any], sentence: str) -> Non
 
 
 def test_kinds_in_words() -> None:
-    assert describe_retention("open_order", {"ttl": "1h"}) == "An open order lives 1 hour."
+    assert describe_retention("open_order", {"ttl": "1h"}) == "An open order lives for 1 hour."
     assert describe_duration("90s") == "90 seconds"
 
 
@@ -73,7 +73,7 @@ def test_a_tool_that_gives_what_it_takes_makes_none(tmp_path: Path) -> None:
     takes = tool("renew", {"id": HANDLE}, outputSchema=given)
     assert kept(tmp_path, shop(takes))["description"] == "The tool renew."
     bare = {"name": "make", "inputSchema": {"type": "object"}, "outputSchema": given}
-    assert kept(tmp_path, shop(bare))["description"] == "A basket lives 7 days."
+    assert kept(tmp_path, shop(bare))["description"] == "A basket lives for 7 days."
 
 
 def test_a_mock_takes_any_text_for_an_id(tmp_path: Path) -> None:

@@ -86,13 +86,13 @@ def test_no_link_leads_out_of_its_folder(tmp_path: Path) -> None:
     write(tmp_path, "secret.txt", b"secret")
     (tmp_path / "skills/one/a.txt").symlink_to("../../secret.txt")
     assert said(tmp_path, "skills") == [
-        f"SW012 `{tmp_path}/skills/one/a.txt` is a link that leaves its folder",
+        f"SW012 `{tmp_path}/skills/one/a.txt` links to a file outside its folder",
     ]
     (tmp_path / "skills/one/a.txt").unlink()
     (tmp_path / "skills/one/more").symlink_to(tmp_path, target_is_directory=True)
     assert lowered(tmp_path, "skills").skill_files == ("skill://one/SKILL.md",)
     (tmp_path / "linked").symlink_to(os.sep, target_is_directory=True)
-    assert said(tmp_path, "linked") == ["SW012 `linked` is a link that leaves the manifest's folder"]
+    assert said(tmp_path, "linked") == ["SW012 `linked` links to a file outside the manifest's folder"]
 
 
 @pytest.mark.parametrize("name", ["..", "../elsewhere", "/etc", "https://example.com/skills", "a\x01b"])

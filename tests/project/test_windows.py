@@ -222,7 +222,7 @@ def test_a_package_with_attached_files_that_collide_elsewhere_is_made_and_warned
     assert cli.run(["check", "m.json"]) == 0
     told = capsys.readouterr().err
     assert told.count("warning[SW345]") == 2
-    assert "`a/One.txt` and `a/one.txt` are the same file on disks that ignore case" in told
+    assert "`a/One.txt` and `a/one.txt` are the same file on case-insensitive systems" in told
     assert cli.run(["generate", "m.json"]) == 0
     assert sorted(path.name for path in Path("generated/all_mcp/files/a").iterdir()) == [
         "One.txt",

@@ -322,6 +322,6 @@ def test_what_is_wrong_with_toolsets_is_said(tmp_path: Path) -> None:
         (
             "SW286",
             "`close_issue` is in the read-only toolset `a`, but is not marked read-only",
-            "remove it, or set `annotations: {readOnlyHint: true}` if it changes nothing",
+            "remove it, or set `annotations: {readOnlyHint: true}` if it has no side effects",
         ),
     ]

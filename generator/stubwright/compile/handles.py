@@ -63,11 +63,11 @@ def find_shared_whole(state: Outline) -> str | None:
 
 
 def describe_retention(kind: str, settings: Mapping[str, Json]) -> str:
-    """Describe the lifetime of a handle: `A basket lives 7 days, and ends after 24 hours without use.`"""
+    """Describe the lifetime of a handle: `A basket lives for 7 days, and expires after 24 hours without use.`"""
     noun = kind.replace("_", " ")
     subject = f"{'An' if noun[:1].lower() in 'aeiou' else 'A'} {noun}"
-    lives = f"lives {describe_duration(settings['ttl'])}" if "ttl" in settings else ""
-    ends = f"ends after {describe_duration(settings['idle'])} without use" if "idle" in settings else ""
+    lives = f"lives for {describe_duration(settings['ttl'])}" if "ttl" in settings else ""
+    ends = f"expires after {describe_duration(settings['idle'])} without use" if "idle" in settings else ""
     return f"{subject} {', and '.join(filter(None, (lives, ends))) or 'lives until it is ended'}."
 
 

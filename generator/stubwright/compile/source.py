@@ -318,7 +318,7 @@ class _Loader:
             return None
         if len(listed) > folders.MAX_FILES:
             message = f"the skill `{root}` has {len(listed):,} files, and hosts accept at most {folders.MAX_FILES}"
-            self._report("SW275", message, place, "split it, or move files that it does not need elsewhere")
+            self._report("SW275", message, place, "split it, or remove files that it does not need")
             return None
         seen_paths, read = known
         files: dict[str, File] = {}
@@ -334,7 +334,7 @@ class _Loader:
             if size > folders.MAX_BYTES:
                 most = folders.MAX_BYTES // 1024**2
                 message = f"the skill `{root}` is larger than {most} MiB, the maximum that hosts accept"
-                self._report("SW275", message, place, "split it, or move files that it does not need elsewhere")
+                self._report("SW275", message, place, "split it, or remove files that it does not need")
                 return None
         at = posixpath.join(root, folders.MANIFEST)
         described, problems = read_document(at, files[folders.MANIFEST].data, folders.parse, "a `SKILL.md` with text")
@@ -354,7 +354,7 @@ class _Loader:
             return None
         if not self._reader.is_within(path, posixpath.dirname(path)):
             fix = "replace the link with a copy of the file: skills are distributed on their own"
-            self._report("SW012", f"`{path}` is a link that leaves its folder", place, fix)
+            self._report("SW012", f"`{path}` links to a file outside its folder", place, fix)
             return None
         self._check_portable(path, path, seen_paths, place)
         return self._read_file(path, place)
@@ -397,7 +397,7 @@ class _Loader:
             return True
         self._report(
             "SW012",
-            f"`{name}` is a link that leaves the manifest's folder",
+            f"`{name}` links to a file outside the manifest's folder",
             at,
             "replace the link with a copy of the file",
         )

@@ -286,7 +286,7 @@ def _describe_variable(variable: Variable) -> Code:
             return fill("{} of {}, for the local user", _quoted(variable.what), owner)
 
 
-_MANIFEST = """# What the server offers. After a change: stubwright generate
+_MANIFEST = """# Everything the server offers. After changing it, run: stubwright generate
 # Its tools were imported into {imported}; what you add to them stands here, under `overlay`, so that they can be
 {again}
 # yaml-language-server: $schema=./stubwright.schema.json

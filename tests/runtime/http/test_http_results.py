@@ -476,7 +476,7 @@ def problems(folder: Path, http: Mapping[str, Any], properties: Sequence[str] = 
         ({"select": ["/data/*/idd"]}, "SW266 no response of `pets` has `/data/*/idd` (did you mean `id`?)"),
         ({"select": ["/data/*/id/x"]}, "SW266 no response of `pets` has `/data/*/id/x` (remove this step)"),
         ({"select": ["/next/*"]}, "SW266 no response of `pets` has `/next/*` (remove this step)"),
-        ({"page": {"by": "cursor"}}, "SW267 pages by cursor need `argument` (add `argument`)"),
+        ({"page": {"by": "cursor"}}, "SW267 pagination by cursor requires `argument` (add `argument`)"),
         (
             {"page": {"by": "offset", "argument": "skipp", "items": "/data"}},
             "SW267 the tool has no argument `skipp` (did you mean `skip`?)",

@@ -922,7 +922,7 @@ async def test_the_policy_of_all_tools_holds_where_one_says_nothing_else(tmp_pat
         look = tell = pay
 
     with imported(tmp_path, generate(tmp_path, value)) as made:
-        assert "``pay``. The server asks the user for permission first. Never logged: ``/card``." in (
+        assert "``pay``. The server first asks the user for permission. Never logged: ``/card``." in (
             made.GuardedHandlers.pay.__doc__
         )
         assert made.GuardedHandlers.look.__doc__.rstrip().endswith("Tool ``look``.")

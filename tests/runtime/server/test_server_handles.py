@@ -191,7 +191,7 @@ async def test_a_handle_is_made_used_and_ended(package: ModuleType, state: str, 
 async def test_how_long_one_lives_is_said_by_the_tool_that_makes_one(package: ModuleType) -> None:
     async with client(package.build_server(Shop(package))) as connected:
         said = {one.name: one.description for one in (await connected.list_tools()).tools}
-    kept = "A basket lives 7 days, and ends after 24 hours without use."
+    kept = "A basket lives for 7 days, and expires after 24 hours without use."
     assert said["create_basket"] == f"The tool create_basket.\n\n{kept}"
     assert said["tell"] == f"The tool tell.\n\n{kept}"
     assert said["add_item"] == "The tool add_item.", "it takes one"

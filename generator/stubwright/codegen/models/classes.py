@@ -432,7 +432,7 @@ class _Planner:
             if default_value is not None and default_value.builds and _holds_itself(document, expression):
                 default_value = None
                 doc = descriptions.append_sentences(
-                    doc, [f"The schema's default, {descriptions.format_value(given[0])}, would hold itself."]
+                    doc, [f"The schema's default, {descriptions.format_value(given[0])}, would contain itself."]
                 )
             elif given and default_value is None:
                 doc = descriptions.append_sentences(

@@ -575,7 +575,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _meet(first: Alternative, second: Alternative) -> Alternative | None:
-    """Return an alternative that accepts the instances both accept, or slightly more; None if both accept none."""
+    """Return an alternative for the instances that both accept, or slightly more. None if there are none."""
     match first, second:
         case (Object(), Object()):
             return _meet_objects(first, second)

@@ -59,7 +59,7 @@ def _needs(manifest: ir.Manifest) -> str:
     kinds = [called] if any(tool.call is None for tool in manifest.tools) else []
     kinds += dict.fromkeys(primitive.kind for primitive in list_all(manifest) if primitive.handled)
     if kinds:
-        return f"write one method for each {_listed(kinds)}"
+        return f"implement one method for each {_listed(kinds)}"
     return "no methods are required, since its tools are HTTP calls" if manifest.calls else "no methods are required"
 
 

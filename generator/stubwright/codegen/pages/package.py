@@ -124,7 +124,7 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
     typing |= {"Literal"} if has_named else set()
     typing |= {"Never"} if any(not (each.named or each.nested) for each in held) else set()
     has_pages = any(each.has_page for each in contexts)
-    can = (("ask something", asked), ("have handles", known), ("give pages", has_pages))
+    can = (("ask questions", asked), ("have handles", known), ("return pages", has_pages))
     does = [words for words, there in can if there]
     has = (("Ask", asked), ("CallHandles", known), ("HandleT", known), ("NameT", known), ("PageRequest", has_pages))
     parts = {name for name, is_present in has if is_present}

@@ -32,12 +32,12 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
     if scopes := tool.policy.get("scopes"):
         yield f"Requires the scope{'s' if len(scopes) > 1 else ''} {', '.join(f'``{scope}``' for scope in scopes)}."
     if rate := tool.policy.get("rateLimit"):
-        yield f"At most ``{rate}``."
+        yield f"Rate limit: ``{rate}``."
     if once := tool.policy.get("once"):
         key = once["key"]
         names = {"all": "the same arguments", "request": "the same idempotency key"}
         words = names[key] if isinstance(key, str) else f"the same {', '.join(f'``{name}``' for name in key)}"
-        yield f"Repeated calls with {words} run it once."
+        yield f"Repeated calls with {words} run only once."
     arguments = tool.input.wire.get("properties") or {}
     redacted = [
         pointer for pointer in tool.policy.get("redact") or () if split_pointer(f"{pointer}/")[0] in {*arguments, ""}
@@ -77,7 +77,7 @@ def describe_old_names(tool: ir.Tool) -> str | None:
     """Return a sentence with a tool's old names and their last versions, or None if it has no old names."""
     until = [f" up to version {alias['removeAfter']}" if "removeAfter" in alias else "" for alias in tool.aliases]
     names = [f"``{alias['name']}``{end}" for alias, end in zip(tool.aliases, until, strict=True)]
-    return f"It also answers to {' and to '.join(names)}." if names else None
+    return f"Also callable as {' and as '.join(names)}." if names else None
 
 
 def describe_parameter(text: str, default: Code | None) -> str:

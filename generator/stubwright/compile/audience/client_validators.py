@@ -116,7 +116,7 @@ def check_divided_objects(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     if places:
         name, more = places[0].pointer[-1], len(places) - 1
         lost = "the target of this `$ref`" if name == "$ref" else f"the properties that this `{name}` adds"
-        others = f"; likewise in {more} more schema{'' if more == 1 else 's'}" if more else ""
+        others = f"; the same applies to {more} more schema{'' if more == 1 else 's'}" if more else ""
         yield Diagnostic(
             "SW346",
             f"some clients only read `properties`, and lose {lost}{others}",

@@ -42,7 +42,7 @@ def measure(manifest: ir.Manifest) -> Costs:
 
 
 def suggest_cuts(definitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the most effective cuts, each with its savings; at most `MOST_CUTS`."""
+    """Return up to `MOST_CUTS` of the most effective cuts, each with its savings."""
     before = [tokens.count(definition) for definition in definitions]
     savings = {
         "omit every `outputSchema`": [

@@ -55,7 +55,7 @@ def check_issuers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `auth` names an issuer if tools need scopes or claims."""
+    """Check that `auth` declares an issuer if tools need scopes or claims."""
     entry = resolved.entry
     if entry.get("auth") or not resolved.serves:
         return
@@ -71,7 +71,7 @@ def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     if places:
         yield Diagnostic(
             "SW336",
-            "scopes are required, but no `auth` names their issuer: over HTTP no caller has any",
+            "scopes are required, but no `auth` declares an issuer: over HTTP, no caller has any",
             places[0],
             "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, use `--scope` for the local user",
         )
@@ -80,7 +80,7 @@ def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if "claim" in binding and "local" not in binding:
                 yield Diagnostic(
                     "SW336",
-                    f"`{name}` comes from a claim, but no `auth` names an issuer",
+                    f"`{name}` comes from a claim, but no `auth` declares an issuer",
                     tool.place_of("bind", name).point_at_key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
                 )

@@ -67,7 +67,7 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if lacking:
                 yield Diagnostic(
                     "SW263",
-                    f"`{scheme}` is {settings['type']}, and needs {quote(lacking).replace(' or ', ' and ')}",
+                    f"`{scheme}` is {settings['type']}, and requires {quote(lacking).replace(' or ', ' and ')}",
                     (place / "auth" / scheme).point_at_key(),
                     "name an environment variable that contains it: secrets do not belong in a manifest",
                 )
@@ -81,7 +81,7 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if flow == "tokenExchange" and not resolved.entry.get("auth"):
                 yield Diagnostic(
                     "SW336",
-                    f"`{scheme}` exchanges the tokens of callers, but no `auth` names their issuer",
+                    f"`{scheme}` exchanges callers' tokens, but no `auth` declares their issuer",
                     (place / "auth" / scheme).point_at_key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`",
                 )

@@ -102,14 +102,14 @@ def _find_page_problems(http: Mapping[str, Json], known: set[str]) -> Iterator[t
     page: Mapping[str, Json] = http["page"]
     for key in _REQUIRED_KEYS[page["by"]]:
         if key not in page:
-            yield key, f"pages by {page['by']} need `{key}`", f"add `{key}`"
+            yield key, f"pagination by {page['by']} requires `{key}`", f"add `{key}`"
     for key in ("argument", "limit"):
         if key in page and page[key] not in known:
             near = find_nearest(page[key], known)
             fix = suggest(page[key], near) if near else "add it to the `properties` of its `inputSchema`"
             yield key, f"the tool has no argument `{page[key]}`", fix
     if vocabulary.CURSOR in known and page.get("argument") != vocabulary.CURSOR:
-        fix = "name it in `argument`, or rename it"
+        fix = "set `argument` to its name, or rename it"
         yield "argument", f"the tool already has an argument `{vocabulary.CURSOR}`, which pages need", fix
     if "*" in page.get("items", "").split("/"):
         yield "items", "the items must be in one list", "remove `*`"

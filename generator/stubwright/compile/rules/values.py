@@ -205,7 +205,7 @@ def check_satisfiable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each tool accepts some arguments."""
     from stubwright.jsonschema import instances
 
-    # with infinite recursion, the search would fail only after seconds
+    # infinite recursion would only fail after seconds of searching
     invalid = _find_invalid(resolved) | {outline.place for outline, _ in find_loops(resolved)}
     for tool in resolved.tools:
         outline = resolved.outlines[tool.place / "inputSchema"]

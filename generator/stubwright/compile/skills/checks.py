@@ -113,7 +113,7 @@ def _check_links(skill: Skill) -> Iterator[Diagnostic]:
         target = unquote(link["target"].partition("#")[0].partition("?")[0])
         if _ELSEWHERE.match(link["target"]) or not target or posixpath.normpath(target) in known:
             continue
-        message = f"the skill links to `{target}`, but has no such file"
+        message = f"the skill links to `{target}`, but does not contain that file"
         fix = did_you_mean(posixpath.normpath(target), [*skill.files], "files")
         yield Diagnostic(
             "SW349", message, skill.document.lines.find_span(skill.document.path, *link.span("target")), fix

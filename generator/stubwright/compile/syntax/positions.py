@@ -154,7 +154,7 @@ def find_odd_space(text: str, at: int) -> Problem | None:
 def report_depth(start: int, end: int) -> Problem:
     """Return a problem for excessive nesting."""
     message = f"this is nested more than {MAX_DEPTH} levels deep"
-    fix = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
+    fix = "define the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
     return Problem("SW008", message, start, end, fix)
 
 

@@ -300,7 +300,7 @@ class _Builder:
                 "a second YAML document starts here",
                 start,
                 start + 3,
-                "move it to its own file, and add that to `include`",
+                "move it to its own file, and add the file to `include`",
             )
         return self._documents == 1
 

@@ -52,7 +52,7 @@ class ClockClient(PrimitivesBinding):
     async def set_alarm(self, *, at: str) -> _runtime.ToolContent:
         """Set an alarm.
 
-        Tool ``set_alarm``. Repeated calls with the same idempotency key run it once.
+        Tool ``set_alarm``. Repeated calls with the same idempotency key run only once.
         """
         return await self._call_content("set_alarm", {"at": at})
 

@@ -47,7 +47,7 @@ export class ClockClient extends mcp.TypedClient {
   /**
    * Set an alarm.
    *
-   * Tool `set_alarm`. Repeated calls with the same idempotency key run it once.
+   * Tool `set_alarm`. Repeated calls with the same idempotency key run only once.
    */
   setAlarm(args: SetAlarmInput, options?: mcp.KeyedCallOptions): Promise<mcp.Content> {
     return this._content(setAlarmTool, args, options);

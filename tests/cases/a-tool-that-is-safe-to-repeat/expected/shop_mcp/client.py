@@ -38,7 +38,7 @@ class ShopClient(Binding):
     async def pay(self, *, order_id: str, amount: int, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Pay for an order.
 
-        Tool ``pay``. Repeated calls with the same ``order_id`` run it once.
+        Tool ``pay``. Repeated calls with the same ``order_id`` run only once.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
@@ -48,7 +48,7 @@ class ShopClient(Binding):
     async def notify(self, *, text: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Send a message to the customer.
 
-        Tool ``notify``. Repeated calls with the same idempotency key run it once.
+        Tool ``notify``. Repeated calls with the same idempotency key run only once.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.

@@ -46,7 +46,7 @@ class WeatherClient(Binding):
     async def get(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Gets it.
 
-        Tool ``get``. At most ``5/second``.
+        Tool ``get``. Rate limit: ``5/second``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.

@@ -40,7 +40,7 @@ class ClinicClient(Binding):
     ) -> _runtime.ToolContent:
         """List the caller's records.
 
-        Tool ``list_records``. At most ``60/minute``.
+        Tool ``list_records``. Rate limit: ``60/minute``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
@@ -50,7 +50,7 @@ class ClinicClient(Binding):
     async def fetch_record(self, *, record: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Fetch a record of the caller.
 
-        Tool ``fetch_record``. At most ``60/minute``.
+        Tool ``fetch_record``. Rate limit: ``60/minute``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
@@ -60,7 +60,7 @@ class ClinicClient(Binding):
     async def list_staff_records(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """List the records of a nurse.
 
-        Tool ``list_staff_records``. At most ``60/minute``.
+        Tool ``list_staff_records``. Rate limit: ``60/minute``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
@@ -70,7 +70,7 @@ class ClinicClient(Binding):
     async def find_records(self, *, member_id: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Find records of any member.
 
-        Tool ``find_records``. Requires the scope ``admin``. At most ``60/minute``.
+        Tool ``find_records``. Requires the scope ``admin``. Rate limit: ``60/minute``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
@@ -80,14 +80,14 @@ class ClinicClient(Binding):
     async def list_hours(self) -> _runtime.ToolContent:
         """List the hours of the clinic.
 
-        Tool ``list_hours``. At most ``60/minute``.
+        Tool ``list_hours``. Rate limit: ``60/minute``.
         """
         return await self._call_content("list_hours", {})
 
     async def list_visits(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """List the visits of the caller.
 
-        Tool ``list_visits``. At most ``60/minute``.
+        Tool ``list_visits``. Rate limit: ``60/minute``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
@@ -97,7 +97,7 @@ class ClinicClient(Binding):
     async def cancel_visit(self, *, visit: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Cancel a visit.
 
-        Tool ``cancel_visit``. At most ``60/minute``.
+        Tool ``cancel_visit``. Rate limit: ``60/minute``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
@@ -107,7 +107,7 @@ class ClinicClient(Binding):
     async def count_visits(self, *, member_id: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Count the visits of a member.
 
-        Tool ``count_visits``. At most ``60/minute``.
+        Tool ``count_visits``. Rate limit: ``60/minute``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.

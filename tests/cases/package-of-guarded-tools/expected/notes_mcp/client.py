@@ -40,7 +40,7 @@ class NotesClient(PrimitivesBinding):
     async def add_note(self, *, text: str) -> _runtime.ToolContent:
         """Add a note of one's own.
 
-        Tool ``add_note``. Requires the scope ``write``. At most ``60/minute``.
+        Tool ``add_note``. Requires the scope ``write``. Rate limit: ``60/minute``.
 
         Args:
             text: At least 1 character.

@@ -85,7 +85,7 @@ class StallClient(Binding):
     async def handles(self, *, extra: Mapping[str, Any] | None = None) -> _models.HandlesOutput:
         """h
 
-        A class lives 7 days.
+        A class lives for 7 days.
 
         Tool ``handles``.
 

@@ -31,32 +31,32 @@ class _Handles(CallHandles[NameT, HandleT]):
 
     @property
     def basket(self) -> Handles[Basket, BasketId]:
-        """A basket lives 7 days."""
+        """A basket lives for 7 days."""
         return self._kind("basket")
 
     @property
     def class_(self) -> Handles[Any, ClassId]:
-        """A class lives 7 days."""
+        """A class lives for 7 days."""
         return self._kind("class")
 
     @property
     def property_(self) -> Handles[PropertyState, PropertyId]:
-        """A property lives 7 days."""
+        """A property lives for 7 days."""
         return self._kind("property")
 
     @property
     def Handles_(self) -> Handles[Any, HandlesId]:
-        """A Handles lives 7 days."""
+        """A Handles lives for 7 days."""
         return self._kind("Handles")
 
     @property
     def Any_(self) -> Handles[Any, AnyId]:
-        """An Any lives 7 days."""
+        """An Any lives for 7 days."""
         return self._kind("Any")
 
     @property
     def shopping_list(self) -> Handles[Any, ShoppingListId]:
-        """A shopping list lives 500 milliseconds."""
+        """A shopping list lives for 500 milliseconds."""
         return self._kind("shopping_list")
 
     def _model(self, kind: str) -> Any:

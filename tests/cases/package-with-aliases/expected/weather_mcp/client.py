@@ -38,14 +38,14 @@ class WeatherClient(Binding):
     async def get_weather(self, *, location: str, days: int | Omit = OMIT) -> _runtime.ToolContent:
         """Says what the weather is and will be.
 
-        Tool ``get_weather``. It also answers to ``get_forecast`` up to version 3.0.0 and to ``forecast``.
+        Tool ``get_weather``. Also callable as ``get_forecast`` up to version 3.0.0 and as ``forecast``.
         """
         return await self._call_content("get_weather", {"location": location, "days": days})
 
     async def sea_high(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Says when the tide is high.
 
-        Tool ``sea_high``. It also answers to ``sea_flood`` up to version 2.4.0.
+        Tool ``sea_high``. Also callable as ``sea_flood`` up to version 2.4.0.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
@@ -55,7 +55,7 @@ class WeatherClient(Binding):
     async def sea_low(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Says when the tide is low.
 
-        Tool ``sea_low``. It also answers to ``sea_ebb``.
+        Tool ``sea_low``. Also callable as ``sea_ebb``.
 
         Args:
             extra: Additional arguments that the schema allows, by wire name.
