@@ -112,7 +112,7 @@ def test_the_cache_knows_that_how_long_one_lives_is_in_descriptions(tmp_path: Pa
     for ttl, words in (("7d", "7 days"), ("2h", "2 hours")):
         path.write_text(json.dumps({**value, "handles": {"basket": {**BASKET, "ttl": ttl}}}))
         assert cli.run(["generate", "-q", str(path), "-o", str(tmp_path / "out")]) == 0
-        assert f"A basket lives {words}." in (tmp_path / "out" / "shop_mcp" / "client.py").read_text()
+        assert f"A basket lives for {words}." in (tmp_path / "out" / "shop_mcp" / "client.py").read_text()
 
 
 CASE = ROOT / "tests" / "cases" / "package-of-handles"

@@ -373,7 +373,7 @@ def spelled(*scopes: list[str], **more: Any) -> list[tuple[str, str | None]]:
 
 
 def test_a_scope_that_is_named_once_is_compared_with_those_that_are_sure() -> None:
-    unknown = "the scope `{}` appears only here in this manifest"
+    unknown = "the scope `{}` appears nowhere else in this manifest"
     assert spelled(["staff"], ["staf"]) == [(unknown.format("staf"), "did you mean `staff`?")]
     assert spelled(["staf"], ["staff"], ["staff"]) == [(unknown.format("staf"), "did you mean `staff`?")]
     assert spelled(["staff"], ["staff"], ["staf"], ["staf"]) == []

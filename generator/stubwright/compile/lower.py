@@ -146,7 +146,7 @@ def _lower_tool(
     apis: Mapping[str, ir.Json],
     handle_kinds: Mapping[str, ir.Json],
 ) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
-    """Return a tool, and its extension for `manifest.json`."""
+    """Lower a tool. Also return its extension for `manifest.json`."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
     if deprecated and "use" in deprecated:
@@ -242,7 +242,7 @@ def _split_types(wire: ir.Json, schema: ir.Schema, marked: Iterable[Pointer]) ->
 
 
 def _select_shared(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
-    """Return the entries of `shared` that a schema still bundles."""
+    """Return the entries in `shared` that a schema still bundles."""
     return {
         format_pointer((keyword, name)): shared[format_pointer((keyword, name))]
         for keyword in ("$defs", "definitions")
@@ -258,7 +258,7 @@ def _complete_http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> 
 
 
 def _lower_primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
-    """Return a resource, a template or a prompt, and its extension for `manifest.json`."""
+    """Lower a resource, template or prompt. Also return its extension for `manifest.json`."""
     wire, extension = declared.wire, declared.extension
     completed: Mapping[str, ir.Json] = extension.get("complete") or {}
     primitive = ir.Primitive(

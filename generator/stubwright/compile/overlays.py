@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
-"""Tool fields that an overlay can change. Its other keys are stubwright settings."""
+"""Tool fields that an overlay can change. Other keys in an overlay are stubwright settings."""
 
 Patch = tuple[Place, "Mapping[str, Json]"]
 """An overlay entry: its location and the changed fields."""

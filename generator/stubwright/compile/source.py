@@ -195,7 +195,7 @@ def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
 
     Returns:
         The bundle, and the problems. The bundle is None if the entry cannot be read. If another file is invalid, only
-            use the bundle to show places.
+            use the bundle to show locations.
     """
     loader = _Loader(posixpath.normpath(entry), reader)
     loader.include(loader.entry, "", (), None)
@@ -309,7 +309,7 @@ class _Loader:
             root: The skill's own folder.
             listed: The paths of its files.
             place: The location of the entry in `skills`.
-            known: Earlier paths by their lower-case form, and earlier files by path, None for invalid ones.
+            known: Earlier paths by lower-case form, and earlier files by path (None if invalid).
         """
         path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
         if not path:

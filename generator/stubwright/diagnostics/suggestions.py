@@ -90,7 +90,7 @@ def quote(values: Iterable[Any]) -> str:
 
 
 def format_scalar(value: Any) -> str:
-    """Format a scalar as YAML and JSON write it, without quotes."""
+    """Format a scalar as in YAML and JSON, without quotes."""
     return (
         {True: "true", False: "false", None: "null"}[value]
         if value is None or value is True or value is False

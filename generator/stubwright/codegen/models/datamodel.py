@@ -224,7 +224,7 @@ def _arguments(arguments: Sequence[ir.Argument]) -> Json:
 
 
 def _answers(questions: Sequence[ir.Question]) -> Iterator[ModelDocument]:
-    """Yield the answers to questions with a form."""
+    """Yield the answer models for questions with a form."""
     for question in questions:
         if question.schema is not None:
             document = Document(f"question {question.name}", question.schema, merged=True)
@@ -280,7 +280,7 @@ def make_shared_modules(
 
 
 def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]) -> list[list[ir.SharedSchema]]:
-    """Group the shared schemas with classes by reference cycles."""
+    """Group the shared schemas that have classes by reference cycle."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
         if schema.name in homes and not homes[schema.name].is_type:

@@ -62,7 +62,7 @@ def check_javascript(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_official_clients(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the clients of the official SDKs accept each `outputSchema`."""
+    """Check that the official SDKs' clients accept each `outputSchema`."""
     for outline in _collect_schemas(resolved, "outputSchema").values():
         if outline.dialect is DRAFT_4:
             yield Diagnostic(
@@ -157,7 +157,7 @@ def _collect_schemas(resolved: ResolvedBundle, field: str, *, is_bundled: bool =
 
 
 def _find_python_error(pattern: str) -> str | None:
-    """Return the error of Python's `re` for a pattern, if any."""
+    """Return the error from Python's `re` for a pattern, if any."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

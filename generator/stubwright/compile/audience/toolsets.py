@@ -1,6 +1,6 @@
 """Checks and lowers toolsets: named groups of tools.
 
-With `readOnly: true`, a pattern only matches tools with `readOnlyHint: true`, and naming any other tool is an error.
+With `readOnly: true`, patterns only match tools with `readOnlyHint: true`, and listing any other tool is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WILD: Final = frozenset("*?[")
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each entry of a toolset matches a tool, which must be read-only if the toolset is."""
+    """Check that each entry in a toolset matches a tool. A read-only toolset requires read-only tools."""
     names = [tool.name for tool in resolved.tools]
     by_name = {tool.name: tool for tool in resolved.tools}
     for name, toolset in _get_toolsets(resolved).items():

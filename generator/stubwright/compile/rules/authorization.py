@@ -104,7 +104,7 @@ def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             continue
         others = [other for other in counts if trust(other) > trust(scope) and is_slip(scope, other)]
         if others:
-            message = f"the scope `{scope}` appears only here in this manifest"
+            message = f"the scope `{scope}` appears nowhere else in this manifest"
             yield Diagnostic("SW343", message, place, f"did you mean `{max(others, key=trust)}`?")
 
 

@@ -98,7 +98,7 @@ def check_types(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the keyword is on an `inputSchema` property that is reachable only through `properties`."""
+    """Check that the keyword is on an `inputSchema` property that is reachable through nested `properties` alone."""
     for field, outline in _list_outlines(resolved):
         for place, pointer, _ in _list_marked(outline):
             if field == "outputSchema":

@@ -30,7 +30,7 @@ _TOOL_NAME = re.compile(vocabulary.TOOL_NAME)
 
 
 def check_unique_on_the_wire(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the names of tools and prompts, and the URIs of resources, are unique."""
+    """Check that tool names, prompt names and resource URIs are unique."""
     first: dict[tuple[str, str], Place] = {}
     for declared in resolved.declared:
         kind, place = declared.section.noun, declared.place / declared.section.key
@@ -232,7 +232,7 @@ def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_handlers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `python.handlers` has the format of entry points, `module:Name`."""
+    """Check that `python.handlers` has the entry point format `module:Name`."""
     text = (resolved.entry.get("python") or {}).get("handlers")
     if text is None:
         return

@@ -38,7 +38,7 @@ def check_overlays(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_deprecations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `deprecated.use` names another tool."""
+    """Check that `deprecated.use` refers to another tool."""
     names = [tool.name for tool in resolved.tools]
     for tool in resolved.tools:
         use = (tool.extension.get("deprecated") or {}).get("use")

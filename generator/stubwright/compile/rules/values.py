@@ -234,7 +234,7 @@ def check_satisfiable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _get_bound(tool: Declaration, schema: Json) -> Mapping[str, Json]:
-    """Return the bindings of a tool that name existing arguments."""
+    """Return a tool's bindings for existing arguments."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     bound: Mapping[str, Json] = tool.extension.get("bind") or {}
     return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
@@ -261,7 +261,7 @@ class _Checker:
 
     @classmethod
     def compile(cls, resolved: ResolvedBundle, schema: Mapping[str, Json]) -> _Checker | None:
-        """Compile a schema; return None if it is invalid, which `check_compilable` reports."""
+        """Compile a schema, or return None if it is invalid, which `check_compilable` reports."""
         validator = _compile(schema, formats.get_meaning(resolved.entry))
         return None if isinstance(validator, str) else cls(validator)
 

@@ -47,11 +47,11 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         yield from _check_links(skill)
         if (other := uris.setdefault(skill.uri, skill)) is not skill:
             message = f"`{skill.document.path}` and `{other.document.path}` are both `{skill.uri}`"
-            yield Diagnostic("SW210", message, skill.place, "rename one of the folders, and its `name`")
+            yield Diagnostic("SW210", message, skill.place, "rename one of the folders, and update its `name`")
         elif (other := names.setdefault(skill.name, skill)) is not skill:
             message = f"`{other.document.path}` is also named `{skill.name}`, so users cannot tell the skills apart"
             place = Place(skill.document.path, ("name",))
-            yield Diagnostic("SW348", message, place, "rename one of the folders, and its `name`")
+            yield Diagnostic("SW348", message, place, "rename one of the folders, and update its `name`")
     served = {uri for skill in resolved.bundle.skills for uri in skill.uris}
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.key in served:

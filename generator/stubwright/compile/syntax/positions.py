@@ -118,7 +118,7 @@ def locate(root: Node, place: Place) -> tuple[int, int]:
 def locate_part(text: str, start: int, end: int, part: tuple[int, int]) -> tuple[int, int]:
     """Return the offsets of part of a string. The string's token spans `start` to `end`.
 
-    For strings with escapes or line breaks, return the offsets of the token.
+    For strings with escapes or line breaks, return the token's offsets.
     """
     token = text[start:end]
     quote = 1 if token[:1] in ("'", '"') else 0
