@@ -66,7 +66,7 @@ def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 def _always_needs(schemes: Container[str], security: Sequence[Sequence[str]]) -> bool:
     """Return whether every alternative that the server can choose includes one of `schemes`.
 
-    The server chooses the first alternative whose variables are set. A token exchange has none.
+    The server chooses the first alternative whose variables are set. A token exchange does not use variables.
     """
     for alternative in security:
         if not any(scheme in schemes for scheme in alternative):
