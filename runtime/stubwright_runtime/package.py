@@ -15,8 +15,6 @@ from .mcp.aliases import Alias
 from .mcp.vocabulary import SECTIONS
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from .models.base import Model, Root
 
 _Feature = TypeVar("_Feature")
@@ -37,7 +35,7 @@ def make_stem(method: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in method.split("_"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Tool:
     """One tool.
 
@@ -88,7 +86,7 @@ class Tool:
         """The name of the class `Input`."""
         return f"{self.stem}Input"
 
-    @property
+    @cached_property
     def output_name(self) -> str | None:
         """The name of the class `Output`; `None` if the tool has no `outputSchema`."""
         return f"{self.stem}Output" if self.definition.get("outputSchema") is not None else None
@@ -98,22 +96,22 @@ class Tool:
         """The name of the class of the handler's `ctx`."""
         return f"{self.stem}Context" if self.has_context else "Context"
 
-    @property
+    @cached_property
     def has_context(self) -> bool:
         """True if its handler gets its own class of `ctx`, for questions, handles or pages."""
         return bool(self.extension.get("ask")) or "handles" in self.extension or self.is_paginated
 
-    @property
+    @cached_property
     def is_paginated(self) -> bool:
         """True if the server paginates its results with sealed cursors (`paginate`)."""
         return "paginate" in self.extension
 
-    @property
+    @cached_property
     def definition(self) -> dict[str, Any]:
         """The tool's definition on the wire (MCP, schema, `Tool`). Do not change it."""
         return self.package.list_entries("tools")[self.name][0]
 
-    @property
+    @cached_property
     def accepts(self) -> dict[str, Any]:
         """The schema of the handler's arguments: the `inputSchema` and the bound arguments."""
         schema: dict[str, Any] = self.definition["inputSchema"]
@@ -123,7 +121,7 @@ class Tool:
         properties = {**schema.get("properties", {}), **{name: binding["schema"] for name, binding in bound.items()}}
         return {**schema, "properties": properties, "required": [*schema.get("required", ()), *bound]}
 
-    @property
+    @cached_property
     def listed(self) -> dict[str, Any]:
         """The tool's definition in `tools/list`: without the `outputSchema` of a lenient call. Do not change it.
 
@@ -134,12 +132,12 @@ class Tool:
             return self.definition
         return {key: value for key, value in self.definition.items() if key != "outputSchema"}
 
-    @property
+    @cached_property
     def extension(self) -> dict[str, Any]:
         """The tool's `stubwright` object in the manifest, which is never sent."""
         return self.package.list_entries("tools")[self.name][1]
 
-    @property
+    @cached_property
     def policy(self) -> dict[str, Any]:
         """The tool's policy in the manifest: its own keys, and the defaults for other keys.
 
@@ -147,7 +145,7 @@ class Tool:
         """
         return self.package.find_policy(self.name)
 
-    @property
+    @cached_property
     def redacted(self) -> list[str]:
         """JSON Pointers to the arguments that only the handler may see."""
         pointers: list[str] = self.policy.get("redact") or []
@@ -161,12 +159,6 @@ class Tool:
 
         return [*self.redacted, *handle_ids.find_hidden_ids(self, arguments)]
 
-    def hide(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Redact the log during a call."""
-        from .observability import redaction
-
-        return redaction.hide_secrets(self, arguments)
-
     def redact(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return a deep copy of JSON arguments with hidden values replaced by `"[redacted]"`."""
         if not (hidden := self.list_hidden(arguments)):
@@ -175,31 +167,31 @@ class Tool:
 
         return redaction.redact(arguments, hidden)
 
-    @property
+    @cached_property
     def result_budget(self) -> int | None:
         """The maximum tokens of a result, by the `budget` of the tool or the package; `None` without."""
         budgets = (self.extension.get("budget") or {}, self.package.manifest.get("budget") or {})
         return next((budget["result"] for budget in budgets if "result" in budget), None)
 
-    @property
+    @cached_property
     def task_support(self) -> str:
         """The support of calls as tasks: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
         execution: dict[str, Any] = self.definition.get("execution") or {}
         support: str = execution.get("taskSupport") or "forbidden"
         return support
 
-    @property
+    @cached_property
     def is_bound(self) -> bool:
         """True if the manifest binds the tool to an HTTP call, so that it needs no handler."""
         return "http" in self.extension
 
-    @property
+    @cached_property
     def accepts_invalid(self) -> bool:
         """True if invalid arguments are sent to the API (`http: {input: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}
         return http.get("input") == "lenient"
 
-    @property
+    @cached_property
     def is_lenient(self) -> bool:
         """True if the result of the HTTP call may violate the `outputSchema` (`http: {output: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}

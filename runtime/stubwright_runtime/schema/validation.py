@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from .numbers import CompiledSchema
 
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
 _BACKTRACKS: Final = 100_000
 """The maximum steps of a match, about 2 ms. Only expressions with look-around or back-references backtrack."""
 
@@ -151,7 +153,7 @@ class Validator:
         """
         if size is None:
             try:
-                size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+                size = len(_encode(value).encode())
             except UnicodeEncodeError:
                 return [f"{root}: contains a lone surrogate, which is not a character"]
             except RecursionError:
@@ -172,7 +174,7 @@ class Validator:
     def accepts(self, value: Any) -> bool:
         """Return whether a value is valid, without explaining errors."""
         try:
-            size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+            size = len(_encode(value).encode())
         except (TypeError, ValueError, RecursionError):  # not JSON, or a lone surrogate
             return False
         return not self._is_too_complex(value, size) and self._validator.is_valid(value)

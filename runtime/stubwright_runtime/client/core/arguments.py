@@ -70,7 +70,7 @@ def _to_sendable(value: object, name: str) -> Any:
         json_value = _to_json(value, name)
     except RecursionError:
         raise DepthError(name) from None
-    if is_too_deep([json_value]):  # in the object of all arguments
+    if isinstance(json_value, dict | list) and is_too_deep([json_value]):  # in the object of all arguments
         raise DepthError(name)
     return json_value
 

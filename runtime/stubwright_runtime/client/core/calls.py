@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ...mcp.problems import describe_problems
+from ...observability.redaction import hide_secrets
 from ..observability.audit import Record, report
 from .arguments import to_json, with_extra
 from .confirmation import confirm_call
@@ -82,7 +83,7 @@ async def _perform(
     read: Callable[[CallToolResult], _T],
 ) -> tuple[_T, CallToolResult]:
     arguments = to_json(given)
-    with tool.hide(arguments):
+    with hide_secrets(tool, arguments):
         if options.on_call is None:
             return await _call(session, options, tool, arguments, read, Record(tool, arguments, None))
         async with report(tool, arguments, options.on_call) as record:

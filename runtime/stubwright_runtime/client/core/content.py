@@ -183,12 +183,12 @@ class _Sanitizer:
             return value
         if isinstance(value, BaseModel):
             return self._model(value)
-        if is_mapping(value):
-            entries = {self.clean(key): self.clean(below) for key, below in value.items()}
-            return value if all(entries.get(key, entries) is below for key, below in value.items()) else entries
         if is_list(value):
             items = [self.clean(below) for below in value]
             return value if all(map(is_, items, value)) else items
+        if is_mapping(value):
+            entries = {self.clean(key): self.clean(below) for key, below in value.items()}
+            return value if all(entries.get(key, entries) is below for key, below in value.items()) else entries
         return value
 
     def _model(self, model: BaseModel) -> BaseModel:

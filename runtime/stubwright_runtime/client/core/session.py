@@ -81,6 +81,7 @@ class Session:
         self._failures = failures
         self.in_flight = in_flight
         self._headers = ParameterHeaders(client)
+        self._is_ours = isinstance(client, Requests)
 
     @property
     def client(self) -> UntypedClient:
@@ -209,7 +210,7 @@ class Session:
             MCPError: As for all requests; also if the list is endless.
         """
 
-        without_cache = {} if isinstance(self._client, Requests) else {"cache_mode": "refresh"}  # for `mcp.Client`
+        without_cache = {} if self._is_ours else {"cache_mode": "refresh"}  # for `mcp.Client`
 
         async def fetch_page(cursor: str | None) -> _Page:
             answer = await self._bound(options, options.timeout, lambda: fetch(cursor=cursor, **without_cache))
@@ -294,7 +295,7 @@ class Session:
     ) -> _Result:
         """Send a request once."""
         asks = self.in_flight.expects_questions and not self.modern
-        ours = asks or isinstance(self.client, Requests)
+        ours = asks or self._is_ours
         session: Any = self.client.session
 
         async def send() -> _Result:

@@ -256,15 +256,17 @@ class RpcConnection:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": key, "method": method}
         if params:
             message["params"] = params
-        limit = asyncio.timeout(seconds)
+        limit = None if seconds is None else asyncio.timeout(seconds)
         try:
+            if limit is None:
+                return await self._send(message, headers, pending)
             async with limit:
                 return await self._send(message, headers, pending)
         except asyncio.CancelledError:
             self._cancel(key, method, "the caller was cancelled")
             raise
         except TimeoutError:
-            if seconds is None or not limit.expired():
+            if limit is None or not limit.expired():
                 raise
             self._cancel(key, method, f"timed out after {seconds:g} s")
             raise self._make_late(seconds) from None
@@ -328,9 +330,12 @@ class RpcConnection:
 
     def find_longest(self) -> Bound:
         """Return the largest limit of all pending requests, for a message that is not parsed yet."""
-        bounds = [pending.bound.most for pending in self._pending.values()]
-        bounds.append(self.bounds.each)
-        return Bound(None if None in bounds else max(bound for bound in bounds if bound is not None))
+        most = self.bounds.each
+        for pending in self._pending.values():
+            if most is None or pending.bound.most is None:
+                return Bound(None)
+            most = max(most, pending.bound.most)
+        return Bound(most)
 
     def end(self, failure: Callable[[], MCPError]) -> None:
         """Fail the connection and all pending requests."""

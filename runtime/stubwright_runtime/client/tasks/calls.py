@@ -23,6 +23,7 @@ from typing import (
 
 from pydantic import BaseModel
 
+from ...observability.redaction import hide_secrets
 from ..core.arguments import to_json, with_extra
 from ..core.calls import make_reader, read_result
 from ..core.confirmation import confirm_call
@@ -217,7 +218,7 @@ class _CallState(Generic[T_co]):
 
     def hide(self) -> AbstractContextManager[None]:
         """Keep redacted values out of the log during the block."""
-        return self.tool.hide(self._arguments)
+        return hide_secrets(self.tool, self._arguments)
 
     async def begin(self) -> None:
         """Report the start, once."""

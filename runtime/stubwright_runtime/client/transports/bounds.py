@@ -90,7 +90,8 @@ class Bounds:
             TooLargeError: The total exceeds its limit.
         """
         self._seen += size
-        self.check(self._seen, Bound(self.total), "the server sent")
+        if self.total is not None:
+            self.check(self._seen, Bound(self.total), "the server sent")
 
     def check(self, size: int, bound: Bound, who: str = "the server's answer has") -> None:
         """Raise TooLargeError if `size` bytes exceed `bound`, and record it."""

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic_core import to_json
+
 from ...values.terminal import to_one_line
 from ..core.connect_errors import ServerExited, ServerNotFound
 from ..core.environment import find_withheld, select_inherited
@@ -146,8 +148,6 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     async def send(self, message: Mapping[str, Any], _headers: Mapping[str, str] | None = None, /) -> None:
         """Write a message as a line, unless the pipe is closed."""
-        from pydantic_core import to_json
-
         line = to_json(message, inf_nan_mode="null") + b"\n"
         if not self._writable.is_set():
             await self._writable.wait()

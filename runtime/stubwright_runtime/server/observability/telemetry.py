@@ -15,6 +15,7 @@ from ...mcp.errors import ProtocolError
 from ...mcp.vocabulary import REPLAY_META_KEY
 from ...observability import telemetry as common
 from ...observability.logs import redact_text
+from ...observability.redaction import hide_secrets
 from ...values.json import is_mapping
 from ...values.terminal import shorten
 from .audit import shows_arguments
@@ -270,7 +271,7 @@ def _add_arguments(span: Span, tool: Tool, call_state: CallState) -> None:
     values = {"gen_ai.tool.call.arguments": tool.redact(arguments)}
     if call_state.result is not None and call_state.status == "completed":
         values["gen_ai.tool.call.result"] = dict(call_state.result)
-    with tool.hide(arguments):
+    with hide_secrets(tool, arguments):
         for key, value in values.items():
             text = to_json(value, inf_nan_mode="constants").decode()
             if len(text) <= common.LARGEST:
