@@ -124,7 +124,7 @@ def test_an_exact_output_is_compared(output: Any, fine: bool, tmp_path: Path) ->
     status, said = run(tmp_path, case({"name": "one", "input": {"n": 1}, "output": output, "exact": True}))
     assert (status == 0) is fine, said
     if not fine:
-        assert "test_it: one gives a different output:" in said
+        assert "test_it: one returns a different output:" in said
         assert '-  "n": 2' in said
         assert '+  "n": 1' in said
         assert "anyio" not in said.partition("FAILURES")[2]
@@ -153,8 +153,8 @@ def test_json_values_are_compared_as_json_has_them(output: Any, got: Any, same: 
     ("n", "message"),
     amounts.sample(
         [
-            (7, "test_it answered with an error:\nE       Seven is too many."),
-            (8, "The result of test_it does not fit its output schema"),
+            (7, "test_it returned an error:\nE       Seven is too many."),
+            (8, "The result of test_it does not match its output schema"),
         ],
         1,
     ),
@@ -201,9 +201,9 @@ def test_the_environment_names_other_handlers(tmp_path: Path) -> None:
     amounts.sample(
         [
             ("logic", "SAMPLE_MCP_HANDLERS is 'logic'; it must be MODULE:NAME, such as weather:Weather"),
-            ("nowhere:Sample", "there is no module 'nowhere'"),
-            ("logic:Needy", "logic:Needy cannot be called: TypeError"),
-            (None, "no handlers given; name them, such as SAMPLE_MCP_HANDLERS=weather:Weather"),
+            ("nowhere:Sample", "no module 'nowhere'"),
+            ("logic:Needy", "cannot call logic:Needy: TypeError"),
+            (None, "no handlers specified; set them, for example with SAMPLE_MCP_HANDLERS=weather:Weather"),
         ],
         1,
     ),

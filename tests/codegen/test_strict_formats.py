@@ -263,7 +263,7 @@ async def exchanged(made: ModuleType, handlers: Any, lenient: Any) -> None:
             assert refused.is_error
             assert f'expected the format "{form}", got the string "{text}"; {words}' in refused.content[0].text
         assert len(handlers.seen) == 1
-        with pytest.raises(ToolFailed, match="does not fit its output schema"):
+        with pytest.raises(ToolFailed, match="does not match its output schema"):
             await client.later(raw="0000-01-01")
     async with made.StrictClient.connect(lenient) as client:
         assert (await client.later(raw="2026-11-22")).date == day

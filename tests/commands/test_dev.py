@@ -321,9 +321,7 @@ def test_an_address_that_is_taken_is_told(project: Path) -> None:
         address = it.url.removeprefix("http://").removesuffix("/mcp")
         done = stubwright("dev", "--http", address, cwd=project)
     assert done.returncode == 1
-    assert (
-        f"stubwright: cannot serve at {address}: Address already in use; port 0 is any port that is free" in done.stderr
-    )
+    assert f"stubwright: cannot serve at {address}: Address already in use; port 0 selects any free port" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,7 @@ async def test_the_local_user_s_come_from_the_environment(
         monkeypatch.setenv("BINDS_AGE", "17")
         text = await called(client, {"text": "a"})
         assert text == (
-            "error: add_note cannot take the environment variable BINDS_AGE of the server: it does not match the "
-            "schema."
+            "error: add_note cannot use the environment variable BINDS_AGE of the server: it does not match the schema."
         )
         monkeypatch.setenv("BINDS_AGE", "18")
         assert await called(client, {"text": "a"}) == "17 18 a"
@@ -98,8 +97,8 @@ async def test_the_local_user_s_come_from_the_environment(
     [
         ("ann-20", "ann 20 a"),
         ("ann", "error: add_note needs the claim 'age' of your access token."),
-        ("ann-old", "error: add_note cannot take the claim 'age' of your access token: it does not match the schema."),
-        ("ann-17", "error: add_note cannot take the claim 'age' of your access token: it does not match the schema."),
+        ("ann-old", "error: add_note cannot use the claim 'age' of your access token: it does not match the schema."),
+        ("ann-17", "error: add_note cannot use the claim 'age' of your access token: it does not match the schema."),
         (None, "error: add_note needs an access token with the claim 'sub'."),
     ],
 )

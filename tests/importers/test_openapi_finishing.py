@@ -94,7 +94,7 @@ def test_a_variable_is_read_as_what_its_argument_is(
         monkeypatch.setenv("VALUE", "word")
         if kind != "string":
             assert there.refused("send") == (
-                "send cannot take the environment variable VALUE of the server: it does not match the schema."
+                "send cannot use the environment variable VALUE of the server: it does not match the schema."
             )
 
 

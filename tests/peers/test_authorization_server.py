@@ -318,7 +318,7 @@ def test_an_issuer_that_comes_later_is_found(issuer: Issuer, guarded: Guarded, t
                 time.sleep(0.5)
             assert _said(answer) == "alice"
     said = log.read_text()
-    assert "cannot be fetched" in said
+    assert "cannot fetch the keys" in said
     assert token not in said
 
 

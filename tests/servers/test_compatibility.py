@@ -81,7 +81,7 @@ def test_a_server_with_a_policy_of_tomorrow_does_not_start(tmp_path: Path) -> No
     assert (
         done.stderr
         == "sample_mcp: the manifest of sample_mcp declares `policy.quota`, which this version of stubwright-runtime"
-        " does not support; install the one of a newer release\n"
+        " does not support; install a newer release\n"
     )
 
 

@@ -584,7 +584,7 @@ async def test_so_many_calls_a_minute(way: str, database: ModuleType, folder: Pa
         said = [(await ask(client, "SELECT 1"))[0] for _ in range(61)]
     assert said[:60] == [None] * 60
     assert re.fullmatch(
-        r"execute_sql may be called 60 times in a minute, and has been\. Try again in \d+ seconds\.",
+        r"execute_sql may be called 60 times in a minute; the limit is reached\. Try again in \d+ seconds\.",
         str(said[60]),
     )
 

@@ -96,7 +96,7 @@ def test_a_debugger_attaches_and_the_client_sees_nothing_of_it() -> None:
 def test_it_waits_for_a_debugger_if_asked_to() -> None:
     with serving("--debug-port", "0", "--debug-wait") as server:
         port = await_line(server.stderr, LISTENING)[1]
-        await_line(server.stderr, "waiting until a debugger is attached")
+        await_line(server.stderr, "waiting for a debugger to attach")
         assert server.stdin is not None
         server.stdin.write(f"{json.dumps(INITIALIZE)}\n")
         server.stdin.flush()
@@ -119,13 +119,13 @@ def test_it_waits_for_a_debugger_if_asked_to() -> None:
             "raise ModuleNotFoundError('gone', name='debugpy')",
             ["--debug-port", "5678"],
             2,
-            "weather_mcp: --debug-port needs the package debugpy; install debugpy\n",
+            "weather_mcp: --debug-port needs debugpy; install it\n",
         ),
         (
             "def listen(address): raise RuntimeError('Address already in use')",
             ["--debug-port", "5678"],
             1,
-            "weather_mcp: --debug-port 5678 cannot be had: Address already in use\n",
+            "weather_mcp: --debug-port 5678 is unavailable: Address already in use\n",
         ),
         ("", ["--debug-wait"], 2, "weather_mcp: --debug-wait needs --debug-port, such as --debug-port 5678\n"),
         (

@@ -110,7 +110,7 @@ def test_requests_without_the_lifespan_say_what_to_do(packages: list[ModuleType]
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(outer), base_url="http://127.0.0.1") as client:
             await client.post("/one/", json={})
 
-    what_to_do = r"the server of one_mcp has not been started: .* enter `mcp\.router\.lifespan_context\(mcp\)` there"
+    what_to_do = r"the server of one_mcp has not started: .* enter `mcp\.router\.lifespan_context\(mcp\)` there"
     with pytest.raises(RuntimeError, match=what_to_do):
         anyio.run(ask)
 
@@ -119,7 +119,7 @@ def test_requests_without_the_lifespan_say_what_to_do(packages: list[ModuleType]
 def test_clients_see_that_a_server_without_its_lifespan_fails(size: int, packages: list[ModuleType]) -> None:
     """Over a connection, on which remaining client data must not hide the response."""
     outer = Starlette(routes=[Mount("/one", packages[0].asgi_app(Handlers(), path="/"))])
-    why = "the server was mounted without its lifespan; see its log"
+    why = "the server is mounted without its lifespan; see its log"
 
     async def call() -> None:
         async with packages[0].OneClient.connect(f"{url}/one/") as client:

@@ -241,7 +241,7 @@ def _check_that_it_went_on(sown: Sown, sinks: Mapping[str, str]) -> None:
     for text in (
         "Internal error",
         "Unknown tool",
-        ", and has been. Try again",
+        "; the limit is reached. Try again",
         "are too large",
         "is too large",
         "took longer",

@@ -150,11 +150,11 @@ def test_an_engine_needs_a_store_that_processes_share(start: Callable[..., Proce
     ("path", "expected"),
     [
         ("queues", "--tasks is 'queues'; it must be MODULE:NAME, such as engines:Queue"),
-        ("missing:Queue", "there is no module 'missing'"),
+        ("missing:Queue", "no module 'missing'"),
         ("queues:Queu", "'queues' has no 'Queu'; did you mean 'Queue'?"),
-        ("queues:number", "--tasks is 'queues:number', which must be a class or a function that makes a task engine"),
-        ("queues:Half", "--tasks: queues:Half does not make a task engine; the object lacks run, stop"),
-        ("queues:broken", "--tasks: queues:broken cannot be called with the server's name: OSError: no such queue"),
+        ("queues:number", "--tasks is 'queues:number', which must be a class or function that returns a task engine"),
+        ("queues:Half", "--tasks: queues:Half does not return a task engine; the object lacks run, stop"),
+        ("queues:broken", "--tasks: cannot call queues:broken with the server's name: OSError: no such queue"),
     ],
 )
 def test_a_path_that_leads_to_no_engine_is_refused(

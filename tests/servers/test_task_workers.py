@@ -123,7 +123,7 @@ def served(start: Callable[..., Process], state: str, *options: str) -> tuple[Pr
 
 def worker(start: Callable[..., Process], state: str) -> Process:
     process = start(state, "worker")
-    process.await_log("running tasks of")
+    process.await_log("running tasks for")
     process.drain()
     return process
 
@@ -202,7 +202,7 @@ async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
         said = command_line(first)
         assert said[said.index(b"--grace") + 1] == b"1", "it stops as its server does"
         os.kill(first, signal.SIGKILL)
-        process.await_log("running tasks of")
+        process.await_log("running tasks for")
         task = await begun(http, url, "again", 9, 0.0)
         assert (await wait_for_end(http, url, task))["status"] == "completed"
     process.popen.send_signal(signal.SIGTERM)
@@ -216,7 +216,7 @@ async def test_a_worker_beside_a_server_ends_without_a_word(
     number: signal.Signals, project: Path, start: Callable[..., Process], redis_url: str
 ) -> None:
     worker = start(redis_url, "worker", "--until-end-of-input", "--grace", "1")
-    worker.await_log("running tasks of")
+    worker.await_log("running tasks for")
     worker.popen.send_signal(number)
     status, log, _ = await asyncio.to_thread(worker.end)
     assert (status, log.count("\n")) == (0, 1), log
@@ -228,17 +228,17 @@ async def test_workers_that_are_stopped_with_their_server_end_well(
 ) -> None:
     for _ in range(1 + NUMBER // 250):
         process = start(redis_url, "--http", "127.0.0.1:0", "--workers", "2", "--grace", "1")
-        process.await_log("running tasks of")
-        process.await_log("running tasks of")
+        process.await_log("running tasks for")
+        process.await_log("running tasks for")
         process.popen.send_signal(signal.SIGHUP)
         status, log, _ = await asyncio.to_thread(process.end)
-        assert (status, log.count("draining: no new tasks"), "ended with status" in log) == (0, 2, False), log
+        assert (status, log.count("draining: starting no new tasks"), "exited with status" in log) == (0, 2, False), log
 
 
 async def test_a_thread_does_not_hold_up_a_worker(project: Path, start: Callable[..., Process], redis_url: str) -> None:
     _, url = served(start, redis_url, "--workers", "0")
     first = start(redis_url, "worker", "--grace", "0")
-    first.await_log("running tasks of")
+    first.await_log("running tasks for")
     async with httpx2.AsyncClient(timeout=60) as http:
         await begun(http, url, "block", 1, 60.0)
         await until(lambda: sum(runs(project).values()) == 1)
@@ -287,7 +287,7 @@ async def test_a_worker_that_does_not_end_is_killed(tmp_path: Path, caplog: pyte
         patch.chdir(tmp_path)
         with Workers(1, ["deaf.py"], -4.8):
             await until((tmp_path / "up").exists)
-    assert "did not end in 0 s; killing it" in caplog.text
+    assert "did not exit within 0 s; killing it" in caplog.text
 
 
 async def test_workers_do_not_outlive_a_server_that_is_killed(
@@ -323,7 +323,7 @@ async def test_a_worker_that_is_asked_to_stop_ends_its_task_or_hands_it_back(
 ) -> None:
     _, url = served(start, redis_url, "--workers", "0")
     first = start(redis_url, "worker", "--grace", "1")
-    first.await_log("running tasks of")
+    first.await_log("running tasks for")
     async with httpx2.AsyncClient(timeout=60) as http:
         short, long, fragile = (
             await begun(http, url, "once", 1, 0.2),
@@ -449,8 +449,8 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
         [
             (("worker",), "a worker runs the tasks of other processes; add --state redis://HOST:PORT"),
             (("--workers", "2"), "--workers needs state that other processes can use; add --state redis://HOST:PORT"),
-            (("tasks",), "the command tasks reads the tasks of other processes; add --state redis://HOST:PORT"),
-            (("--run-again", "x"), "--run-again is for the command tasks, which does not serve"),
+            (("tasks",), "the tasks command reads the tasks of other processes; add --state redis://HOST:PORT"),
+            (("--run-again", "x"), "--run-again is for the tasks command, which does not serve"),
             (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
             (("--workers", "two"), "'two' is not a whole number, such as 4"),
             (("--state", "redis:/x"), "--state: a text without a URL scheme is not supported for state"),

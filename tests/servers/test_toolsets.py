@@ -140,9 +140,9 @@ async def test_an_unknown_one_is_refused(package: ModuleType) -> None:
         async with httpx2.AsyncClient() as http:
             answer = await http.post(url, headers={"X-MCP-Toolset": "triag"}, json={})
             assert answer.status_code == 400
-            assert answer.json() == {"error": "There is no toolset 'triag': there are triage, editing"}
+            assert answer.json() == {"error": "No toolset 'triag'; the toolsets are triage, editing"}
             assert (await http.post(f"{url}/triag", json={})).status_code == 404
-    with pytest.raises(ValueError, match="there is no toolset 'triag'; there are triage, editing"):
+    with pytest.raises(ValueError, match="no toolset 'triag'; the toolsets are triage, editing"):
         package.build_server(handlers(), toolset="triag")
 
 
@@ -176,7 +176,7 @@ async def test_an_unknown_one_does_not_start(folder: Path) -> None:
     command = ["-m", "sample_mcp", "--handlers", "handlers:Handlers", "--toolset", "triag"]
     done = forked.python(command, folder, [folder])
     assert done.returncode == 2
-    assert "--toolset: there is no toolset 'triag'; there are triage, editing" in done.stderr
+    assert "--toolset: no toolset 'triag'; the toolsets are triage, editing" in done.stderr
 
 
 async def test_its_client_has_those_methods_alone(package: ModuleType, folder: Path) -> None:
@@ -198,7 +198,7 @@ async def test_its_client_has_those_methods_alone(package: ModuleType, folder: P
         async with package.SampleClient.connect(url, headers={"x-mcp-toolset": "editing"}, toolset="triage") as client:
             assert await names(client.raw) == ["search_code"]
         with pytest.raises(
-            package.ConnectError, match="400 Bad Request: There is no toolset 'triag': there are triage, "
+            package.ConnectError, match="400 Bad Request: No toolset 'triag'; the toolsets are triage, "
         ):
             async with package.SampleClient.connect(url, toolset="triag"):
                 pass

@@ -1,1 +1,1 @@
-"""A manifest's policies: permissions of callers, and limits of calls."""
+"""Policies in a manifest: caller permissions and call limits."""

@@ -1,7 +1,6 @@
 """Bound arguments, which the server sets from the caller's access token, its environment, or a constant.
 
-Calls that send such an argument are refused, and calls for which the value is missing, so that no caller can act as
-another.
+A call is refused if it sends a bound argument or if the value is missing, so that no caller can act as another.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 _ABSENT: Final = object()
 
 _APART: Final = ("$schema", "$id", "id", "$defs", "definitions", "properties")
-"""The keywords that are needed to validate a single argument."""
+"""The schema keywords needed to validate a single argument."""
 
 
 def set_arguments(tool: Tool, call_next: Handle) -> Handle:
-    """Wrap a handler that adds the bound arguments to the calls of a tool."""
+    """Wrap a tool's handler to set its bound arguments."""
     bound: Mapping[str, Any] = tool.extension.get("bind") or {}
     if not bound:
         return call_next
@@ -42,7 +41,7 @@ def set_arguments(tool: Tool, call_next: Handle) -> Handle:
             if values[name] is _ABSENT:
                 return refuse(f"{tool.name} needs {_source(binding, request.principal)}.", "denied", "claim")
             if _make_validator(tool, name).find_errors({name: values[name]}):
-                text = f"{tool.name} cannot take {_source(binding, request.principal)}: it does not match the schema."
+                text = f"{tool.name} cannot use {_source(binding, request.principal)}: it does not match the schema."
                 return refuse(text, "denied", "claim")
         request.arguments = {**request.arguments, **values}
         return await call_next(request)
@@ -65,7 +64,7 @@ def read_value(value: Any, schema: Json) -> Any:
 
     Args:
         value: The value.
-        schema: The schema of the argument.
+        schema: The argument's schema.
     """
     kinds = schema.get("type") if isinstance(schema, dict) else None
     if not isinstance(value, str) or kinds is None or "string" in ([kinds] if isinstance(kinds, str) else kinds):
@@ -78,7 +77,6 @@ def read_value(value: Any, schema: Json) -> Any:
 
 @cache
 def _make_validator(tool: Tool, name: str) -> Validator:
-    """Return the validator of one argument."""
     schema = {key: value for key, value in tool.accepts.items() if key in _APART}
     return compile_validator(tool, {**schema, "type": "object", "required": [name]})
 

@@ -22,25 +22,25 @@ from ..server.core.principal import VerificationUnavailableError
 from ..values.json import Json, is_list, is_object
 
 _KEPT: Final = 3600.0
-"""Seconds before keys are fetched again."""
+"""Seconds until keys are fetched again."""
 
 _PAUSE: Final = 30.0
 """The minimum seconds between two requests to the issuer."""
 
 _FIRST_PAUSE: Final = 5.0
-"""The same before the first successful request."""
+"""The minimum seconds between two requests until one succeeds."""
 
 _LONGEST: Final = 86400.0
-"""Seconds for which keys are used while the issuer is unavailable; they may be revoked meanwhile."""
+"""Seconds for which keys are used while the issuer is unavailable; they might be revoked in the meantime."""
 
 _TIMEOUT: Final = 5.0
 """The timeout of a request in seconds."""
 
 _LARGEST: Final = 512 * 1024
-"""The maximum bytes of an answer."""
+"""The maximum size of a response, in bytes."""
 
 _SHOWN: Final = 200
-"""The maximum number of logged characters of a value."""
+"""The maximum length of a logged value, in characters."""
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
@@ -49,8 +49,9 @@ ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-"""The accepted algorithms, with the type and the curve of their keys: no symmetric ones, and not `none` (RFC 8725,
-3.1)."""
+"""The accepted algorithms, with their key type and curve. Symmetric algorithms and `none` are excluded (RFC 8725,
+3.1).
+"""
 
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -71,12 +72,12 @@ class Keys:
         """Create an empty cache for an issuer.
 
         Args:
-            issuer: Its identifier.
-            jwks_uri: The URL of its keys; by default from its metadata.
+            issuer: The issuer identifier.
+            jwks_uri: The URL of the keys; by default from the issuer's metadata.
             pause: Minimum seconds between two requests.
             kept: Seconds after which the keys are fetched again.
-            longest: Seconds after which the keys expire if the issuer does not answer.
-            transport: The transport of requests; by default the network.
+            longest: Seconds after which the keys expire if the issuer does not respond.
+            transport: The HTTP transport; by default the network.
         """
         self._issuer, self._uri = issuer, jwks_uri
         self._pause, self._kept, self._longest = pause, kept, longest
@@ -87,13 +88,13 @@ class Keys:
         self._lock = anyio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the key with an id for an algorithm; without an id, the only key for the algorithm.
+        """Return the key for an algorithm by its ID; without an ID, the only key for that algorithm.
 
         Tokens with a cached key do not wait while the keys are fetched for another token.
 
         Raises:
-            VerificationUnavailableError: No keys are available, or the id is unknown, and the minimum time since the
-                last request has not passed.
+            VerificationUnavailableError: No keys are available or the ID is unknown, and it is too early to fetch the
+                keys again.
         """
         began = time.monotonic()
         key = self._known(kid, algorithm)
@@ -103,7 +104,7 @@ class Keys:
                     await self._ask()
             key = self._known(kid, algorithm)
         if not self._keys or self._age > self._longest:
-            raise VerificationUnavailableError(f"the keys of {self._issuer} cannot be fetched")
+            raise VerificationUnavailableError(f"cannot fetch the keys of {self._issuer}")
         if key is None and self._had < began and kid not in {None, *(key.get("kid") for key in self._keys)}:
             text = f"the key is unknown, and the keys of {self._issuer} were fetched a moment ago"
             raise VerificationUnavailableError(text, max(1, ceil(self._next - time.monotonic())))
@@ -111,7 +112,7 @@ class Keys:
 
     @property
     def _next(self) -> float:
-        """The earliest time of the next request."""
+        """The earliest time for the next request."""
         return self._asked + (self._pause if self._keys else min(self._pause, _FIRST_PAUSE))
 
     @property
@@ -119,7 +120,7 @@ class Keys:
         return time.monotonic() - self._had
 
     def _known(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the only cached key that matches. Keys of different types may share an id (RFC 7517, 4.5)."""
+        """Return the only cached key that matches. Keys of different types can share an ID (RFC 7517, 4.5)."""
         if (kid, algorithm) in self._ready:
             return self._ready[kid, algorithm]
         fitting = [key for key in self._keys if kid in (None, key.get("kid")) and _fits(key, algorithm)]
@@ -129,7 +130,7 @@ class Keys:
         return key
 
     async def _ask(self) -> None:
-        """Fetch the keys; on failure, log it and use the cached ones."""
+        """Fetch the keys; on failure, log the error and keep the cached keys."""
         self._asked = time.monotonic()
         try:
             is_remote = self._issuer.startswith("https:")  # a proxy cannot reach this machine
@@ -138,17 +139,17 @@ class Keys:
             async with httpx2.AsyncClient(
                 verify=share_tls_context(), timeout=_TIMEOUT, transport=self._transport, trust_env=is_remote
             ) as client:
-                with anyio.fail_after(4 * _TIMEOUT, shield=True):  # other calls wait for it, too
+                with anyio.fail_after(4 * _TIMEOUT, shield=True):  # other calls wait for this request, too
                     uri = self._uri or await self._discover(client)
                     document = await _json(client, uri)
             self._keys = _signing(document.get("keys"))
             self._ready = {}
             self._had = time.monotonic()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, RecursionError, ValueError) as error:
-            log().warning("the keys of %s cannot be fetched: %s", self._issuer, str(error) or type(error).__name__)
+            log().warning("cannot fetch the keys of %s: %s", self._issuer, str(error) or type(error).__name__)
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
-        """Return the URL of the keys from the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery).
+        """Return the key URL from the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery).
 
         Raises:
             ValueError: No metadata has a trustworthy URL.
@@ -172,7 +173,7 @@ class Keys:
 
 
 def _is_trustworthy(url: str, issuer: str) -> bool:
-    """Return whether a URL is `https`, or `http` on this machine, like its issuer.
+    """Return whether a URL is `https`, or `http` on this machine like its issuer.
 
     Raises:
         ValueError: The URL is invalid.
@@ -183,7 +184,7 @@ def _is_trustworthy(url: str, issuer: str) -> bool:
 
 
 def _metadata_urls(issuer: str) -> Iterator[str]:
-    """Yield the possible URLs of an issuer's metadata, in the order of MCP."""
+    """Yield the possible metadata URLs of an issuer, in the order that MCP specifies."""
     parts = urlsplit(issuer)
     path = parts.path.rstrip("/")
     places = [f"/.well-known/oauth-authorization-server{path}", f"/.well-known/openid-configuration{path}"]
@@ -200,15 +201,15 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
         async for part in response.aiter_bytes():
             body += part
             if len(body) > _LARGEST:
-                raise ValueError(f"the answer has more than {_LARGEST:,} bytes")
+                raise ValueError(f"the response has more than {_LARGEST:,} bytes")
     document: Json = json.loads(body)
     if not is_object(document):
-        raise ValueError("the answer is not a JSON object")
+        raise ValueError("the response is not a JSON object")
     return document
 
 
 def _signing(keys: object) -> list[Mapping[str, Any]]:
-    """Return the keys of a set that verify signatures (RFC 7517). Raises ValueError."""
+    """Return the signature keys in a JWK set (RFC 7517). Raises ValueError."""
     if not is_list(keys):
         raise ValueError("the document at `jwks_uri` is not a JWK set")
     return [key for key in keys if is_object(key) and key.get("use", "sig") == "sig" and _verifies(key)]
@@ -220,15 +221,15 @@ def _verifies(key: Mapping[str, Any]) -> bool:
 
 
 def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
-    """Return whether a key is for an algorithm."""
+    """Return whether a key's type and curve match an algorithm."""
     kind, curve = ALGORITHMS[algorithm]
     return key.get("kty") == kind and key.get("alg", algorithm) == algorithm and (not curve or key.get("crv") == curve)
 
 
 def _key(jwk: Mapping[str, Any], algorithm: str) -> PyJWK | None:
-    """Return the parsed key; `None` if it is invalid."""
+    """Parse a key; return `None` if it is invalid."""
     try:
         return PyJWK(dict(jwk), algorithm)
     except (PyJWTError, TypeError, ValueError) as error:
-        log().warning("a key cannot be used: %s", error)
+        log().warning("ignoring an unusable key: %s", error)
         return None

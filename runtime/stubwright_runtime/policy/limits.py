@@ -1,4 +1,4 @@
-"""Limits concurrency, time and result size of calls, before their arguments are validated."""
+"""Limits the concurrency, time and result size of calls; applies before arguments are validated."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Limits:
-    """The limits of one server's tools."""
+    """The limits on one server's tools."""
 
     def __init__(self) -> None:
         """Create limits without tools."""
         self._bounds: dict[str, _Bounds] = {}
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Wrap a handler that applies the limits of a tool to its calls and its tasks."""
+        """Wrap a tool's handler to limit its calls and tasks."""
         # Calls and task runs of a tool share its slots.
         bounds = self._bounds.get(tool.name) or self._bounds.setdefault(tool.name, _Bounds.from_tool(tool))
         call = call_next if bounds.result is None else _limit_size(tool, bounds.result, call_next)
@@ -64,7 +64,7 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
         if request.begin is not None:  # the limits apply to the task's run
             return await begin(request)
         if slots is not None and (request.is_answer or request.task_id is not None):
-            await slots.acquire()  # a later round, or a task: it was admitted before
+            await slots.acquire()  # a later round, or a task, which was already admitted
         elif slots is not None and not slots.try_acquire():
             most = slots.most
             number = "one call" if most == 1 else f"{most:,} calls"
@@ -74,7 +74,7 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
             slot = request.limits = _CallSlot(scope, slots)
             try:
                 outcome = await call_next(request)
-                if not scope.cancel_called or outcome.status != "failed":  # not by the cancelled handler
+                if not scope.cancel_called or outcome.status != "failed":  # not the cancelled handler's outcome
                     return outcome
             finally:
                 slot.leave()
@@ -90,7 +90,7 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """The limits of one tool."""
+    """The limits on one tool."""
 
     slots: _Slots | None
     timeout: float | None
@@ -125,7 +125,7 @@ class _Slots:
         return True
 
     async def acquire(self) -> None:
-        """Acquire a slot, and wait for it if none is free, ahead of new calls."""
+        """Acquire a slot; if none is free, wait for one ahead of new calls."""
         if self.try_acquire():
             return
         woken = anyio.Event()
@@ -134,7 +134,7 @@ class _Slots:
             await woken.wait()
         except BaseException:
             if woken.is_set():
-                self.release()  # it was acquired meanwhile
+                self.release()  # acquired in the meantime
             else:
                 self._waiting.remove(woken)
             raise
@@ -142,14 +142,14 @@ class _Slots:
     def release(self) -> None:
         """Pass a slot to the first waiting call, or free it."""
         if self._waiting:
-            # The count does not change, so that no new call acquires the slot first.
+            # The count does not change, so that no new call can acquire the slot first.
             self._waiting.popleft().set()
         else:
             self._taken -= 1
 
 
 class _CallSlot:
-    """The timer and the slot of one call. The slot is released when the call and its threads have ended."""
+    """The timer and slot of one call. The slot is released when the call and its threads have finished."""
 
     def __init__(self, scope: anyio.CancelScope, slots: _Slots | None) -> None:
         self._scope = scope
@@ -160,7 +160,7 @@ class _CallSlot:
 
     @asynccontextmanager
     async def suspend(self) -> AsyncGenerator[None, None]:
-        """Stop the timer and release the slot during the block, which waits for a person. Blocks may overlap."""
+        """Stop the timer and release the slot during the block, which waits for the user. Blocks may overlap."""
         self._suspensions += 1
         if self._suspensions == 1:
             self._left = self._scope.deadline - anyio.current_time()
@@ -191,7 +191,7 @@ class _CallSlot:
         return release
 
     def leave(self) -> None:
-        """Record that the call, or a thread of it, has ended."""
+        """Record that the call or one of its threads has finished."""
         self._holders -= 1
         if not self._holders:
             self._free()

@@ -39,26 +39,26 @@ if TYPE_CHECKING:
     from ..state.store import Store
 
 FOR: Final = "24h"
-"""The default of `for`."""
+"""The default value of `for`."""
 
 LEASE: Final = 30.0
-"""Seconds after which a process that did not renew its lease on a call counts as dead."""
+"""Seconds without a lease renewal after which a process counts as dead."""
 
 _KIND: Final = "once"
 _PATIENCE: Final = 60.0
-"""The maximum wait of a call without a timeout for the first call, in seconds."""
+"""The maximum seconds that a call without a timeout waits for the first call."""
 
 _MARGIN: Final = 0.1
-"""Seconds before its timeout at which a waiting call gets an answer."""
+"""Seconds before its timeout at which a waiting call gets a response."""
 
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
 """Seconds between polls of a call in another process; the last value repeats."""
 
 _EARLIER: Final = 0.99
-"""The fraction of a result's lifetime for which a process remembers the key: less than the store's."""
+"""The fraction of a result's lifetime for which a process remembers its key; the store keeps it longer."""
 
 _KEPT: Final = ("completed", "tool_error")
-"""The statuses whose results are replayed. After other ones it is unknown whether the call took effect."""
+"""The statuses whose results are replayed. After any other status, it is unknown whether the call took effect."""
 
 _REMEMBERED: Final = 10_000
 """The number of keys that a process remembers, to detect that the store lost them."""
@@ -67,7 +67,7 @@ _KEY: Final = 255
 """The maximum length of a key from a client, in characters."""
 
 _SHOWN: Final = 100
-"""The maximum number of characters of an argument in a message."""
+"""The maximum length of an argument in a message, in characters."""
 
 _ARGUMENTS: Final = 50
 """The maximum number of arguments that are stored for messages."""
@@ -95,7 +95,7 @@ class _OncePolicy:
         return cls(key, parse_duration(once.get("for", FOR)), once.get("onUnknown") == "run")
 
     def find_key(self, request: Request, arguments: Mapping[str, Any]) -> Any:
-        """Return the key of a call as JSON; `None` without one. Raises ValueError for an invalid client key.
+        """Return a call's key as JSON; `None` for a call without a key. Raises ValueError for an invalid client key.
 
         Args:
             request: The call.
@@ -158,7 +158,7 @@ class _Call:
         owner: Its caller.
         words: A description of its key.
         record: Its record while it runs.
-        ended: Set when it has ended in this process.
+        ended: Set when the call has finished in this process.
         outcome: Its outcome, if it can be replayed.
         expires: The monotonic time from which another process may claim its key.
     """
@@ -180,7 +180,7 @@ class Once:
     """The idempotent calls of one server."""
 
     def __init__(self, store: Store, refuse_error: _Refuse) -> None:
-        """Use a store for results, and a function that converts a handler's exception to an outcome."""
+        """Create it with a store for results and a function that converts a handler's exception to an outcome."""
         self._store = store
         self._refuse_error = refuse_error
         self._renewer = LeaseRenewer(store)
@@ -189,7 +189,7 @@ class Once:
         self._void: OrderedDict[str, str] = OrderedDict()
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Wrap a handler that runs the calls of a tool once per key."""
+        """Wrap a tool's handler to run it once per key."""
         policy = _OncePolicy.from_tool(tool)
         if policy is None:
             return call_next
@@ -254,7 +254,7 @@ class Once:
         if claimed is None:
             if time.monotonic() >= self._begun.get(call.name, -math.inf):
                 return await self._run(tool, terms, request, call, run, 0)
-            log().warning("the store lost the record of a call of %s", tool.name)
+            log().warning("the store lost the record of a call to %s", tool.name)
             version, kept = 0, None
         else:
             kept, version = _Record.load(claimed.record.data), claimed.record.version
@@ -285,7 +285,7 @@ class Once:
         version: int,
         kept: _Record | None,
     ) -> Outcome | None:
-        """Run a call that was interrupted before; return `None` if another process does."""
+        """Run a call that was interrupted before; return `None` if another process resumes it."""
         lease = f"{_KIND}:{call.name}"
         if kept is not None:
             await self._store.release(lease, kept.holder)
@@ -334,7 +334,7 @@ class Once:
             await self._save(tool, call, version, replace(call.record, state="done", **fields))
 
     async def _save(self, tool: Tool, call: _Call, version: int, record: _Record) -> None:
-        """Store the record of a call that has run. If that fails, only later calls get "unknown"."""
+        """Store the record of a call that has run. A failure affects only later calls, which get "unknown"."""
         if call.has_expired():
             return
         try:
@@ -344,13 +344,12 @@ class Once:
                 small = replace(record, result=None).dump()
                 is_stored = await self._store.replace(_KIND, call.name, small, version=version, final=True)
         except StateLost as error:
-            log().warning("the result of a call of %s could not be stored: %s", tool.name, error)
+            log().warning("could not store the result of a call to %s: %s", tool.name, error)
             return
         if not is_stored:
-            log().warning("the result of a call of %s was not stored: its claim expired or was replaced", tool.name)
+            log().warning("did not store the result of a call to %s: its claim expired or was replaced", tool.name)
 
     async def _release(self, tool: Tool, call: _Call) -> None:
-        """Release the key of a call."""
         self._begun.pop(call.name, None)
         if call.has_expired():
             return
@@ -358,7 +357,7 @@ class Once:
             await self._store.delete(_KIND, call.name)
         except StateLost as error:
             _remember(self._void, call.name, call.record.holder)
-            log().warning("the key of a call of %s could not be released: %s", tool.name, error)
+            log().warning("could not release the key of a call to %s: %s", tool.name, error)
 
     @asynccontextmanager
     async def _keep_lease(self, call: _Call) -> AsyncGenerator[None, None]:
@@ -372,7 +371,7 @@ class Once:
         async def renew() -> None:
             while True:
                 await asyncio.sleep(LEASE / 3)
-                with suppress(StateLost):  # the store logs it; the next renewal may be in time
+                with suppress(StateLost):  # the store logs the error; the next renewal may still be in time
                     await self._store.hold(lease, holder, LEASE)
 
         renewing = asyncio.create_task(renew())
@@ -384,7 +383,7 @@ class Once:
 
 
 async def _await_shielded(storing: Coroutine[Any, Any, None]) -> None:
-    """Await a coroutine to its end, even if this task or a scope around it is cancelled."""
+    """Await a coroutine until it finishes, even if this task or an enclosing scope is cancelled."""
     task = asyncio.ensure_future(storing)
     with anyio.CancelScope(shield=True):
         try:
@@ -414,7 +413,7 @@ def _make_call(tool: Tool, terms: _OncePolicy, request: Request, key: Any, argum
 
 
 def _fill_defaults(value: Any, schema: Any) -> Any:
-    """Return a value with the defaults of absent properties, like the handler's model."""
+    """Return a value with defaults for absent properties, like the handler's model."""
     properties = schema.get("properties") if is_mapping(schema) else None
     if not is_mapping(properties) or not is_mapping(value):
         return value
@@ -472,7 +471,7 @@ def _refuse_conflict(tool: Tool, call: _Call, first: _Record) -> Outcome:
     names = [name for name in dict.fromkeys((*before, *now)) if before.get(name) != now.get(name)]
     lines = "".join(f"\n- {name}: was {before.get(name, 'absent')}, is {now.get(name, 'absent')}" for name in names)
     return refuse(
-        f"{tool.name} was called with {call.words} before, and with other arguments"
+        f"{tool.name} was called with {call.words} before, but with other arguments"
         f"{f':{lines}' if lines else '; the differences cannot be shown.'}\n"
         "It was not run again. Repeat the first arguments to get the first result; a new call needs a new key.",
         "invalid",
@@ -482,7 +481,7 @@ def _refuse_conflict(tool: Tool, call: _Call, first: _Record) -> Outcome:
 
 def _refuse_running(tool: Tool, call: _Call, seconds: float) -> Outcome:
     return refuse(
-        f"{tool.name} with {call.words} is still running, after a wait of {describe_wait(seconds)}. It was not started "
+        f"{tool.name} with {call.words} is still running after {describe_wait(seconds)}. It was not started "
         "again; call it again with the same arguments to get its result.",
         "limited",
         "once_running",

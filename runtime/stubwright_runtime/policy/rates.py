@@ -1,4 +1,4 @@
-"""Applies the rate limits of tools: a sliding window per principal and tool, before arguments are validated."""
+"""Limits the rate of calls with a sliding window per principal and tool; applies before arguments are validated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Rates:
-    """The rate limits of one server's tools.
+    """The rate limits on one server's tools.
 
     Attributes:
         uncounted: The number of calls admitted while the store was unavailable (`onStateLoss: open`).
@@ -34,7 +34,7 @@ class Rates:
         self.uncounted = 0
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Wrap a handler that counts the calls of a tool, and refuses calls above its rate."""
+        """Wrap a tool's handler to count its calls and refuse calls above its rate limit."""
         policy = tool.policy
         rate: str | None = policy.get("rateLimit")
         if rate is None:
@@ -43,7 +43,7 @@ class Rates:
         number = "once" if limit == 1 else f"{limit:,} times"
         unit = rate.partition("/")[2]
         window = "an hour" if unit == "hour" else f"a {unit}"
-        text = f"{tool.name} may be called {number} in {window}, and has been."
+        text = f"{tool.name} may be called {number} in {window}; the limit is reached."
         is_open = policy.get("onStateLoss") == "open"
 
         async def call(request: Request) -> Outcome:

@@ -1,7 +1,7 @@
 """Limits the tokens of a call's result (`budget.result`): cuts plain text, and refuses other large results.
 
-Structured content is never cut: a part may break the `outputSchema`, and the text has to match it (MCP 2025-11-25,
-server/tools, "Structured Content"). Neither is JSON text.
+Structured content is never cut: a partial value may violate the `outputSchema`, and the text must match it (MCP
+2025-11-25, server/tools, "Structured Content"). JSON text is not cut either.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _FILTERS: Final = frozenset(
 """Names of arguments that filter results."""
 
 _PLACES: Final = frozenset({"after", "continuationtoken", "cursor", "offset", "page", "pagetoken", "skip", "start"})
-"""Names of arguments for a start position, useful only together with a limit."""
+"""Names of arguments that set a start position; useful only with a limit."""
 
 _JSON_STARTS: Final = ("{", "[")
 
 
 def limit_result(tool: Tool, call_next: Handle) -> Handle:
-    """Wrap a handler that shortens or refuses results above the tool's budget."""
+    """Wrap a tool's handler to shorten or refuse results above its budget."""
     budget = tool.result_budget
     if budget is None:
         return call_next
@@ -43,7 +43,7 @@ def limit_result(tool: Tool, call_next: Handle) -> Handle:
 
     async def call(request: Request) -> Outcome:
         outcome = await call_next(request)
-        # The budget of a task applies to the result of its run.
+        # A task's budget applies to the result of its run.
         if request.begin is not None or outcome.status not in ("completed", "tool_error"):
             return outcome
         size = measure(outcome.result)
@@ -68,7 +68,7 @@ def _shorten(tool: Tool, outcome: Outcome, size: int, most: int) -> Outcome:
 
 
 def measure(result: Mapping[str, Any]) -> int:
-    """Return the estimated number of tokens of a result.
+    """Estimate the number of tokens in a result.
 
     Clients pass either the text or the structured content to a model, so the larger one counts. Images and audio do
     not count, because their cost does not depend on their bytes.
@@ -80,7 +80,7 @@ def measure(result: Mapping[str, Any]) -> int:
 
 
 def count_characters(block: Mapping[str, Any]) -> int:
-    """Return the number of a content block's characters that a model reads."""
+    """Return the number of characters in a content block that a model reads."""
     match block["type"]:
         case "text":
             return len(block["text"])
@@ -99,7 +99,7 @@ def _write(value: object) -> str:
 def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> list[dict[str, Any]] | None:
     """Return the content with the lines of text that fit, and a note about the rest.
 
-    `None` if it must not be cut, or if no line fits.
+    Return `None` if the content must not be cut or no line fits.
     """
     content: Sequence[dict[str, Any]] = result["content"]
     texts = [block["text"] for block in content if block["type"] == "text"]
@@ -136,7 +136,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
 
 
 def _cut_error(result: Mapping[str, Any], most: int, end: str) -> list[dict[str, Any]]:
-    """Return the content of a tool error with the start of its text, which may be cut anywhere."""
+    """Return a tool error's content with the start of its text, which can be cut anywhere."""
     room = max(_find_room(result["content"], most) - len(end), 0)
     text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
     others = [block for block in result["content"] if block["type"] != "text"]

@@ -41,7 +41,7 @@ class Scopes:
         self.every: Sequence[str] = tuple(dict.fromkeys((*self._required, *sorted(others))))
 
     def widen(self, principal: Principal) -> Principal:
-        """Return a principal with the scopes that its own include (`auth: {scopes: {admin: [write]}}`)."""
+        """Return a principal with all scopes that its own scopes imply (`auth: {scopes: {admin: [write]}}`)."""
         return replace(principal, scopes=_closure(principal.scopes, self._held)) if self._held else principal
 
     def select_relevant(self, principal: Principal, section: str) -> frozenset[str]:
@@ -49,7 +49,7 @@ class Scopes:
         return principal.scopes & self._of_section[section]
 
     def find_lacking(self, principal: Principal) -> Sequence[str]:
-        """Return the required scopes of all entries that a principal lacks."""
+        """Return the scopes that any entry requires and a principal lacks."""
         return sorted(frozenset[str]().union(*self._of_section.values()) - principal.scopes)
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
@@ -58,7 +58,9 @@ class Scopes:
         return not needed or principal.scopes.issuperset(needed)
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Return whether a principal may be notified about a resource. Unreadable resources must seem not to exist."""
+        """Return whether a principal may be notified about a resource. A resource that it cannot read must seem not to
+        exist.
+        """
         if uri in self._package.resources:
             return self.allows(principal, "resources", uri)
         fitting = [
@@ -71,7 +73,7 @@ class Scopes:
         return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
 
     def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
-        """Return the scopes that a JSON-RPC message requires if its sender lacks any; otherwise none.
+        """Return the scopes that a JSON-RPC message requires if its sender lacks any, else none.
 
         They include the sender's scopes, because a new token replaces the current one.
         """
@@ -84,7 +86,7 @@ class Scopes:
         return tuple(dict.fromkeys((*self._required, *needed)))
 
     def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
-        """Yield the entries with scopes that a request uses, each as a section and a key."""
+        """Yield the section and key of each entry with scopes that a request uses."""
         several = [(method, params)]
         if method == "subscriptions/listen":
             several = [("resources/subscribe", {"uri": uri}) for uri in _list_subscribed(params)]

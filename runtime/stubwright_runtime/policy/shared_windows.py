@@ -29,7 +29,7 @@ return 0
 """
 """Returns 0, or the microseconds to wait. The list contains at most `limit` times in microseconds, newest first.
 
-After a failover, the clock may be behind: hits in the future are moved to the current time.
+After a failover, the clock may be behind, so hits in the future are moved to the current time.
 """
 
 
@@ -37,7 +37,7 @@ class SharedWindows:
     """The windows of processes that share a store."""
 
     def __init__(self, store: Store) -> None:
-        """Use the Redis of a store."""
+        """Use the Redis client of a store."""
         self._store = store
         redis: Any = importlib.import_module("redis.asyncio").Redis(connection_pool=store.pool)
         self._hit = redis.register_script(HIT)

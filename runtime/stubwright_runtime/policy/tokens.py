@@ -1,4 +1,4 @@
-"""Verifies JWT access tokens (RFC 9068). Only the log has the reason of a refusal, without the token."""
+"""Verifies JWT access tokens (RFC 9068). The reason for a refusal is only logged, without the token."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ SKEW: Final = 30.0
 """The permitted clock skew in seconds."""
 
 _LONGEST: Final = 16 * 1024
-"""The maximum number of characters of a token."""
+"""The maximum length of a token, in characters."""
 
 _PLAIN: Final = "jwt"
 _TYPES: Final = ("at+jwt", "application/at+jwt", _PLAIN)
 _OTHERS: Final = frozenset({"at_hash", "c_hash", "events", "nonce", "s_hash"})
-"""Claims of ID tokens and of logout tokens (OpenID Connect Core 1.0, 2 and 3.3.2.11; Back-Channel Logout 1.0, 2.4)."""
+"""Claims that only ID tokens and logout tokens have (OpenID Connect Core 1.0, 2 and 3.3.2.11; Back-Channel Logout 1.0,
+2.4).
+"""
 
 _KINDS: Final = ("typ", "token_use", "token_type", "tokenName")
-"""Claims with the type of a token: of Keycloak, Amazon Cognito, several libraries, and ForgeRock."""
+"""Claims for the type of a token, from Keycloak, Amazon Cognito, several libraries, and ForgeRock."""
 
 _ACCESS: Final = frozenset({"access", "access_token", "bearer", "dpop", *_TYPES})
-"""Their values for access tokens, in lower case."""
+"""The values of these claims in access tokens, in lower case."""
 
 _VERIFIED: Final = 1000
-"""The maximum number of cached verified tokens, by their SHA-256 digests."""
+"""The maximum number of verified tokens to cache by their SHA-256 digests."""
 
 _TIMES: Final = ("exp", "nbf", "iat")
 """Claims with times in seconds since 1970 (RFC 7519, 2, "NumericDate")."""
@@ -46,7 +48,7 @@ _LAST_TIME: Final = 253_402_300_799
 """The end of the year 9999 (RFC 3339, 1), in seconds since 1970."""
 
 _SHOWN: Final = 80
-"""The maximum number of characters of a value in a token that are logged."""
+"""The maximum length of a token value in the log, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class _VerifiedToken:
 
 
 class Tokens:
-    """The verifier of one issuer's tokens for one audience: a `TokenVerifier`."""
+    """A `TokenVerifier` for one issuer's tokens for one audience."""
 
     def __init__(self, auth: Mapping[str, Any], keys: Keys | None = None, *, keeps_text: bool = False) -> None:
         """Create a verifier from the manifest's `auth`.
@@ -68,7 +70,7 @@ class Tokens:
         Args:
             auth: The issuer and the audience of tokens.
             keys: The issuer's keys; by default its published keys.
-            keeps_text: Whether handlers get the text of the token, to pass it on.
+            keeps_text: Whether handlers get the encoded token, to pass it on.
         """
         self._issuer: str = auth["issuer"]
         self._audience: str = auth["audience"]
@@ -81,8 +83,8 @@ class Tokens:
         """Return the subject, client and scopes of a token as an `AccessToken`; `None` if it is invalid.
 
         Raises:
-            VerificationUnavailableError: The issuer's keys are unavailable, or its key is unknown, and the keys cannot
-                be fetched yet.
+            VerificationUnavailableError: The issuer's keys are unavailable or the token's key is unknown, and it is too
+                early to fetch the keys again.
         """
         try:
             digest = sha256(token.encode()).digest()
@@ -133,7 +135,7 @@ class Tokens:
         header = jwt.get_unverified_header(token)
         algorithm = str(header.get("alg"))
         if algorithm not in ALGORITHMS:
-            raise ValueError(f"its signature has the algorithm {_short(algorithm)}")
+            raise ValueError(f"its signature algorithm is {_short(algorithm)}")
         key = await self._keys.find(header.get("kid"), algorithm)
         if key is None:
             raise ValueError(f"its issuer has no key {_short(header.get('kid'))} for {algorithm}")
@@ -147,7 +149,7 @@ class Tokens:
                 # PyJWT compares audiences as strings, not as URLs.
                 options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True, "verify_aud": False},
             )
-        except (OverflowError, TypeError) as error:  # an infinite number; PyJWT 2.14 and lists
+        except (OverflowError, TypeError) as error:  # for infinite numbers; for lists, with PyJWT 2.14
             raise ValueError("a claim is not a time") from error
         except InvalidIssuerError as error:  # raised after the signature was verified
             value = jwt.decode(token, options={"verify_signature": False})["iss"]
@@ -167,7 +169,7 @@ def _check_times(claims: Mapping[str, Any]) -> None:
     for name in _TIMES:
         value = claims.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LAST_TIME:
-            raise ValueError(f"its `{name}` is {_short(value)}: not a time")
+            raise ValueError(f"its `{name}` is {_short(value)}, which is not a time")
 
 
 def _is_for(audience: str, named: object) -> bool:
@@ -199,7 +201,7 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
 
 
 def _client(claims: Mapping[str, Any]) -> str | None:
-    """Return the client of a token: `client_id` (RFC 9068, 2.2), or `azp` of other issuers."""
+    """Return the client of a token: `client_id` (RFC 9068, 2.2), or `azp` from other issuers."""
     return _text(claims.get("client_id") or claims.get("azp"))
 
 
@@ -209,7 +211,8 @@ def _short(value: object) -> str:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the scopes of a token: `scope`, a string (RFC 9068, 2.2.3), or `scp` of other issuers, a string or a list.
+    """Return the scopes of a token: `scope`, a string (RFC 9068, 2.2.3), or `scp` from other issuers, a string or a
+    list.
 
     Spaces separate the scopes of a string (RFC 6749, 3.3).
     """

@@ -9,8 +9,8 @@ from collections import OrderedDict, defaultdict, deque
 class Windows:
     """The rate windows of one process.
 
-    Each key stores the times of at most as many hits as its limit. The keys of a window length are in the order of
-    their last hits, so that expired keys come first.
+    Each key stores at most as many hit times as its limit. Keys with the same window length are ordered by
+    their last hits, so expired keys come first.
     """
 
     def __init__(self) -> None:

@@ -16,13 +16,13 @@ _PATIENCE: Final = 5  # seconds for the previous server of `dev` to release the 
 
 
 def listen(port: int | None, *, wait: bool) -> None:
-    """Listen for a debugger if there is a port, and log how to attach it.
+    """Listen for a debugger if a port is set, and log how to attach one.
 
     Standard input and output must not be connected to a client, because the process that debugpy starts inherits both.
 
     Args:
         port: The port; 0 for any free port.
-        wait: True to wait until a debugger is attached.
+        wait: True to wait for a debugger to attach.
 
     Raises:
         StartError: debugpy is not installed, or the port is not free.
@@ -36,20 +36,20 @@ def listen(port: int | None, *, wait: bool) -> None:
     except ModuleNotFoundError as error:
         if error.name != "debugpy":
             raise
-        raise StartError("--debug-port needs the package debugpy; install debugpy") from None
+        raise StartError("--debug-port needs debugpy; install it") from None
     try:
         _await_port(port)
         host, bound = debugpy.listen((_HOST, port))
-    except (OSError, RuntimeError) as error:  # RuntimeError: any failure of the process that debugpy starts
-        raise StartError(f"--debug-port {port} cannot be had: {error}", status=1) from None
-    # A warning, because a debugger has all rights of this process.
+    except (OSError, RuntimeError) as error:  # RuntimeError: any failure in the process that debugpy starts
+        raise StartError(f"--debug-port {port} is unavailable: {error}", status=1) from None
+    # A warning, because a debugger can do anything this process can.
     log().warning(
-        "a debugger can attach to %s:%d, and run any code here; in VS Code with "
+        "a debugger can attach to %s:%d and run any code here; in VS Code with "
         '{"type": "debugpy", "request": "attach", "connect": {"host": "%s", "port": %d}}',
         *(host, bound, host, bound),
     )
     if wait:
-        log().warning("waiting until a debugger is attached; without --debug-wait the server starts immediately")
+        log().warning("waiting for a debugger to attach; without --debug-wait, the server starts immediately")
         debugpy.wait_for_client()
 
 

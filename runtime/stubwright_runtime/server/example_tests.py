@@ -1,8 +1,8 @@
-"""Runs the examples of tools as tests of the handlers.
+"""Runs tools' examples as tests of the handlers.
 
-The server validates arguments and results; the result is compared only with `exact: true`. A tool that may have side
-effects is called only with `run: true`. pytest is not imported: failures are `AssertionError`, and skipped examples
-`SkipTest`.
+The server validates arguments and results; results are compared only with `exact: true`. A tool that may have side
+effects is called only with `run: true`. pytest is not imported: failures raise `AssertionError`, and skipped examples
+raise `SkipTest`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _ASKS: Final = "{} asks the user a question, which no test can answer"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example of a tool.
+    """One example for a tool.
 
     Attributes:
         tool: The tool.
         name: The name of the example, or its number.
-        fields: The example in the manifest: `input`, and optional `output`, `exact` and `run`.
+        fields: The example's fields in the manifest: `input`, and optionally `output`, `exact` and `run`.
     """
 
     tool: Tool
@@ -48,7 +48,7 @@ class Example:
     fields: dict[str, Any]
 
     def __str__(self) -> str:
-        """Return the id of the test."""
+        """Return the test ID."""
         return f"{self.tool.name}: {self.name}"
 
     @property
@@ -64,7 +64,7 @@ class Example:
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
         if handle_ids.find_ids(self.tool, "input", self.fields["input"]):
-            return f"{name} takes the id of a handle, and there is none before the server runs"
+            return f"{name} takes a handle ID, and no handle exists before the server runs"
         return None
 
 
@@ -72,7 +72,7 @@ class Examples:
     """The examples of a package."""
 
     def __init__(self, package: Package) -> None:
-        """Store the package, without importing modules."""
+        """Create the examples without importing modules."""
         self._package = package
 
     def __iter__(self) -> Iterator[Example]:
@@ -83,7 +83,7 @@ class Examples:
 
     @property
     def variable(self) -> str:
-        """The environment variable for the path of the handlers, such as `WEATHER_MCP_HANDLERS`."""
+        """The environment variable with the path to the handlers, such as `WEATHER_MCP_HANDLERS`."""
         return f"{self._package.name.upper()}_HANDLERS"
 
     def check(self, example: Example) -> None:
@@ -101,11 +101,11 @@ class Examples:
             error: dict[str, Any] = answer["error"]
             if error["code"] == MISSING_REQUIRED_CLIENT_CAPABILITY:
                 raise SkipTest(_ASKS.format(example.tool.name))
-            raise AssertionError(f"{example.tool.name} answered with a protocol error: {error['message']}")
+            raise AssertionError(f"{example.tool.name} returned a protocol error: {error['message']}")
         result: dict[str, Any] = answer["result"]
         if result.get("isError"):
             texts = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
-            raise AssertionError(f"{example.tool.name} answered with an error:\n{texts}")
+            raise AssertionError(f"{example.tool.name} returned an error:\n{texts}")
         if example.fields.get("exact") is True:
             wanted, got = example.fields["output"], result.get("structuredContent")
             if example.tool.is_paginated and got is not None and NEXT_CURSOR not in wanted:
@@ -113,7 +113,7 @@ class Examples:
                     key: value for key, value in got.items() if key != NEXT_CURSOR
                 }  # cursors are encrypted and differ
             if not are_equal(wanted, got):
-                raise AssertionError(f"{example} gives a different output:\n{_diff(wanted, got)}")
+                raise AssertionError(f"{example} returns a different output:\n{_diff(wanted, got)}")
 
     def _load(self) -> object:
         __tracebackhide__ = True

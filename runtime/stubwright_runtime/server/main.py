@@ -1,4 +1,4 @@
-"""The command line of generated packages: loads the handlers, builds the server and serves."""
+"""The command line of generated packages: loads the handlers, builds the server and runs it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _STATE: Final = "STUBWRIGHT_STATE"
-"""The environment variable for the default of `--state`; unlike a command line, other processes cannot read it."""
+"""The environment variable with the default for `--state`; unlike a command line, other processes cannot read it."""
 
 _ALL: Final = "*"
 """The host name for all interfaces, over IPv4 and IPv6."""
@@ -41,7 +41,7 @@ _ALL: Final = "*"
 _EVERYWHERE: Final = ("0.0.0.0", "::", _ALL)
 """The addresses of all interfaces, for comparison only."""
 _LAST_PORT: Final = 65535
-_GRACE: Final = 5  # seconds for open requests when the HTTP server stops
+_GRACE: Final = 5  # seconds for open requests to finish when the HTTP server stops
 
 
 def main(
@@ -56,12 +56,12 @@ def main(
     Args:
         package: The package.
         argv: The command line; by default the process's.
-        verifier: The verifier of bearer tokens over HTTP; by default from the manifest's `auth`.
+        verifier: Verifies bearer tokens over HTTP; by default from the manifest's `auth`.
         proceed: Called over HTTP after the server is created, before its handlers start; may block.
 
     Raises:
-        SystemExit: With 2 if the command line or the handlers are invalid, with 1 if the address is not available or
-            the handlers do not start, with 130 if it is interrupted before it serves.
+        SystemExit: With 2 if the command line or the handlers are invalid, 1 if the address is unavailable or the
+            handlers fail to start, 130 if interrupted before serving.
     """
     options = _parser(package).parse_args(argv)
     name_after(package.name)
@@ -90,9 +90,9 @@ def main(
 
 
 def _lift_limits(package: Package, options: argparse.Namespace) -> None:
-    """Disable limits on the number of calls. Raises StartError except over stdio."""
+    """Disable the limits on the number of calls. Raises StartError unless serving over stdio."""
     if options.http is not None or options.command is not None:
-        raise StartError("--no-limits is for tests on standard input and output; remove it")
+        raise StartError("--no-limits is only for tests over standard input and output; remove it")
     package.lift_limits()
 
 
@@ -116,7 +116,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
             choices=("worker", "tasks"),
             metavar="worker|tasks",
             help="worker: only run tasks, for all processes with the same --state; tasks: list the tasks in --state "
-            "that failed because their processes died three times",
+            "that failed because their process died three times",
         )
         parser.add_argument(
             "--workers",
@@ -127,13 +127,13 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         parser.add_argument(
             "--tasks",
             metavar="MODULE:NAME",
-            help="the task engine: a class or a function that takes the server's name and returns the engine "
+            help="the task engine: a class or function that is called with the server's name and returns the engine "
             "(default: a stream in the Redis of --state)",
         )
         parser.add_argument(
             "--run-again",
             metavar="ID",
-            help="with tasks: run this task again, as a new task of the same caller, and print the new id",
+            help="with tasks: run this task again as a new task of the same caller, and print its ID",
         )
         parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(command=None, workers=None, tasks=None, run_again=None)
@@ -142,22 +142,22 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--handlers",
         metavar="MODULE:NAME",
         default=handlers,
-        help="the handlers: an object, or a class or a function that creates it"
+        help="the handlers: an object, or a class or function that creates it"
         + (f" (default: {handlers})" if handlers else ""),
     )
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
         type=address,
-        help="serve Streamable HTTP at this address; *:PORT is all IPv4 and IPv6 addresses; fd:N is an open listening "
-        "socket",
+        help="serve Streamable HTTP at this address; *:PORT means all IPv4 and IPv6 addresses; fd:N is an open "
+        "listening socket",
     )
     parser.add_argument(
         "--toolset",
         metavar="NAME",
         action="append",
         default=[],
-        help="serve only the tools of this toolset; if repeated, only the tools in all of them (default: all tools)",
+        help="serve only the tools in this toolset; if repeated, only the tools in every one (default: all tools)",
     )
     parser.add_argument("--path", default="/mcp", help="with --http: the path of the endpoint (default: /mcp)")
     parser.add_argument(
@@ -179,14 +179,14 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     parser.add_argument(
         "--stateless",
         action="store_true",
-        help="with --http: serve without sessions, so that any process can answer older clients, too; they get no "
-        "requests and no notifications of changes",
+        help="with --http: serve without sessions, so that any process can answer older clients, too; they receive no "
+        "requests and no change notifications",
     )
     parser.add_argument(
         "--connections",
         metavar="N",
         type=parse_positive_number,
-        help="with --http: the maximum number of open connections (default: half of the limit of file descriptors, at "
+        help="with --http: the maximum number of open connections (default: half of the file descriptor limit, at "
         "most 4096)",
     )
     parser.add_argument(
@@ -194,14 +194,14 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         metavar="N",
         type=parse_whole_number,
         help="with --http: the maximum number of connections per address (default: half); use 0 behind a proxy, where "
-        "all clients have one address",
+        "all clients share one address",
     )
     parser.add_argument(
         "--grace",
         metavar="SECONDS",
         type=parse_whole_number,
         default=_GRACE,
-        help=f"the grace period of running requests and tasks when the server stops (default: {_GRACE})",
+        help=f"the grace period for running requests and tasks when the server stops (default: {_GRACE})",
     )
     parser.add_argument(
         "--threads",
@@ -215,7 +215,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         metavar="SCOPE",
         action="append",
         default=[],
-        help="without --http: a scope of the local user, such as notes:write; may be repeated",
+        help="without --http: grant the local user this scope, such as notes:write; may be repeated",
     )
     parser.add_argument(
         "--no-limits",
@@ -226,19 +226,19 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--state",
         metavar="URL",
         default=os.environ.get(_STATE, "memory://"),
-        help="the store of state: memory:// is this process, redis://HOST:PORT is shared by processes "
+        help="the state store: memory:// is this process, redis://HOST:PORT is shared by processes "
         f"(default: the variable {_STATE}, otherwise memory://)",
     )
     parser.add_argument(
         "--audit",
         metavar="FILE",
-        help="append a line of JSON for each tool call, including refused and failed ones; - is standard error",
+        help="append one line of JSON per tool call, including refused and failed calls; - is standard error",
     )
     parser.add_argument(
         "--debug-port",
         metavar="PORT",
         type=parse_port,
-        help="the port on 127.0.0.1 for a debugger, such as 5678; needs the package debugpy",
+        help="the port on 127.0.0.1 for a debugger, such as 5678; needs debugpy",
     )
     parser.add_argument(
         "--debug-wait", action="store_true", help="with --debug-port: wait for a debugger before starting"
@@ -250,7 +250,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
 
 
 def address(text: str) -> tuple[str, int] | int:
-    """Return a host and a port, or the file descriptor of a listener. Raises argparse.ArgumentTypeError."""
+    """Parse a host and port, or a listener's file descriptor. Raises argparse.ArgumentTypeError."""
     host, _, port = text.rpartition(":")
     if host == "fd" and port.isdecimal():
         return int(port)
@@ -260,35 +260,35 @@ def address(text: str) -> tuple[str, int] | int:
 
 
 def parse_port(text: str) -> int:
-    """Return a port. Raises argparse.ArgumentTypeError."""
+    """Parse a port. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or int(text) > _LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port, such as 5678")
     return int(text)
 
 
 def parse_whole_number(text: str) -> int:
-    """Return a whole number. Raises argparse.ArgumentTypeError."""
+    """Parse a whole number. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 4")
     return int(text)
 
 
 def parse_positive_number(text: str) -> int:
-    """Return a whole number above 0. Raises argparse.ArgumentTypeError."""
+    """Parse a whole number above 0. Raises argparse.ArgumentTypeError."""
     if not (number := parse_whole_number(text)):
         raise argparse.ArgumentTypeError("0 is too small; the minimum is 1")
     return number
 
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
-    """Return the command line of a worker process."""
+    """Return the arguments for a worker process."""
     names = ("state", "grace", "threads", "log-level", "handlers", "audit", "tasks")
     pairs = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
     return ["-m", package.name, "worker", *(str(word) for pair in pairs if pair[1] is not None for word in pair)]
 
 
 def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
-    """Return the worker processes of the server, if any."""
+    """Return the server's worker processes, if any."""
     if options.workers is None:
         return nullcontext()
     from .worker import Workers
@@ -311,7 +311,7 @@ def _work(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
 
 def _manage_tasks(package: Package, options: argparse.Namespace) -> None:
     if options.command is None or options.http is not None or options.workers is not None:
-        raise StartError("--run-again is for the command tasks, which does not serve; remove --http and --workers")
+        raise StartError("--run-again is for the tasks command, which does not serve; remove --http and --workers")
     from ..state.budget import BudgetExceeded
     from ..state.store import StateLost
     from ..state.stores import store_at
@@ -320,7 +320,7 @@ def _manage_tasks(package: Package, options: argparse.Namespace) -> None:
     try:
         store = store_at(options.state, package)
         if not store.is_shared:
-            raise StartError("the command tasks reads the tasks of other processes; add --state redis://HOST:PORT")
+            raise StartError("the tasks command reads the tasks of other processes; add --state redis://HOST:PORT")
         asyncio.run(manage_tasks(package, store, _load_engine(package, options), options.run_again))
     except MissingExtraError as error:
         raise StartError(str(error), status=1) from None
@@ -335,7 +335,7 @@ def _load_engine(package: Package, options: argparse.Namespace) -> TaskEngine | 
 
 
 def _name_state(options: argparse.Namespace) -> str:
-    """Return the name of the option or variable with the URL of the state."""
+    """Return the name of the option or variable that sets the store's URL."""
     return _STATE if options.state == os.environ.get(_STATE) else "--state"
 
 
@@ -343,7 +343,7 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
     from .transports.stdio import breakpoints, server, wire
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
-        if stream is None:  # as Python sets it if the descriptor is closed
+        if stream is None:  # Python sets None if the descriptor is closed
             raise StartError(
                 f"standard {'output' if number else 'input'} is closed; start the server from an MCP client"
             )
@@ -351,17 +351,15 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
         log().info(
             "serving MCP on standard input and output, as a client expects; use --http to serve over the network"
         )
-    with (
-        breakpoints.ignore_breakpoints(),
-        wire.claim_stdio() as held,
-    ):  # before the import of the handlers, which may print
+    # Before importing the handlers, which may print.
+    with breakpoints.ignore_breakpoints(), wire.claim_stdio() as held:
         core = _build(handwritten, options)
         if core.scopes is not None and (lacking := core.scopes.find_lacking(core.find_principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
-            log().info("the local user does not see what needs scopes; to grant them, add %s", words)
+            log().info("entries that require scopes are hidden from the local user; to grant the scopes, add %s", words)
         with _report_handler_failures(core), _workers(handwritten.package, options):
             server.run(core, held)
-        end_without_threads()  # while prints of threads cannot reach the client
+        end_without_threads()  # while threads cannot print to the client
 
 
 def _serve_http(
@@ -376,12 +374,10 @@ def _serve_http(
     from .transports.http.listener.graceful_shutdown import GracefulServer
 
     if not options.path.startswith("/"):
-        raise StartError(f"--path is {options.path!r}; it must start with /")
+        raise StartError(f"--path must start with /, not {options.path!r}")
     for name in options.allow_host:
         if not is_host(name):
-            raise StartError(
-                f"--allow-host is {name!r}; write one such as api.example.com, without a scheme and a path"
-            )
+            raise StartError(f"--allow-host {name!r} is not a host, such as api.example.com, without a scheme or path")
     for origin in options.allow_origin:
         if not is_origin(origin):
             raise StartError(f"--allow-origin {origin!r} {ORIGIN_HELP}")
@@ -407,11 +403,11 @@ def _serve_http(
     server = GracefulServer(
         app, options.grace, core.stop, core.in_flight.end, bounds, lambda: core.lifespan.failure is not None
     )
-    for number in stop_signals():  # until uvicorn has installed its handlers; it raises signals again at exit
+    for number in stop_signals():  # until uvicorn has installed its handlers; it re-raises signals at exit
         signal.signal(number, server.stop_when_started)
     log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
-        log().warning("only requests for localhost are answered; add other hosts with --allow-host")
+        log().warning("only requests to localhost are accepted; add other hosts with --allow-host")
     with _report_handler_failures(core), _workers(handwritten.package, options):
         try:
             server.run([listener])
@@ -419,13 +415,13 @@ def _serve_http(
             if server.started:
                 raise
             if not server.is_aborted and core.lifespan.failure is None:
-                raise StartError("the server could not start; see the log", status=1) from end
+                raise StartError("the server failed to start; see the log", status=1) from end
     end_without_threads()
 
 
 @contextmanager
 def _report_handler_failures(core: Core) -> Generator[None, None, None]:
-    """Report a failed start or exit of the handlers in one line. Raises StartError."""
+    """Raise a one-line StartError if the handlers failed to start or exit."""
     try:
         yield
     except Exception:
@@ -441,7 +437,7 @@ def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
     from .app.builder import build_core
     from .app.toolsets import UnknownToolsetError
 
-    debugger.listen(options.debug_port, wait=options.debug_wait)  # before the handlers, so that it sees their imports
+    debugger.listen(options.debug_port, wait=options.debug_wait)  # before loading the handlers, to debug their imports
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
     try:
@@ -469,7 +465,7 @@ def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
         raise StartError(f"--audit is {options.audit!r}, which cannot be written: {_reason(error)}") from None
     if options.workers is not None and core.tasks is not None:
         if not core.store.is_shared:
-            raise StartError("--workers needs state that other processes can use; add --state redis://HOST:PORT")
+            raise StartError("--workers needs a store that other processes can use; add --state redis://HOST:PORT")
         core.tasks.works = False
     if core.tasks is not None:
         core.tasks.grace = options.grace
@@ -477,12 +473,12 @@ def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
 
 
 def _open_listener(number: int) -> socket.socket:
-    """Return the listener of a file descriptor. Raises StartError."""
+    """Return the listener at a file descriptor. Raises StartError."""
     try:
         listener = socket.socket(fileno=number)
         if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             raise StartError(f"--http is fd:{number}, which is not a listening socket", status=1)
-        # With TCP as the explicit protocol, as in `listen`: otherwise asyncio delays small responses.
+        # TCP is the explicit protocol, as in `listen`; otherwise asyncio delays small responses.
         return socket.socket(listener.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except OSError as error:
         raise StartError(f"--http is fd:{number}, which is not an open socket: {_reason(error)}", status=1) from None
@@ -491,11 +487,11 @@ def _open_listener(number: int) -> socket.socket:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listener with TCP as its explicit protocol, which `socket.create_server` omits.
 
-    Only then does asyncio set TCP_NODELAY; otherwise each small response is delayed by 40 ms. The host `*` is all
-    addresses, over IPv4 and IPv6 where the system has both.
+    asyncio sets TCP_NODELAY only for an explicit protocol; otherwise each small response is delayed by 40 ms. The host
+    `*` means all addresses, over IPv4 and IPv6 where the system supports both.
 
     Raises:
-        StartError: The address is not available.
+        StartError: The address is unavailable.
     """
     try:
         is_dual = host == _ALL and socket.has_dualstack_ipv6()
@@ -505,7 +501,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.create_server(address[:2], family=family, dualstack_ipv6=is_dual)
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except (OSError, UnicodeError) as error:  # UnicodeError for an invalid host name
-        hint = "; port 0 is any port that is free" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
+        hint = "; port 0 selects any free port" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
         raise StartError(f"cannot serve at {host}:{port}: {_reason(error)}{hint}", status=1) from None
 
 

@@ -1,4 +1,4 @@
-"""The types of the options of the generated `build_server` and `asgi_app`; all options are optional."""
+"""The option types for the generated `build_server` and `asgi_app`. All options are optional."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ if TYPE_CHECKING:
 class _Options(TypedDict, total=False):
     state: str
     """The URL of the store: `memory://` (the default) is this process; `redis://HOST:PORT` is shared by processes and
-    survives them."""
+    outlives them.
+    """
 
     audit: Audit | None
     """The destination of call records: a function that takes a `CallRecord` and is called in a separate thread, or a
-    file with one line of JSON for each record; `"-"` is standard error. By default, calls are not recorded."""
+    file with one line of JSON per record; `"-"` is standard error. By default, calls are not recorded.
+    """
 
     toolset: str | None
-    """The toolset of the server. By default it has all tools, and over HTTP an additional endpoint for each toolset,
+    """The server's toolset. By default, it has all tools and, over HTTP, an additional endpoint for each toolset,
     such as `/mcp/triage`."""
 
     tasks: TaskEngine | None
-    """The task engine of processes with shared state; by default a stream in the Redis of `state`."""
+    """The task engine for processes with shared state; by default a stream in the Redis at `state`."""
 
     threads: int
-    """The total number of threads for plain `def` handlers, by default 64. Each method uses at most half of them; a
+    """The total number of threads for plain `def` handlers; by default 64. Each method uses at most half of them. A
     call that waits five seconds for a thread is refused.
     """
 
 
 class ServerOptions(_Options, total=False):
-    """Options of `build_server`."""
+    """Options for `build_server`."""
 
     local_scopes: Sequence[str]
     """The scopes of local callers, over stdio or in-process; by default none."""
 
 
 class HttpOptions(TypedDict, total=False):
-    """Options for serving over HTTP."""
+    """HTTP server options."""
 
     path: str
     """The path of the endpoint, by default `/mcp`."""
@@ -52,32 +54,35 @@ class HttpOptions(TypedDict, total=False):
     are refused, which protects against DNS rebinding. `*` allows all."""
 
     allowed_origins: Sequence[str]
-    """Allowed origins of other web pages, such as `https://app.example.com`; by default none."""
+    """Origins of other web pages to allow, such as `https://app.example.com`; by default none."""
 
     token_verifier: TokenVerifier | None
-    """The verifier of bearer tokens; by default from the manifest's `auth`. Without either, any caller is allowed."""
+    """Verifies bearer tokens; by default from the manifest's `auth`. Without either, any caller is allowed."""
 
     session_idle_timeout: float
     """The idle timeout of sessions in seconds, by default 1800. Sessions exist up to 2025-11-25."""
 
     max_sessions: int
-    """The maximum number of open sessions, by default 2000. At the limit, a new session is answered HTTP 503."""
+    """The maximum number of open sessions, by default 2000. At the limit, a new session receives HTTP 503."""
 
     max_listeners: int
-    """The maximum number of open `subscriptions/listen` streams, by default 1000. At the limit, a new stream is
-    answered HTTP 503."""
+    """The maximum number of open `subscriptions/listen` streams, by default 1000. At the limit, a new stream receives
+    HTTP 503.
+    """
 
     max_listeners_each: int
-    """The maximum number of these per caller, by default 100. At the limit, a new stream is answered HTTP 429. Callers
-    without a token only have the total limit."""
+    """The maximum number of these streams per caller, by default 100. At the limit, a new stream receives HTTP 429.
+    Only the total limit applies to callers without a token.
+    """
 
     stateless: bool
-    """True to serve clients up to 2025-11-25 without sessions, so that any process can answer each request. They get no
-    requests and no notifications of changes, and cannot resume streams. By default they have sessions."""
+    """True to serve clients up to 2025-11-25 without sessions, so that any process can answer each request. They
+    receive no requests and no change notifications, and cannot resume streams. By default, they have sessions.
+    """
 
     health: bool
     """True to serve `/livez` and `/readyz`; by default false."""
 
 
 class AppOptions(_Options, HttpOptions, total=False):
-    """Options of `asgi_app`."""
+    """Options for `asgi_app`."""

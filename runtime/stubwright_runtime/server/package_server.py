@@ -39,24 +39,25 @@ def build_server(
     toolset: str | None = None,
     tasks: TaskEngine | None = None,
 ) -> PackageServer:
-    """Return the server of a package.
+    """Return a package's server.
 
     Args:
         package: The package.
-        handlers: An object with the required methods, or `None` if there are none. An async context manager is entered
+        handlers: An object with the required methods, or `None` if no methods are required. An async context manager is
+            entered
             before the server's first connection, and exited after its last.
         state: The URL of the store: `memory://` for this process, or `redis://…`, which processes can share.
         local_scopes: The scopes of local callers, over stdio or in-process.
         audit: The destination of call records: a function that takes a `CallRecord`, or a file.
         threads: The total number of threads for plain `def` handlers; each method uses at most half.
-        toolset: The toolset of the server; all tools by default.
-        tasks: The task engine; by default a stream in the Redis of `state`.
+        toolset: The server's toolset; by default all tools.
+        tasks: The task engine; by default a stream in the Redis at `state`.
 
     Raises:
         OSError: The audit file cannot be opened.
-        TypeError: Methods are missing or have other signatures; the message lists all of them.
+        TypeError: Methods are missing or have the wrong signature; the message lists them all.
         ValueError: `threads` is not positive, or the toolset does not exist.
-        StoreConfigurationError: `state` is not the URL of a store.
+        StoreConfigurationError: `state` is not a store URL.
         UnsupportedManifestError: The manifest declares an unsupported feature.
     """
     return PackageServer(
@@ -74,15 +75,15 @@ def build_server(
 
 
 class PackageServer:
-    """The server of one package.
+    """One package's server.
 
     Generated clients connect to it with `connect(server)`, and clients of the official SDK with `mcp.Client(server)`:
     it is one of the SDK's transports.
 
     Attributes:
-        core: The core, which answers all messages.
+        core: The core, which handles all messages.
         package: The package.
-        failures: The exceptions of handlers, for in-process clients with `raise_errors`.
+        failures: Exceptions from handlers, for in-process clients with `raise_errors`.
         tools: Shows and hides tools, for all clients.
         prompts: Shows and hides prompts.
         resources: Shows and hides resources and resource templates, and reports updates.
@@ -99,17 +100,17 @@ class PackageServer:
         self.failures = core.failures
         self.tools, self.prompts, self.resources = core.tools, core.prompts, core.resources
         self._opened: dict[asyncio.Task[object] | None, list[AsyncExitStack]] = {}
-        """The connections of SDK clients by task, because a client closes its connection in the task that opened it."""
+        """SDK clients' connections by task, because a client closes its connection in the task that opened it."""
         redact_library_logs()
 
     async def complete(self, elicitation: str) -> bool:
         """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
 
         Args:
-            elicitation: The id of the elicitation.
+            elicitation: The elicitation ID.
 
         Returns:
-            True if a client was notified: it is connected, and was not notified before.
+            True if a connected client was notified for the first time.
         """
         return await self.core.input_requests.urls.complete(elicitation)
 
@@ -127,7 +128,7 @@ class PackageServer:
     async def __aenter__(
         self,
     ) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]:
-        """Connect a client of the SDK, and return the streams that it reads and writes."""
+        """Connect an SDK client, and return the streams that it reads and writes."""
         from .transports.sdk_streams import open_streams
 
         stack = AsyncExitStack()

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 UNTIL_EOF: Final = "--until-end-of-input"
-"""The option that ends a worker with its parent process, which closes the worker's standard input."""
+"""The option that stops a worker when its parent process exits, which closes the worker's standard input."""
 
 _RESTART_DELAY: Final = 1.0
 """Seconds before a worker is restarted."""
 
 _MARGIN: Final = 5.0
-"""Seconds after the grace period of tasks before workers are killed."""
+"""Seconds after the tasks' grace period before workers are killed."""
 
 
 def work(core: Core, *, until_eof: bool = False) -> None:
-    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK, or the end of standard input."""
+    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives or standard input closes."""
     asyncio.run(_work(core, until_eof))
 
 
@@ -45,22 +45,22 @@ async def _work(core: Core, until_eof: bool) -> None:
 
 async def _run_tasks(core: Core, stop: asyncio.Event) -> None:
     async with core.lifespan():
-        log().info("running tasks of %s", core.package.manifest["server"]["name"])
+        log().info("running tasks for %s", core.package.manifest["server"]["name"])
         await stop.wait()
         core.stop()
-        log().info("draining: no new tasks; running tasks continue")
+        log().info("draining: starting no new tasks; running tasks continue")
 
 
 class Workers:
-    """Worker processes that run during a block, and are restarted if they die."""
+    """Worker processes that run during a block and are restarted if they die."""
 
     def __init__(self, number: int, arguments: Sequence[str], grace: float) -> None:
-        """Prepare the processes.
+        """Create the processes without starting them.
 
         Args:
             number: The number of processes.
             arguments: The command line after the Python executable.
-            grace: The grace period of running tasks in seconds.
+            grace: The grace period for running tasks in seconds.
         """
         self._patience = grace + _MARGIN
         self._arguments = [sys.executable, *arguments, UNTIL_EOF]
@@ -77,7 +77,7 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop the processes, and kill slow ones, whose tasks then run elsewhere."""
+        """Stop the processes, and kill slow ones; their tasks then run in other processes."""
         self._stopped.set()
         for process in [*self._processes]:
             process.terminate()
@@ -85,11 +85,11 @@ class Workers:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         for process in [*self._processes]:
-            log().warning("a worker did not end in %.0f s; killing it", self._patience)
+            log().warning("a worker did not exit within %.0f s; killing it", self._patience)
             process.kill()
 
     def _run_process(self) -> None:
-        """Run one process, and restart it until the block ends."""
+        """Run one process, restarting it until the block exits."""
         while not self._stopped.is_set():
             # Output is redirected to standard error, because standard output may carry MCP messages.
             with subprocess.Popen(self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()) as process:
@@ -100,8 +100,8 @@ class Workers:
                 status = process.wait()
                 self._processes.discard(process)
             if self._stopped.is_set():
-                if status not in (0, -signal.SIGTERM):  # the latter if it had not started yet
-                    log().warning("a worker ended with status %d during shutdown", status)
+                if status not in (0, -signal.SIGTERM):  # SIGTERM if the worker had not started yet
+                    log().warning("a worker exited with status %d during shutdown", status)
             else:
-                log().warning("a worker ended with status %d; restarting it", status)
+                log().warning("a worker exited with status %d; restarting it", status)
                 self._stopped.wait(_RESTART_DELAY)

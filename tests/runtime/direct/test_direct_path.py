@@ -352,7 +352,7 @@ def test_a_client_that_never_says_that_it_is_ready_is_asked(
     question, taken_back, _ = asyncio.run(asked_early(package, {}))
     assert (question["id"], question["method"]) == (1, QUESTION)
     assert taken_back["params"]["requestId"] == 1
-    assert "a client is asked before it has sent notifications/initialized" in caplog.messages
+    assert "sending a request to a client that has not sent notifications/initialized" in caplog.messages
 
 
 @pytest.mark.parametrize("stateless", [False, True])

@@ -344,7 +344,7 @@ def test_a_session_that_ends_before_the_stream_of_a_call_has_a_connection(
     assert (status, response.status_code) == (200, 200)
     answer = json.loads(response.text.rpartition("data: ")[2])
     assert answer["id"] == CALL["id"]
-    assert answer["error"]["message"] == "The session has ended; the request may have taken effect"
+    assert answer["error"]["message"] == "The session was closed; the request may have taken effect"
     assert handlers.ends == ["cancelled"]
 
 
@@ -409,7 +409,7 @@ def test_handshakes_count_in_the_budget_of_their_caller(package: ModuleType) -> 
         refused = shake()
         assert refused.status_code == 429
         assert int(refused.headers["retry-after"]) > 0
-        assert "from your address use up its share of memory" in refused.json()["error"]["message"]
+        assert "from your address have used its share of memory" in refused.json()["error"]["message"]
         http.delete(f"{url}/mcp", headers={"mcp-session-id": names[-1]})
         assert shake().status_code == 200
     del core.package.manifest["storage"]
@@ -500,7 +500,7 @@ def test_calls_whose_streams_were_released_count_until_they_end(way: Any, packag
                     await asyncio.sleep(0.01)
             assert '"id"' not in (await send(4)).text, "there is room again"
             await http.delete(url, headers={"mcp-session-id": session})
-            assert "The session has ended" in (await third).text
+            assert "The session was closed" in (await third).text
 
     try:
         with way(asgi_app(core)) as url:

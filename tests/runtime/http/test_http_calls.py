@@ -291,7 +291,7 @@ def _json(value: Any) -> Response:
             (Response("<p>", media_type="text/html"), "The API answered 200 OK with text/html that is not JSON."),
             (Response("NaN", media_type="application/json"), "with application/json that is not JSON."),
             (Response("[" * 100_000, media_type="application/json"), "with application/json that is not JSON."),
-            ((200, {"a": "x"}), "The result of get does not fit its output schema"),
+            ((200, {"a": "x"}), "The result of get does not match its output schema"),
         ],
         3,
     ),

@@ -101,7 +101,7 @@ def test_strict_is_the_default_and_goes_before_what_the_api_says(http: Mapping[s
     tools = [called("get", {}, {"url": "/x", **http}, outputSchema=STRICT)]
     said = {"output": "lenient"} if http else {}
     with run_package(tmp_path, tools, lambda _: {"id": 1, "new": 2}, **said) as server:
-        assert "does not fit its output schema" in server.refused("get")
+        assert "does not match its output schema" in server.refused("get")
         listed, _ = results(server, "get", "legacy", {})
         assert listed.output_schema == STRICT
 

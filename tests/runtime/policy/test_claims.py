@@ -71,10 +71,10 @@ async def test_a_call_goes_on_with_the_value(
 @pytest.mark.parametrize(
     ("binding", "principal", "variable", "text"),
     [
-        ({"value": 6, "schema": LEVEL}, ANN, None, "cannot take the value that the manifest binds to it"),
+        ({"value": 6, "schema": LEVEL}, ANN, None, "cannot use the value that the manifest binds to it"),
         (VARIABLE, ANN, None, "needs the environment variable LEVEL of the server"),
-        (VARIABLE, LOCAL, "6", "cannot take the environment variable LEVEL of the server"),
-        (VARIABLE, LOCAL, "x", "cannot take the environment variable LEVEL of the server"),
+        (VARIABLE, LOCAL, "6", "cannot use the environment variable LEVEL of the server"),
+        (VARIABLE, LOCAL, "x", "cannot use the environment variable LEVEL of the server"),
         (CLAIM, LOCAL, "4", "needs HTTP and an access token"),
         (CLAIM, BOB, "4", "needs the claim 'level' of your access token"),
         (CLAIM, ANONYMOUS, "4", "needs an access token with the claim 'level'"),

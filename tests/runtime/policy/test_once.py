@@ -187,7 +187,7 @@ async def test_other_arguments_are_refused_and_both_are_shown(package: ModuleTyp
         pair = await call(wire, "pair", order_id="A1", card="b")
     assert refused["isError"]
     assert text(refused).splitlines()[:3] == [
-        'pay was called with order_id "A1" before, and with other arguments:',
+        'pay was called with order_id "A1" before, but with other arguments:',
         "- amount: was 10, is 20",
         f'- card: was absent, is "{"x" * 99}…',
     ]
@@ -315,7 +315,7 @@ async def test_a_waiting_call_is_told_that_the_first_one_is_still_running(
         assert text(await first) == "receipt 1"
     for result in told:
         assert result["isError"]
-        assert text(result).startswith('pay with order_id "A1" is still running, after a wait of 1 second.')
+        assert text(result).startswith('pay with order_id "A1" is still running after 1 second.')
     assert handlers.effects == ["A1"]
 
 
@@ -432,7 +432,7 @@ async def test_a_store_that_lost_what_it_kept_is_noticed(
         await redis.aclose()
         with caplog.at_level(logging.WARNING):
             later = [await call(wire, name, order_id="A1") for _ in range(2)]
-    assert "the store lost the record of a call of" in caplog.text
+    assert "the store lost the record of a call to" in caplog.text
     assert len(handlers.effects) == effects
     if name == "pay":
         assert [is_unknown(each) for each in later] == [True, True]

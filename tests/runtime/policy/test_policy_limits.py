@@ -376,7 +376,7 @@ async def test_ten_thousand_calls_of_64_clients(module: Any) -> None:
         for number in left:
             name, fails = [("mixed", False), ("window", False), ("mixed", True)][number % 3]
             said = await _said(client, name, **({"fails": True} if fails else {}))
-            endings["limited" if ", and has been" in said else said] += 1
+            endings["limited" if "; the limit is reached" in said else said] += 1
             if number >= until:
                 return
 
@@ -406,7 +406,7 @@ async def test_a_rate_is_of_a_tool_and_says_when_to_try_again(
     monkeypatch.setattr(import_module("stubwright_runtime.policy.windows"), "time", clock)
     async with _connected(module, handlers, mode) as client:
         assert [await _said(client, "few") for _ in range(3)] == ["local"] * 3
-        text = "! few may be called 3 times in an hour, and has been. Try again in 3,600 seconds."
+        text = "! few may be called 3 times in an hour; the limit is reached. Try again in 3,600 seconds."
         assert await _said(client, "few") == text
         assert await _said(client, "other") == "local"
         now += 3590
@@ -489,7 +489,7 @@ async def test_many_clients_over_http_are_admitted_exactly(module: Any) -> None:
         async def work(number: int) -> None:
             for name, arguments in (("mixed", {}), ("window", {}), ("mixed", {"fails": True})) * 4:
                 said = await _posted(client, name, **arguments)
-                endings["limited" if ", and has been" in said else said] += 1
+                endings["limited" if "; the limit is reached" in said else said] += 1
 
         async with anyio.create_task_group() as tasks:
             for number in range(64):
@@ -592,7 +592,7 @@ async def test_a_person_takes_neither_time_nor_place_and_is_counted_once(mode: s
             answer.set()
         assert said == ["AskingOkAnswer"] * 3
         assert handlers.most == 1
-        assert ", and has been" in await _said(client, "asking")
+        assert "; the limit is reached" in await _said(client, "asking")
         assert _places(module) == {"asking": 0}
     assert handlers.ran["asking"] == (3 if mode == "legacy" else 6)
 
@@ -652,7 +652,7 @@ async def test_refused_work_is_not_looked_at(module: Any, monkeypatch: pytest.Mo
         for _ in range(3):
             await _said(client, "few")
         made.clear()
-        assert ", and has been" in await _said(client, "few")
+        assert "; the limit is reached" in await _said(client, "few")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(_said, client, "single", how="waits"))
             with anyio.fail_after(60):

@@ -412,5 +412,5 @@ def test_the_local_user_is_told_what_is_not_there(granted: list[str], told: str 
     command = [*forked.interpreter(), "-m", name, "--handlers", "mine:Mine", *granted]
     done = subprocess.run(command, cwd=tmp_path, input="", capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert ("the local user does not see what needs scopes" in done.stderr) == (told is not None)
+    assert ("entries that require scopes are hidden from the local user" in done.stderr) == (told is not None)
     assert (told or "") in done.stderr

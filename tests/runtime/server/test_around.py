@@ -183,7 +183,7 @@ class Odd(Handlers):
 
 async def test_what_it_gives_is_checked_like_any_result(package: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
     async with package.SurroundedClient.connect(package.build_server(Odd())) as client:
-        with pytest.raises(package.ToolFailed, match="does not fit its output schema"):
+        with pytest.raises(package.ToolFailed, match="does not match its output schema"):
             await client.count(number=1)
         with pytest.raises(package.ToolFailed, match="Internal error in count_in_thread"):
             await client.count_in_thread(number=1)
@@ -255,7 +255,7 @@ async def test_a_misfit_and_a_task_that_failed_come_out_too(package: ModuleType)
             raise LookupError("no work")
 
     async with package.SurroundedClient.connect(package.build_server(Wrong()), raise_errors=True) as client:
-        with pytest.raises(TypeError, match=r"(?s)count returned a result that does not fit.*count"):
+        with pytest.raises(TypeError, match=r"(?s)count returned a result that does not match.*count"):
             await client.count(number=1)
         with pytest.raises(LookupError, match="no work"):
             await client.work()

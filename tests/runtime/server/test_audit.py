@@ -433,7 +433,7 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
             await client.call_tool("ok", {})
         assert records == []
         await anyio.to_thread.run_sync(server.core.recorder.flush, 0.01)
-        assert "audit records that were not written before the server stopped: 4" in caplog.text
+        assert "audit records not written before the server stopped: 4" in caplog.text
         go_on.set()
         await anyio.to_thread.run_sync(server.core.recorder.flush)
         await client.call_tool("ok", {})
@@ -488,12 +488,12 @@ async def test_a_folder_that_is_gone_is_told_once_and_nothing_is_lost(
         shutil.rmtree(folder)
         for number in (2, 3):
             await client.call_tool("ok", {"x": number})
-        await logged("cannot be written", caplog)
+        await logged("cannot write", caplog)
         folder.mkdir()
     assert [one["arguments"] for one in lines(path)] == [{"x": 2}, {"x": 3}]
     told = [record.getMessage() for record in caplog.records if "audit records" in record.getMessage()]
     assert len(told) == 2
-    assert f"cannot be written to {path}: No such file or directory" in told[0]
+    assert f"cannot write audit records to {path}: No such file or directory" in told[0]
     assert told[1].endswith("again; 0 were lost")
 
 

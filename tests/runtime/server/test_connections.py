@@ -279,7 +279,7 @@ async def test_an_upload_that_is_slow_goes_on_and_one_that_stops_is_answered() -
     assert slow.endswith(b"done")
     for said in (stopped, trickled):
         assert said.startswith(b"HTTP/1.1 408 ")
-        assert said.endswith(b'"The body of the request took too long to arrive"}}')
+        assert said.endswith(b'"The request body took too long to arrive"}}')
 
 
 async def test_requests_that_wait_for_an_answer_stay_bytes() -> None:
@@ -311,7 +311,7 @@ async def test_all_errors_of_taking_connections_are_one_line(caplog: pytest.LogC
     finally:
         loop.set_exception_handler(None)
     assert [record.message for record in caplog.records] == [
-        "connections not accepted: 1 attempts, because the system ran out of resources: Too many open files",
+        "connections not accepted: 1, because the system ran out of resources: Too many open files",
         "something else",
     ]
 

@@ -185,7 +185,7 @@ async def test_what_does_not_fit_is_asked_again(package: ModuleType, era: str) -
     person = Person({"name": "A"}, {"age": 3}, {"name": "Ada"})
     async with client(server(package, ask), era, person) as made:
         assert text(await made.call_tool("ask")) == "Ada"
-    assert [asked.message.replace("Who are you?\n\nThe last answer does not fit: ", "…") for asked in person.asked] == [
+    assert [asked.message.replace("Who are you?\n\nThe last answer is invalid: ", "…") for asked in person.asked] == [
         "Who are you?",
         '…name: expected at least 2 characters, got the string "A"',
         "…name: required, but missing",
@@ -193,7 +193,7 @@ async def test_what_does_not_fit_is_asked_again(package: ModuleType, era: str) -
     if era == "legacy":
         async with client(server(package, ask), era, Person(*[{"name": "A"}] * 3)) as made:
             told = text(await made.call_tool("ask"))
-        assert told.startswith("error: the client's answer to elicitation/create does not fit: name: ")
+        assert told.startswith("error: the client's answer to elicitation/create is invalid: name: ")
 
 
 @pytest.mark.parametrize("gather", ["gather", "tasks", "errors kept"])
@@ -361,7 +361,7 @@ async def test_a_missing_capability_is_told_out_of_a_group_of_tasks(package: Mod
 
     async with client(server(package, ask), era) as made:
         if era == "legacy":
-            assert text(await made.call_tool("ask")) == "error: This needs a client with the capability 'sampling'."
+            assert text(await made.call_tool("ask")) == "error: This requires a client with the capability 'sampling'."
         else:
             with pytest.raises(mcp.MCPError, match="capability 'sampling'"):
                 await made.call_tool("ask")
@@ -409,7 +409,7 @@ async def test_whatever_does_not_fit_is_asked_again_saying_why(package: ModuleTy
         await send({"id": 2, "method": "tools/call", "params": {"name": name, "arguments": {"sum": 3}}})
         while "method" in (message := await receive()):
             params = message.get("params") or {}
-            told = params.get("message", "").partition("\n\nThe last answer does not fit: ")[2]
+            told = params.get("message", "").partition("\n\nThe last answer is invalid: ")[2]
             told = told or params.get("_meta", {}).get("io.stubwright/refused", "")
             form = "stubwright.confirm" if name == "pay" else "who"
             key = keys.get(message["method"], "sign_in" if params.get("mode") == "url" else form)
@@ -482,7 +482,7 @@ async def test_a_missing_capability_is_told_as_the_revision_has_it(package: Modu
         async with client(server(package, ask), era) as made:
             if era == "legacy":
                 told = text(await made.call_tool("ask"))
-                assert told == f"error: This needs a client with the capability {name!r}."
+                assert told == f"error: This requires a client with the capability {name!r}."
             else:
                 with pytest.raises(mcp.MCPError) as caught:
                     await made.call_tool("ask")
@@ -707,7 +707,7 @@ async def test_a_call_that_is_never_answered_does_not_run_for_ever(package: Modu
             break
         [answer] = await rounds(made, {**call, "inputResponses": given, "requestState": answer["requestState"]})
     assert answer["isError"] is True
-    assert "does not fit" in answer["content"][0]["text"]
+    assert "is invalid" in answer["content"][0]["text"]
     assert len(ran) == 4
 
 
@@ -740,7 +740,7 @@ def test_what_is_remembered_of_states_is_bounded() -> None:
 async def test_older_clients_cannot_answer_before_they_are_asked(package: ModuleType) -> None:
     answered = {"name": "ask", "inputResponses": {"who": ACCEPT}}
     [told] = await exchange(server(package, twice), "2025-11-25", ("tools/call", answered))
-    assert told["content"][0]["text"] == "This needs a client with the capability 'elicitation'."
+    assert told["content"][0]["text"] == "This requires a client with the capability 'elicitation'."
 
 
 async def test_answers_of_any_shape_do_no_harm(package: ModuleType) -> None:
@@ -788,7 +788,7 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
     async with client(made, era, person) as connected:
         assert text(await connected.call_tool("pay", {"sum": "x"})).startswith("error: Invalid arguments for pay:")
         assert person.asked == []
-    needs = "pay needs the user's confirmation, and this client cannot ask for it (elicitation)."
+    needs = "pay needs the user's confirmation, but this client cannot ask for it (elicitation)."
     async with client(made, era) as connected:
         if era == "legacy":
             assert text(await connected.call_tool("pay", {"sum": 3})) == f"error: {needs}"
@@ -805,7 +805,7 @@ async def test_an_answer_without_the_box_is_asked_again(package: ModuleType, era
     person = Person({}, {"confirm": "yes"}, {"confirm": True})
     async with client(server(package, twice), era, person) as connected:
         assert text(await connected.call_tool("pay", {"sum": 3})) == "paid 3"
-    assert [question.message.count("does not fit: ") for question in person.asked] == [0, 1, 1]
+    assert [question.message.count("is invalid: ") for question in person.asked] == [0, 1, 1]
 
 
 NOTE = "\nNot shown: 13,210 of 14,210 characters at /note."

@@ -89,7 +89,7 @@ def test_null_for_an_optional_argument_is_omitted_and_logged_once(tmp_path: Path
     assert results[3] == (True, "Invalid arguments for say:\n- text: expected a string, got null")
     assert results[4] == (True, f"Invalid arguments for say:\n- place.city: expected a string, got null{OMIT}")
     (line,) = [line for line in log.splitlines() if "null" in line]
-    assert line.endswith("say is called with null for count, place, which is read as omitted")
+    assert line.endswith("say was called with null for count, place, which is treated as omitted")
 
 
 def test_null_is_refused_by_default(tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ async def test_one_caller_has_so_many_streams_and_all_together_have() -> None:
     alice, bob = (Principal("token", subject=name) for name in ("alice", "bob"))
     with streams.count(alice), streams.count(alice):
         with pytest.raises(
-            TooManyStreamsError, match=r"^You have 2 streams open\. Close one first, or try again later\.$"
+            TooManyStreamsError, match=r"^You have 2 open streams\. Close one, or try again later\.$"
         ) as found:
             streams.count(alice).__enter__()
         assert found.value.status == 429

@@ -266,7 +266,7 @@ async def test_a_list_with_something_else_is_told(package: Any, caplog: pytest.L
 async def test_a_reply_holds_blocks(package: Any, api: Any, caplog: pytest.LogCaptureFixture) -> None:
     wrong = api.Reply("said", content=[1])
     assert error_text(await call(serve(package, say=lambda args, ctx: wrong), "say")).startswith("Internal error")
-    assert "content holds a value of type int; it should hold text and content blocks" in caplog.text
+    assert "content contains a value of type int; it should contain text and content blocks" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ async def test_a_result_that_breaks_its_schema(
     package: Any, api: Any, result: Any, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = error_text(await weather(serve(package, weather=lambda args, ctx: result(api))))
-    assert text.startswith("The result of get-weather does not fit its output schema (reference ")
+    assert text.startswith("The result of get-weather does not match its output schema (reference ")
     assert logged in caplog.text
 
 
@@ -376,7 +376,7 @@ async def test_a_thread_learns_that_its_call_was_cancelled(
         assert await anyio.to_thread.run_sync(started.wait, 5)
         tasks.cancel_scope.cancel()
     assert await anyio.to_thread.run_sync(ended.wait, 5)
-    assert "a function given to `ctx.on_cancel` failed" in caplog.text
+    assert "a function registered with `ctx.on_cancel` failed" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -470,7 +470,7 @@ async def test_log_levels_of_both_eras(package: Any, tmp_path: Path, recwarn: py
     [
         (lambda ctx: ctx.log("loud", "x"), "ValueError: 'loud' is not a log level; the levels are debug, info,"),
         (lambda ctx: ctx.log("info", object()), "TypeError: Object of type object is not JSON serializable"),
-        (lambda ctx: ctx.progress(float("inf")), "ValueError: progress is inf of None; both must be finite"),
+        (lambda ctx: ctx.progress(float("inf")), "ValueError: progress is inf of None, but both must be finite"),
         (lambda ctx: ctx.wait(ctx.progress(1)), "RuntimeError: ctx.wait is for plain `def` handlers"),
     ],
 )
@@ -494,7 +494,7 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
     with pytest.raises(TypeError) as caught:
         package.build_server(Handlers())
     assert str(caught.value) == (
-        "Handlers has methods that cannot be called as the server does:\n"
+        "Handlers has methods that the server cannot call:\n"
         "    say(args: 'Any') -> 'None' is called with (args, ctx)\n"
         "    cities is int, not a method\n\n"
         "Handlers lacks a method. Add it:\n\n"
@@ -503,7 +503,7 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
     )
     with pytest.raises(TypeError) as caught:
         package.build_server(Handlers)
-    assert str(caught.value) == "Handlers is a class; the server 'weather' needs an instance: Handlers()"
+    assert str(caught.value) == "Handlers is a class; server 'weather' needs an instance: Handlers()"
 
 
 async def test_state_needs_a_place(package: Any) -> None:

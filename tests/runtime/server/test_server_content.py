@@ -100,16 +100,16 @@ def test_embedded_text_and_blob() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: text("x", priority=1.1), "priority is 1.1; it must be a number from 0 to 1"),
-        (lambda: text("x", priority=float("nan")), "priority is nan; it must be a number from 0 to 1"),
-        (lambda: text("x", audience=UNKNOWN), "audience is 'model'; it must be 'user', 'assistant', or a list of them"),
+        (lambda: text("x", priority=1.1), "priority must be a number from 0 to 1, not 1.1"),
+        (lambda: text("x", priority=float("nan")), "priority must be a number from 0 to 1, not nan"),
+        (lambda: text("x", audience=UNKNOWN), "audience must be 'user', 'assistant', or a list of them, not 'model'"),
         (
             lambda: text("x", last_modified="yesterday"),
             "last_modified is 'yesterday'; it must be ISO 8601, such as '2025-05-03T14:30:00Z'",
         ),
         (
             lambda: text("x", last_modified=datetime(2025, 5, 3)),
-            "last_modified is 2025-05-03T00:00:00; it needs a time zone",
+            "last_modified needs a time zone: 2025-05-03T00:00:00",
         ),
         (lambda: image("not base64!", "image/png"), "the data is not base64: Only base64 data is allowed"),
         (lambda: image(b"x", "png"), "'png' is not a MIME type"),
@@ -119,7 +119,7 @@ def test_embedded_text_and_blob() -> None:
             "'image/png' is not the MIME type of an audio block; it starts with audio/",
         ),
         (lambda: link("readme.md", "r"), "'readme.md' is not an absolute URI, such as 'file:///readme.md'"),
-        (lambda: link("a:b", "r", size=-1), "size is -1; it must be a number of bytes, 0 or more"),
+        (lambda: link("a:b", "r", size=-1), "size must be a number of bytes, 0 or more, not -1"),
         (lambda: embedded("a:b"), "an embedded resource needs either text or blob"),
         (lambda: embedded("a:b", text="", blob=b""), "an embedded resource needs either text or blob"),
     ],

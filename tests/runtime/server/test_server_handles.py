@@ -259,7 +259,7 @@ async def test_what_is_somebody_elses_is_as_unknown_as_what_never_was(folder: Pa
                 ]
                 assert {refused(one) for one in told} == {UNKNOWN, UNKNOWN.replace("add_item", "drop_basket", 1)}
                 spoken = await call(bob, "tell", basket_id=basket)
-                assert refused(spoken).startswith("The result of tell does not fit its output schema")
+                assert refused(spoken).startswith("The result of tell does not match its output schema")
                 assert (await call(alice, "tell", basket_id=basket)).structured_content == {"basket_id": basket}
                 for _ in range(5):
                     await made(bob)
@@ -360,7 +360,7 @@ async def test_a_handler_is_told_what_a_caller_is_told(package: ModuleType) -> N
             except package.UnknownHandle as error:
                 told.append(str(error))
         told.append(str(await handles.delete("nothing")))
-        with pytest.raises(KeyError, match="no id of a handle at 'tree'"):
+        with pytest.raises(KeyError, match="no handle ID at 'tree'"):
             ctx.handles["tree"]
         assert await handles.delete(basket.id)
         await handles.update(basket, {"items": []})
@@ -381,7 +381,7 @@ async def test_a_state_is_what_the_manifest_says(
 
     async with client(package.build_server(Shop(package, create_basket=create_basket))) as connected:
         assert refused(await call(connected, "create_basket")).startswith("Internal error in create_basket")
-    assert "InvalidState: no state of a basket:\nstate.items" in caplog.text or "items" in caplog.text
+    assert "InvalidState: invalid basket state:\nstate.items" in caplog.text or "items" in caplog.text
 
 
 async def test_one_principal_has_so_many_and_no_more(package: ModuleType, state: str) -> None:
@@ -389,7 +389,7 @@ async def test_one_principal_has_so_many_and_no_more(package: ModuleType, state:
         baskets = [await made(connected) for _ in range(5)]
         assert refused(await call(connected, "create_basket")) == (
             "You already have 5 handles of the kind 'basket', which is the limit. "
-            "Use one, end one, or wait until one expires."
+            "Reuse one, delete one, or wait until one expires."
         )
         await call(connected, "drop_basket", basket_id=baskets[2])
         await made(connected)

@@ -330,7 +330,7 @@ def test_a_result_that_is_too_deep_is_a_failed_call(client: Stdio | Http, levels
             result = client.ask("tools/call", {"name": name, "arguments": arguments})["result"]
             assert result["isError"] is True
             assert re.search(
-                r"nested more than 192 levels deep|does not fit its output schema", result["content"][0]["text"]
+                r"nested more than 192 levels deep|does not match its output schema", result["content"][0]["text"]
             )
             assert "structuredContent" not in result
         for how in ("block", "resource", "meta", "log"):

@@ -32,7 +32,7 @@ ERAS = ("legacy", "2026-07-28")
 HERE = "https://mcp.example.com/mcp"
 TITLES = ("Beloved", "Dune", "Emma", "Middlemarch", "Ulysses")
 START_AGAIN = (
-    "The cursor does not hold for this call of {}: it has expired, was changed, or was given for other arguments. "
+    "The cursor is not valid for this call to {}: it has expired, was changed, or is for other arguments. "
     "Start again without `cursor`."
 )
 
@@ -204,7 +204,7 @@ async def test_pages_that_do_not_go_on_are_the_handlers_mistake(
     async with mcp.Client(package.build_server(Library("here")), mode="2026-07-28") as connected:
         again = await call(connected, cursor=await cursor_of(connected))
     assert told(again).startswith("Internal error in list_books")
-    assert "the next page begins where this page does, at 'here'" in caplog.text
+    assert "the next page starts at the same position as this page, 'here'" in caplog.text
 
 
 async def test_a_result_without_a_position_is_the_last_page(package: ModuleType) -> None:

@@ -336,7 +336,7 @@ def test_calls_that_outlast_the_grace_are_answered_with_errors(
 def cut_off(message: dict[str, Any]) -> int:
     """The id of a request that was answered with an error since the server stopped."""
     assert message["error"]["code"] == -32603
-    assert message["error"]["message"].startswith("The server stopped before it could answer.")
+    assert message["error"]["message"].startswith("The server stopped before it could respond.")
     number: int = message["id"]
     return number
 
@@ -468,7 +468,7 @@ def test_http(project: Path) -> None:
         assert httpx2.post(url, json=request, headers=given).status_code == status
     address = url.removeprefix("http://").removesuffix("/tools")
     assert refused(project, ["--handlers", "silent:Weather", "--http", address]) == [
-        f"process_mcp: cannot serve at {address}: Address already in use; port 0 is any port that is free",
+        f"process_mcp: cannot serve at {address}: Address already in use; port 0 selects any free port",
         "status 1",
     ]
     process.popen.send_signal(signal.SIGINT)
@@ -545,9 +545,9 @@ def refused(project: Path, *command_lines: list[str]) -> list[str]:
 
 def test_mistakes_are_told_in_a_line(project: Path) -> None:
     cases = {
-        (): "no handlers given; name them, such as --handlers weather:Weather",
+        (): "no handlers specified; set them, for example with --handlers weather:Weather",
         ("--handlers", "weather"): "--handlers is 'weather'; it must be MODULE:NAME, such as weather:Weather",
-        ("--handlers", "no.where:X"): f"there is no module 'no'; looked in {project} and in sys.path",
+        ("--handlers", "no.where:X"): f"no module 'no'; looked in {project} and in sys.path",
         ("--handlers", "broken:X"): (
             f"broken cannot be imported: ModuleNotFoundError: No module named 'nowhere' ({project}/broken.py:2)"
         ),
@@ -555,19 +555,18 @@ def test_mistakes_are_told_in_a_line(project: Path) -> None:
         ("--handlers", "silent:Wether"): "'silent' has no 'Wether'; did you mean 'Weather'?",
         ("--handlers", "silent:nothing"): "silent:nothing is None",
         ("--handlers", "silent:make"): (
-            f"silent:make cannot be called: ValueError: no database ({project}/silent.py:{MAKE})"
+            f"cannot call silent:make: ValueError: no database ({project}/silent.py:{MAKE})"
         ),
         ("--handlers", "silent:Greedy"): (
-            "silent:Greedy cannot be called: TypeError: "
-            "Greedy.__init__() missing 1 required positional argument: 'database'"
+            "cannot call silent:Greedy: TypeError: Greedy.__init__() missing 1 required positional argument: 'database'"
         ),
-        ("--handlers", "silent:Weather", "--http", ":0", "--path", "x"): "--path is 'x'; it must start with /",
+        ("--handlers", "silent:Weather", "--http", ":0", "--path", "x"): "--path must start with /, not 'x'",
         ("--handlers", "silent:Weather", "--http", ":0", "--allow-host", "https://api.example.com"): (
-            "--allow-host is 'https://api.example.com'; write one such as api.example.com, without a scheme and a path"
+            "--allow-host 'https://api.example.com' is not a host, such as api.example.com, without a scheme or path"
         ),
         ("--handlers", "silent:Weather", "--http", ":0", "--allow-origin", "https://a.example:443"): (
-            "--allow-origin 'https://a.example:443' is not an origin as browsers send it, such as "
-            "https://app.example.com: in ASCII, without a path or a default port"
+            "--allow-origin 'https://a.example:443' is not an origin such as "
+            "https://app.example.com: in ASCII, without a path or default port"
         ),
     }
     expected = [line for text in cases.values() for line in (f"process_mcp: {text}", "status 2")]
@@ -641,7 +640,7 @@ def test_handlers_that_do_not_start_are_told_in_a_line(
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"process_mcp: the handlers could not start: {why}{project}/weather.py:")
+    assert last.startswith(f"process_mcp: the handlers failed to start: {why}{project}/weather.py:")
     assert "Traceback" not in done.stderr
 
 
@@ -657,7 +656,7 @@ def test_handlers_that_do_not_end_are_told_in_a_line(arguments: list[str], proje
     status, log, _ = server.end()
     assert status == 1
     assert log.splitlines()[-1].startswith(
-        f"process_mcp: the handlers could not end: RuntimeError: database is gone ({project}/weather.py:"
+        f"process_mcp: the handlers failed to exit: RuntimeError: database is gone ({project}/weather.py:"
     )
     assert "Traceback" not in log
 

@@ -338,7 +338,7 @@ async def test_one_caller_listens_so_often_and_all_together_do(package: ModuleTy
             assert await anext(lines)
             listening.append((opened, lines))
         for name, status, message in (
-            ("alice", 429, "You have 2 streams open. Close one first, or try again later."),
+            ("alice", 429, "You have 2 open streams. Close one, or try again later."),
             ("bob", 503, "The server has too many open streams. Try again later."),
         ):
             refused = await server.ask(STATELESS, name, "subscriptions/listen", LISTEN)
@@ -348,7 +348,7 @@ async def test_one_caller_listens_so_often_and_all_together_do(package: ModuleTy
             httpx2.AsyncClient(headers={"authorization": "Bearer alice"}) as http,
             mcp.Client(streamable_http_client(server.url, http_client=http)) as client,
         ):
-            with pytest.raises(mcp.MCPError, match="You have 2 streams open"):
+            with pytest.raises(mcp.MCPError, match="You have 2 open streams"):
                 await client.listen(tools_list_changed=True).__aenter__()
         for opened, _ in listening:
             await opened.__aexit__(None, None, None)
@@ -369,7 +369,7 @@ async def test_a_client_without_http_listens_so_often(package: ModuleType) -> No
         open_ = [wire.start("subscriptions/listen", **LISTEN) for _ in range(2)]
         await wire.noted("notifications/subscriptions/acknowledged", 2)
         said = await wire("subscriptions/listen", **LISTEN)
-        assert said["error"]["message"] == "You have 2 streams open. Close one first, or try again later."
+        assert said["error"]["message"] == "You have 2 open streams. Close one, or try again later."
         assert not any(one.done() for one in open_)
         for one in open_:
             one.cancel()
@@ -392,7 +392,7 @@ async def test_one_caller_comes_back_for_so_many_streams(package: ModuleType, mo
         session, last = lost[2]
         refused = await server.get("alice-forever", session, last_event_id=last)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
-        message = "You have 2 streams open. Close one first, or try again later."
+        message = "You have 2 open streams. Close one, or try again later."
         assert refused.json() == {"jsonrpc": "2.0", "error": {"code": -32603, "message": message}}
         gate.go.set()
         assert [messages(await one)[-1]["id"] for one in back] == [7, 7]
@@ -408,7 +408,7 @@ async def test_one_caller_comes_back_for_so_many_streams(package: ModuleType, mo
     ("uris", "message"),
     [
         ([f"a://{number}" for number in range(1001)], "More than 1000 subscriptions"),
-        (["a://" + "x" * 300_000], "The URIs of the subscriptions have more than 262144 characters together"),
+        (["a://" + "x" * 300_000], "The subscribed URIs have more than 262144 characters in total"),
     ],
 )
 async def test_one_stream_listens_to_so_much(package: ModuleType, uris: list[str], message: str) -> None:

@@ -95,7 +95,7 @@ async def test_all_threads_together_are_bounded(gate: Gate) -> None:
         with pytest.raises(NoFreeThreadError, match="All 3 threads of the server are busy"):
             await threads.run("four", gate, patience=0.01)
         gate.open()
-    with pytest.raises(ValueError, match="threads is 0; it must be positive"):
+    with pytest.raises(ValueError, match="threads must be positive, not 0"):
         Threads(0)
 
 
@@ -239,7 +239,7 @@ async def test_calls_of_others_go_on_while_one_tool_has_all_its_threads(
         assert refused.content == [
             types.TextContent(
                 type="text",
-                text="slow was not run. The only thread of slow is busy. Nothing was done; try again in a few seconds.",
+                text="slow was not run. The only thread of slow is busy; try again in a few seconds.",
             )
         ]
         for name, text in (("quick", "quick"), ("waiting", "waited"), ("keeping", "kept")):

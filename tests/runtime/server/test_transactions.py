@@ -135,5 +135,5 @@ async def test_a_connection_that_commits_each_statement_is_refused(connection: A
 
 
 async def test_another_connection_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"a connection of sqlite3, .* is expected, not builtins\.object"):
+    with pytest.raises(TypeError, match=r"the connection must be from sqlite3, .*, not builtins\.object"):
         await record_effect(object(), "a")

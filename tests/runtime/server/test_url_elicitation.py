@@ -137,7 +137,7 @@ async def test_two_questions_never_have_one_id(package: ModuleType, caplog: pyte
     server = package.build_server(SimpleNamespace(files=files, prompt_hello=files))
     async with mcp.Client(server, mode="legacy", elicitation_callback=accept) as made:
         assert (await made.call_tool("files")).is_error
-    assert "a question with the id 'same' exists already" in caplog.text
+    assert "a question with the ID 'same' already exists" in caplog.text
 
 
 async def test_a_request_that_needs_a_url_is_refused_with_it(package: ModuleType) -> None:
@@ -168,7 +168,7 @@ async def test_older_clients_and_those_without_a_browser_are_told(package: Modul
         await send({"id": 2, "method": "tools/call", "params": {"name": "files"}})
         result = (await receive())["result"]
     assert result["isError"] is True
-    assert result["content"][0]["text"] == "This needs a client with the capability 'elicitation.url'."
+    assert result["content"][0]["text"] == "This requires a client with the capability 'elicitation.url'."
     [told] = await exchange(server, "2025-11-25", ("tools/call", {"name": "files"}))
     assert told == result
     [refused] = await exchange(server, "2026-07-28", ("tools/call", {"name": "files"}))

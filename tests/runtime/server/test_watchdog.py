@@ -115,7 +115,7 @@ def test_a_handler_that_holds_the_loop_is_named_once_for_each_call(
     first, second = reports(caplog)
     assert re.match(
         r"the event loop has been blocked for 0\.2 s by get_book \(test_watchdog\.py:\d+\), "
-        r"and no other call is answered; write it as a plain `def`, which runs in a thread, "
+        r"and no other call can proceed; write it as a plain `def`, which runs in a thread, "
         r"or await what it waits for\n",
         first,
     )

@@ -249,7 +249,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(package: ModuleTyp
         package, Handlers(ask=asks), lambda _: {"action": "accept", "content": {"name": next(answers)}}
     ) as wire:
         assert first(await wire("tasks/result", taskId=await made(wire, "ask"))) == "Ada"
-        assert "does not fit" in wire.asked[1]["params"]["message"]
+        assert "is invalid" in wire.asked[1]["params"]["message"]
 
 
 async def test_a_question_about_a_url_has_an_id(package: ModuleType) -> None:
@@ -484,7 +484,7 @@ async def test_a_result_that_breaks_its_schema_goes_nowhere(package: ModuleType)
 
     async with client(package, Handlers(typed=wrong)) as wire:
         said = await wire("tasks/result", taskId=await made(wire, "typed"))
-        assert "does not fit its output schema" in first(said)
+        assert "does not match its output schema" in first(said)
         assert "structuredContent" not in said
 
 

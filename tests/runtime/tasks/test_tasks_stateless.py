@@ -223,7 +223,7 @@ async def test_an_answer_that_never_fits_is_an_error_of_the_tool(package: Module
             said = await wire.until(name, "input_required")
             await wire("tasks/update", taskId=name, inputResponses={key: {"what": 1} for key in said["inputRequests"]})
             await asyncio.sleep(0.02)
-        assert "does not fit" in first((await wire.until(name, "completed"))["result"])
+        assert "is invalid" in first((await wire.until(name, "completed"))["result"])
 
 
 async def test_a_client_that_cannot_be_asked_fails_the_task(package: ModuleType) -> None:

@@ -1,1 +1,1 @@
-"""The server, built from a package: the only folder that selects modules by the manifest."""
+"""Builds a server from a package. Only this folder selects modules by the manifest."""

@@ -32,7 +32,7 @@ def build_core(
     toolsets: Sequence[str] = (),
     tasks: TaskEngine | None = None,
 ) -> Core:
-    """Return the core of a server; for the arguments see `build_server`.
+    """Return the core of a server; see `build_server` for the arguments.
 
     The server has the tools that are in all `toolsets`.
     """

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class NoHandlers:
-    """The handlers of a server without handler methods."""
+    """Handlers for a server that needs no handler methods."""
 
 
 class HandlersError(TypeError):
-    """Handlers lack methods, or have methods with other signatures; the message lists all of them."""
+    """Handlers lack methods or have methods with the wrong signature; the message lists them all."""
 
 
 def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> None:
@@ -31,11 +31,11 @@ def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> Non
         handlers: The handlers object.
 
     Raises:
-        HandlersError: A method does not.
+        HandlersError: A method is missing or does not accept its arguments.
     """
     if isinstance(handlers, type):
         raise HandlersError(
-            f"{handlers.__name__} is a class; the server {server!r} needs an instance: {handlers.__name__}()"
+            f"{handlers.__name__} is a class; server {server!r} needs an instance: {handlers.__name__}()"
         )
     missing: list[HandlerMethod] = []
     wrong: list[str] = []
@@ -54,7 +54,7 @@ def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> Non
     parts: list[str] = []
     if wrong:
         lines = "".join(f"\n    {line}" for line in wrong)
-        parts.append(f"{type(handlers).__name__} has methods that cannot be called as the server does:{lines}")
+        parts.append(f"{type(handlers).__name__} has methods that the server cannot call:{lines}")
     if missing:
         parts.append(_list_stubs(f"{type(handlers).__name__} lacks", missing))
     if parts:
@@ -62,7 +62,7 @@ def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> Non
 
 
 def explain_abstract(needed: Sequence[HandlerMethod], handlers: type) -> str | None:
-    """Return the message if a handlers class is abstract because required methods are missing; otherwise `None`."""
+    """Return an error message if a handlers class is abstract because required methods are missing, else `None`."""
     lacking: frozenset[str] = getattr(handlers, "__abstractmethods__", frozenset())
     missing = [entry for entry in needed if entry.name in lacking]
     return _list_stubs(f"{handlers.__name__} lacks", missing) if missing else None
@@ -80,7 +80,7 @@ def _is_around(method: Callable[..., object]) -> bool:
 def _accepts(method: Callable[..., object], count: int) -> bool:
     """Return whether a method can be called with `count` positional arguments."""
     function = method.__func__ if isinstance(method, MethodType) else None
-    if isinstance(function, FunctionType):  # fast path: a thousand signatures would delay the start
+    if isinstance(function, FunctionType):  # fast path: inspecting a thousand signatures would delay startup
         code = function.__code__
         if code.co_argcount == 1 + count and code.co_kwonlyargcount == 0:
             return True

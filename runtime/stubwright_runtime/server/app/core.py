@@ -1,4 +1,4 @@
-"""A server without a transport: compiles the function that answers each method, for all transports."""
+"""A server without a transport: compiles one function per method, for use by all transports."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from ..protocol.client_subscriptions import Change
 
 _PAGES: Final = 64
-"""The maximum number of cached first pages, per list, revision and set of scopes."""
+"""The maximum number of cached first pages; the cache key is the list, revision and scopes."""
 
 _COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notifications/initialized")
-"""Methods without a feature whose functions are cached."""
+"""Methods whose functions are cached although no feature serves them."""
 
 LISTS: Final = {section.method: section.name for section in SECTIONS}
-"""The names of lists, by method."""
+"""List names by method."""
 
 
 class Core(Hub):
@@ -63,14 +63,14 @@ class Core(Hub):
         toolsets: The toolsets.
         tasks: The task service; `None` if no tool has `taskSupport`.
         threads: The thread pool for plain `def` handlers.
-        failures: The exceptions of handlers, for in-process clients.
+        failures: Exceptions from handlers, for in-process clients.
         recorder: The recorder of calls; `None` if calls are not recorded.
-        instrumentation: Telemetry and records of all messages.
+        instrumentation: Telemetry and recording of all messages.
         in_flight: The pending requests.
         lifespan: The lifespan of the handlers and the store.
-        methods: The handlers of the features' methods, such as `tools/call`.
-        input_requests: Runs requests that ask the client.
-        listeners: The listening streams, from 2026-07-28.
+        methods: The functions for the features' methods, such as `tools/call`.
+        input_requests: Runs requests that may send the client questions.
+        listeners: The `subscriptions/listen` streams, from 2026-07-28.
         has_sessions: True if connections outlive a request, up to 2025-11-25.
     """
 
@@ -121,13 +121,13 @@ class Core(Hub):
         self._answers: dict[str, Answer] = {}
 
     async def answer(self, request: Request) -> Result:
-        """Return the result of a message, with `request` as the current scope.
+        """Handle a message and return its result, with `request` as the current scope.
 
         Raises:
             ProtocolError: The message is refused, or `call_next` raises.
         """
         answer = self._answers.get(request.method) or self._compile(request.method)
-        request.secrets = SCOPE.get().secrets  # of an outer call whose handler calls this server
+        request.secrets = SCOPE.get().secrets  # for an outer call whose handler calls this server
         token = SCOPE.set(request)
         try:
             # Over HTTP, only traced messages have a peer.
@@ -143,7 +143,7 @@ class Core(Hub):
             SCOPE.reset(token)
 
     def _compile(self, method: str) -> Answer:
-        """Return the function that answers a method, wrapped in all middlewares."""
+        """Return the function that handles a method, wrapped in all middlewares."""
         answer: Answer = _pass_on
         if method in LISTS and LISTS[method] in self.lists:
             answer = self._admit(self._list, is_stamped=True)
@@ -161,14 +161,14 @@ class Core(Hub):
         return answer
 
     def _admit(self, answer: Answer, *, is_stamped: bool = False) -> Answer:
-        """Return a function that answers valid requests, and refuses others by `call_next`."""
+        """Return a function that handles valid requests and passes others to `call_next`, which refuses them."""
         has_toolsets = any(True for _ in self.toolsets)
 
         async def call(request: Request) -> Result:
             if request.id is None:
                 return await request.call_next(request)
             if not request.is_admissible:
-                await request.call_next(request)  # which refuses it
+                await request.call_next(request)  # raises
             request.principal = self.find_principal(over_http=request.transport == "http")
             if has_toolsets:
                 request.tools = self.toolsets.list_present()
@@ -183,20 +183,20 @@ class Core(Hub):
         """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
 
         Args:
-            elicitation: The id of the elicitation.
+            elicitation: The elicitation ID.
 
         Returns:
-            True if a client was notified: it is connected, and was not notified before.
+            True if a connected client was notified for the first time.
         """
         return await self.input_requests.urls.complete(elicitation)
 
     def serves(self, method: str) -> bool:
-        """Return whether a feature answers a method."""
+        """Return whether a feature serves a method."""
         return method in self.methods or LISTS.get(method) in self.lists
 
     @cached_property
     def extensions(self) -> dict[str, dict[str, Any]]:
-        """The announced MCP extensions with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
+        """The advertised MCP extensions with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
         extensions_by_name: dict[str, dict[str, Any]] = {}
         if any(uri.startswith(PAGES) for uri in (*self.package.resources, *self.package.templates)):
             extensions_by_name[PAGES_EXTENSION] = {}
@@ -212,14 +212,14 @@ class Core(Hub):
         return self.scopes is None or self.scopes.allows(self.find_principal(over_http=True), "tools", name)
 
     def stop(self) -> None:
-        """Prepare to stop: start no more tasks, and end listening streams."""
+        """Prepare to stop: start no more tasks, and close listening streams."""
         self.is_stopping = True
         if self.tasks is not None:
             self.tasks.stop()
         self.end_streams()
 
     def end_streams(self) -> None:
-        """End the listening streams."""
+        """Close the listening streams."""
         for end in self.streams:
             end()
 
@@ -270,7 +270,7 @@ def _shows(tools: frozenset[str], shows: Shows | None, name: str) -> bool:
 
 
 class _Page(NamedTuple):
-    """The cache key of the first page of a list."""
+    """The cache key for the first page of a list."""
 
     name: str
     version: int
@@ -282,7 +282,7 @@ class _Page(NamedTuple):
 
 @asynccontextmanager
 async def _run_store(package: Package, store: Store) -> AsyncGenerator[None, None]:
-    """Run the store during the block, and add the package's name to log lines."""
+    """Run the store during the block, and add the package name to log lines."""
     name_after(package.name)
     async with store.run():
         yield

@@ -1,4 +1,4 @@
-"""Loads handlers and task engines from `module:name`; mistakes are a `StartError` of one line."""
+"""Loads handlers and task engines from `module:name`; raises a one-line `StartError` on failure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ..core.task_engine import TaskEngine
 
 _TASKS: Final = "--tasks"
-"""The option for a task engine."""
+"""The command-line option for a task engine."""
 
 
 class StartError(Exception):
-    """A failure to start, with a message of one line and an exit status."""
+    """A failure to start, with a one-line message and an exit status."""
 
     def __init__(self, message: str, status: int = 2) -> None:
         """Create the error."""
@@ -34,10 +34,10 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HandlerLocation:
-    """The location of the handlers of a package.
+    """The location of a package's handlers.
 
     Attributes:
-        path: `module:name`; `None` if not given.
+        path: `module:name`; `None` if not set.
         package: The package.
         option: The option or environment variable that sets the path.
     """
@@ -47,24 +47,24 @@ class HandlerLocation:
     option: str = "--handlers"
 
     def load(self) -> object:
-        """Return the handlers at `module:name`, imported from the working directory or `sys.path`.
+        """Import the handlers at `module:name` from the working directory or `sys.path`.
 
         Python's `-P` option excludes the working directory. A class is instantiated, and a factory
-        function is called. The result is `None` if there is no path and no handlers are needed.
+        function is called. Return `None` if the path is not set and no handlers are needed.
 
         Raises:
             StartError: The handlers cannot be imported or created.
         """
-        from .composition import list_features  # not needed for mistakes in the command line
+        from .composition import list_features  # not needed to report command-line errors
 
-        def find_needed() -> list[HandlerMethod]:  # called lazily: `build_core` checks objects
+        def find_needed() -> list[HandlerMethod]:  # called only if needed: `build_core` checks instances
             return [method for feature in list_features(self.package) for method in feature.list_required_methods()]
 
         if self.path is None:
             if all(method.is_optional for method in find_needed()):
                 return None
             sign = " " if self.option.startswith("-") else "="
-            raise StartError(f"no handlers given; name them, such as {self.option}{sign}weather:Weather")
+            raise StartError(f"no handlers specified; set them, for example with {self.option}{sign}weather:Weather")
         handlers = _find(self.path, self.option, "weather:Weather")
         is_class = isinstance(handlers, type)
         if is_class and (reason := check.explain_abstract(find_needed(), handlers)):
@@ -73,27 +73,27 @@ class HandlerLocation:
             try:
                 return handlers()
             except Exception as error:  # noqa: BLE001 - any of them is told with its place
-                refuse(f"{self.path} cannot be called", error)
+                refuse(f"cannot call {self.path}", error)
         if handlers is None:
             raise StartError(f"{self.path} is None")
         return handlers
 
 
 def load_engine(path: str, server: str) -> TaskEngine:
-    """Create the task engine of a server with the class or function at `module:name`.
+    """Create a server's task engine with the class or function at `module:name`.
 
     Raises:
         StartError: The class or function does not exist, or does not return a task engine.
     """
     make = _find(path, _TASKS, "engines:Queue")
     if not callable(make):
-        raise StartError(f"{_TASKS} is {path!r}, which must be a class or a function that makes a task engine")
+        raise StartError(f"{_TASKS} is {path!r}, which must be a class or function that returns a task engine")
     try:
         engine = make(server)
     except Exception as error:  # noqa: BLE001 - any of them is told with its place
-        refuse(f"{_TASKS}: {path} cannot be called with the server's name", error)
+        refuse(f"{_TASKS}: cannot call {path} with the server's name", error)
     if lacking := [name for name in ("submit", "run", "stop") if not callable(getattr(engine, name, None))]:
-        raise StartError(f"{_TASKS}: {path} does not make a task engine; the object lacks {', '.join(lacking)}")
+        raise StartError(f"{_TASKS}: {path} does not return a task engine; the object lacks {', '.join(lacking)}")
     return cast("TaskEngine", engine)
 
 
@@ -118,17 +118,17 @@ def _import(name: str) -> object:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Otherwise the module exists, and a module that it imports is missing.
+        # Otherwise the module exists, but imports a module that is missing.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
-            raise StartError(f"there is no module {error.name!r}; looked in {looked}") from None
+            raise StartError(f"no module {error.name!r}; looked in {looked}") from None
         refuse(f"{name} cannot be imported", error)
     except Exception as error:  # noqa: BLE001 - any of them is told with its place
         refuse(f"{name} cannot be imported", error)
 
 
 def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
-    """Report a failure with the last line and place of its traceback; the traceback is logged at the debug level.
+    """Report a failure with the last line and location of its traceback; log the traceback at debug level.
 
     Raises:
         StartError: Always.

@@ -1,4 +1,4 @@
-"""Imports the modules of `policy`, `tasks` and `http` that a manifest needs, and no others."""
+"""Imports only the modules of `policy`, `tasks` and `http` that a manifest needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LIMITS: Final = frozenset({"concurrency", "maxResultBytes", "timeout"})
 
 
 def get_scopes(package: Package) -> Scopes | None:
-    """Return the required scopes of the package's entries; `None` if no entry requires scopes."""
+    """Return the scopes that the package's entries require; `None` if none do."""
     if not package.has_scopes:
         return None
     from ...policy.scopes import Scopes
@@ -64,7 +64,7 @@ def make_task_methods(core: Core) -> Methods | None:
 
 
 def make_steps(package: Package, server: ServerContext, results: Results) -> Steps:
-    """Return the steps that a manifest declares."""
+    """Return the call steps that a manifest declares."""
     return Steps(
         [*_list_admission(package, server)],
         [*_list_limits(package)],
@@ -107,7 +107,7 @@ def _list_preparation(package: Package, server: ServerContext, results: Results)
     if "once" in package.policies:
         from ...policy.once import Once
 
-        # Outermost: a repeated call is not confirmed again, and its handles may no longer exist.
+        # Outermost: a repeated call needs no second confirmation, and its handles may no longer exist.
         yield Once(server.store, partial(refuse_error, results)).wrap
     if any(tool.is_paginated for tool in package.tools.values()):
         from ..features.paging import Cursors
@@ -127,7 +127,7 @@ def _list_preparation(package: Package, server: ServerContext, results: Results)
 
 
 def _begin_tasks(tool: Tool, call_next: Handle) -> Handle:
-    """Start a task for each call of a tool that requests one."""
+    """Start a task for each tool call that requests one."""
     if tool.task_support == "forbidden":
         return call_next
 

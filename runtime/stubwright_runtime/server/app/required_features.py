@@ -24,7 +24,7 @@ POLICY: Final = frozenset(
         "trusted",
     }
 )
-"""The keys of policies."""
+"""The keys in policies."""
 
 EXTENSION: Final = frozenset(
     {
@@ -47,10 +47,10 @@ EXTENSION: Final = frozenset(
         "text",
     }
 )
-"""The keys below `stubwright` of tools, resources and prompts."""
+"""The keys under `stubwright` in tools, resources and prompts."""
 
 BUDGET: Final = frozenset({"result"})
-"""The keys of budgets that apply at run time; the compiler checks the others."""
+"""The keys in budgets that apply at run time; the compiler checks the others."""
 
 MANIFEST: Final = frozenset(
     {
@@ -78,7 +78,7 @@ MANIFEST: Final = frozenset(
         "tools",
     }
 )
-"""The keys of `manifest.json`."""
+"""The keys in `manifest.json`."""
 
 
 class UnsupportedManifestError(ValueError):
@@ -94,7 +94,7 @@ def check(package: Package) -> None:
     for words in _list_unknown(package):
         raise UnsupportedManifestError(
             f"the manifest of {package.name} declares `{words}`, which this version of stubwright-runtime does not"
-            " support; install the one of a newer release"
+            " support; install a newer release"
         )
 
 

@@ -1,4 +1,4 @@
-"""Toolsets: subsets of the tools, for a process, an endpoint or a request.
+"""Toolsets: subsets of the tools for a process, endpoint or request.
 
 Several toolsets are intersected, so a request cannot extend the toolset of its server.
 """
@@ -24,7 +24,7 @@ class Toolsets:
     """The toolsets of one server."""
 
     def __init__(self, manifest: Mapping[str, Any], own: Sequence[str] = ()) -> None:
-        """Create the toolsets of a server; `own` are the toolsets that the server was started with.
+        """Create a server's toolsets; `own` lists the toolsets that the server was started with.
 
         Raises:
             UnknownToolsetError: A toolset is not in the manifest.
@@ -33,7 +33,7 @@ class Toolsets:
         self._tools = {name: frozenset(toolset["tools"]) for name, toolset in declared.items()}
         for name in own:
             if name not in self._tools:
-                raise UnknownToolsetError(f"there is no toolset {name!r}; {self.describe()}")
+                raise UnknownToolsetError(f"no toolset {name!r}; {self.describe()}")
         self._own = tuple(own)
 
     def __contains__(self, name: str) -> bool:
@@ -45,8 +45,8 @@ class Toolsets:
         return iter(self._tools)
 
     def describe(self) -> str:
-        """Return the names of the toolsets as text."""
-        return f"there are {', '.join(self._tools)}" if self._tools else "the manifest declares none"
+        """Return the toolset names for a message."""
+        return f"the toolsets are {', '.join(self._tools)}" if self._tools else "the manifest declares none"
 
     def list_present(self) -> frozenset[str] | None:
         """Return the names of the tools in all toolsets of the current request; `None` for all tools."""

@@ -1,1 +1,1 @@
-"""Calls of tools: what each passes through between its request and its handler, and back."""
+"""Tool calls: the steps between a request and its handler."""

@@ -24,13 +24,13 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
 
 @dataclass(frozen=True, slots=True)
 class HandlerCall:
-    """One call of a handler method, for `around`.
+    """One call to a handler method, for `around`.
 
     Attributes:
         kind: `tool`, `resource` (also for resource templates), `prompt` or `completion`.
         method: The name of the method.
         args: The model of the arguments; `None` without arguments.
-        ctx: The context of the call. `ctx.name` is the name of the tool or prompt, or the URI.
+        ctx: The call's context. `ctx.name` is the name of the tool or prompt, or the URI.
     """
 
     kind: Kind

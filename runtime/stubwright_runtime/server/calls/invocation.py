@@ -32,14 +32,14 @@ MakeContext: TypeAlias = "Callable[[Request, str], Context]"
 """Returns the `ctx` for a request and the requested name or URI."""
 
 Method: TypeAlias = "Callable[..., Awaitable[Any]]"
-"""Calls a method with a request and arguments; the last argument is the context."""
+"""Calls a method with a request and its arguments; the last argument is the context."""
 
 
 def bind_method(handlers: object, name: str, kind: Kind) -> Method:
     """Return a function that calls a handler method, with `around` if the handlers define it.
 
     A plain `def` runs in a worker thread, so that it can block. If the request is cancelled, `ctx.on_cancel` callbacks
-    run, and the thread continues. The function raises NoFreeThreadError if no thread becomes free in time.
+    run and the thread continues. The function raises NoFreeThreadError if no thread becomes free in time.
     """
     function = getattr(handlers, name)
     around = find_around(handlers)
@@ -61,10 +61,10 @@ def bind_method(handlers: object, name: str, kind: Kind) -> Method:
 
 
 async def _await_value(value: Awaitable[Any]) -> Any:
-    """Await a value; if it raises, undo its cancellations of the current task.
+    """Await a value; if it raises, undo its cancellation of the current task.
 
-    A failing `asyncio.TaskGroup` cancels its parent task, and before Python 3.13 does not undo that: the next await of
-    the task would be cancelled.
+    A failing `asyncio.TaskGroup` cancels its parent task and, before Python 3.13, does not undo that, so the task's
+    next await would be cancelled.
     """
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()
@@ -79,7 +79,7 @@ async def _await_value(value: Awaitable[Any]) -> Any:
 async def _run_in_thread(function: Callable[..., Any], request: Request, *arguments: Any) -> Any:
     try:
         value = await request.run_in_thread(partial(function, *arguments))
-    except NoFreeThreadError:  # not from the function, which runs nested calls in the same thread
+    except NoFreeThreadError:  # unset for the function, which runs nested calls in the same thread
         request.has_begun = False
         raise
     return await value if inspect.isawaitable(value) else value
@@ -103,11 +103,11 @@ async def _run_around(
 
 
 def compile_context(server: ServerContext, stem: str, extension: Mapping[str, Any]) -> MakeContext:
-    """Return the factory of a handler's `ctx`: a generated class with questions, handles or pagination, or `Context`.
+    """Return the factory for a handler's `ctx`: a generated class with questions, handles or pagination, or `Context`.
 
     Args:
-        server: The context of the server.
-        stem: The prefix of the generated class names.
+        server: The server's shared objects.
+        stem: The prefix of generated class names.
         extension: The entry's `stubwright` settings in the manifest.
     """
     kind, lists = Context, server.lists
@@ -122,18 +122,18 @@ def compile_context(server: ServerContext, stem: str, extension: Mapping[str, An
 async def answer_by_handler(
     server: ServerContext, method: str, kind: Kind, read: Callable[[Any], _T], request: Request, *arguments: object
 ) -> _T:
-    """Call a handler method, and return its result converted by `read`.
+    """Call a handler method, and convert its result with `read`.
 
     Raises:
-        ProtocolError: The method raised a `ToolError`, no thread was free, or an internal error occurred, whose reason
-            is only logged (MCP 2025-11-25, server/prompts and server/resources, "Error Handling").
+        ProtocolError: The method raised a `ToolError`, no thread was free, or an internal error occurred; its cause is
+            only logged (MCP 2025-11-25, server/prompts and server/resources, "Error Handling").
         StateLost: The method needs the store, which is unavailable.
     """
     try:
         return read(await bind_method(server.handlers, method, kind)(request, *arguments))
     except NoFreeThreadError as error:
         raise ProtocolError(INTERNAL_ERROR, str(error)) from None
-    except BaseException as error:  # a handler's SystemExit must not end the server
+    except BaseException as error:  # a handler's SystemExit must not stop the server
         if is_control_flow(error) or isinstance(error, ProtocolError):
             raise
         if isinstance(error, ToolError):

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class NullOmission:
-    """A step that removes nulls, and logs the first such call of each tool."""
+    """A step that removes nulls and logs the first affected call to each tool."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Create the step."""
+        """Create a step that has logged no tool."""
         self._log = log
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
@@ -38,7 +38,7 @@ class NullOmission:
                 if not is_logged:
                     is_logged = True
                     names = ", ".join(nulls)
-                    self._log.warning("%s is called with null for %s, which is read as omitted", tool.name, names)
+                    self._log.warning("%s was called with null for %s, which is treated as omitted", tool.name, names)
             return await call_next(request)
 
         return call

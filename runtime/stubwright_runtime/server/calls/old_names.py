@@ -1,4 +1,4 @@
-"""Calls by old names of tools (`aliases` in a manifest), which are reported to the caller and the log."""
+"""Reports calls by old tool names (`aliases` in a manifest) to the caller and the log."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def find_mirrored_schema(
 ) -> Mapping[str, Any] | None:
     """Return the schema for comparing headers with arguments; `None` if they are not compared.
 
-    Clients read from the list which arguments to mirror. Old names are not listed, so calls by an old name may omit
-    these headers; if present, they must match, under the old names of the arguments.
+    Clients learn from `tools/list` which arguments to mirror. Old names are not listed, so calls by an old name may
+    omit these headers. Headers that are present must match, under the arguments' old names.
 
     Args:
         schema: The schema of the tool's arguments.
@@ -42,12 +42,12 @@ class OldNames:
     """Reports calls by old names."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Create a reporter that logs each old name once."""
+        """Create a reporter, which logs each old name once."""
         self._log = log
         self._logged: set[str] = set()
 
     def report(self, alias: Alias, outcome: Outcome) -> Outcome:
-        """Return the outcome with the new name in `_meta`, and log the old name."""
+        """Log the old name, and return the outcome with the new name in `_meta`."""
         if alias.name not in self._logged:
             self._logged.add(alias.name)
             until = "" if alias.remove_after is None else f"; the alias is removed after {alias.remove_after}"

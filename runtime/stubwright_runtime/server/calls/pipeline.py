@@ -1,7 +1,7 @@
-"""The pipeline of tool calls, compiled for each tool at its first call.
+"""The pipeline for tool calls, compiled for each tool on its first call.
 
 Everything that depends only on the manifest is decided at compile time, so a tool pays only for the steps that it
-declares. Failures of handlers become results; only cancellation and questions propagate.
+declares. Handler failures become results; only cancellations and questions propagate.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 
 _SHALLOW: Final = 2 * DEEPEST
-"""The maximum size of JSON, in bytes, that cannot be nested too deeply."""
+"""JSON up to this size, in bytes, cannot be nested too deeply."""
 
 
 class Steps(NamedTuple):
-    """The steps of tool calls, outermost first.
+    """The steps around tool calls, outermost first.
 
     Attributes:
-        admission: Steps before all others; not repeated for task runs.
+        admission: The first steps; not repeated for task runs.
         limits: Steps after admission, also for task runs.
-        binding: Steps after the limits, which set arguments; not repeated for task runs.
+        binding: Steps after the limits that set arguments; not repeated for task runs.
         preparation: Steps between validation and handler.
     """
 
@@ -51,11 +51,11 @@ class Steps(NamedTuple):
 
 
 def compile_tool(results: Results, server: ServerContext, tool: Tool, steps: Steps, *, is_run: bool = False) -> Handle:
-    """Return the function that answers the calls of a tool, or runs its tasks.
+    """Return the function that handles calls to a tool, or runs its tasks.
 
     Args:
-        results: The encoder of results.
-        server: The context of the server.
+        results: Encodes results.
+        server: The server's shared objects.
         tool: The tool.
         steps: The available steps.
         is_run: True for task runs.
@@ -84,7 +84,7 @@ def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
 
 
 def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Handle) -> Handle:
-    """Refuse invalid arguments, and turn every failure into an outcome."""
+    """Refuse invalid arguments, and convert every failure to an outcome."""
     find_errors = get_input_validator(tool).find_errors
     is_lenient = accepts_invalid(server.handlers, tool)
 
@@ -102,7 +102,7 @@ def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Ha
             if request.record is not None:
                 request.record.is_valid = True
             return await call_next(request)
-        except BaseException as error:  # a handler's SystemExit must not end the server
+        except BaseException as error:  # a handler's SystemExit must not stop the server
             if is_control_flow(error):
                 raise
             return refuse_error(results, tool, request, error)
@@ -134,7 +134,7 @@ def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle
 
 
 def refuse_error(results: Results, tool: Tool, request: Request, error: BaseException) -> Outcome:
-    """Return the outcome of a call that raised an exception."""
+    """Return the outcome for a call that raised an exception."""
     if isinstance(error, BudgetExceeded):
         return refuse(str(error), "limited", "storage")
     if isinstance(error, NoFreeThreadError):

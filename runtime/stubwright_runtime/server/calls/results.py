@@ -1,4 +1,4 @@
-"""Encodes the results of handlers in the newest revision, and the outcomes of failed handlers.
+"""Encodes handlers' results in the newest revision, and the outcomes of failed handlers.
 
 Models and content blocks are imported on first use.
 """
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from ...package import Tool
     from ..core.feature import ServerContext
 
-_INVALID_RESULT: Final = "a result that does not fit its outputSchema"
+_INVALID_RESULT: Final = "a result that does not match its outputSchema"
 _RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedded resource"}
 
 
 class Results:
-    """Results of the tools of one server, with log messages."""
+    """Results of one server's tools, with log messages."""
 
     def __init__(self, server: ServerContext) -> None:
-        """Create the results of a server.
+        """Create them for a server.
 
-        Without declared resources, the first resource link or embedded resource is logged, because clients may not
-        support it (MCP 2025-11-25, server/tools, "Embedded Resources").
+        If the server declares no resources, the first resource link or embedded resource is logged, because clients
+        might not support it (MCP 2025-11-25, server/tools, "Embedded Resources").
         """
         self._log = server.log
         self._failures = server.failures
@@ -68,15 +68,15 @@ class Results:
         )
 
     def refuse_invalid_result(self, tool: Tool, errors: Sequence[str]) -> Outcome:
-        """Return the outcome of a call with an invalid result; log the errors."""
+        """Log the errors of an invalid result, and return the outcome of its call."""
         reference_id, lines = make_reference(), "\n".join(errors)
         self._failures.add(reference_id, TypeError(f"{tool.method} returned {_INVALID_RESULT}:\n{lines}"))
         self._log.error("%s returned %s (reference %s):\n%s", tool.method, _INVALID_RESULT, reference_id, lines)
-        text = f"The result of {tool.name} does not fit its output schema (reference {reference_id})."
+        text = f"The result of {tool.name} does not match its output schema (reference {reference_id})."
         return refuse(text, "failed", "output_schema", reference_id)
 
     def refuse_depth(self, tool: Tool, error: DepthError) -> Outcome:
-        """Return the outcome of a call whose result is nested too deeply."""
+        """Return the outcome for a result that is nested too deeply."""
         reference_id = make_reference()
         self._failures.add(reference_id, error)
         self._log.error("%s returned a result that cannot be sent (reference %s): %s", tool.method, reference_id, error)
@@ -84,7 +84,7 @@ class Results:
         return refuse(text, "failed", "result_depth", reference_id)
 
     def refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
-        """Return the outcome of a call whose handler raised an exception; log the exception."""
+        """Log a handler's exception, and return the outcome of its call."""
         reference_id = make_reference()
         self._failures.add(reference_id, error)
         self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
@@ -93,7 +93,7 @@ class Results:
 
 
 class Encoder:
-    """Encodes the results of one tool."""
+    """Encodes one tool's results."""
 
     def __init__(self, results: Results, tool: Tool) -> None:
         """Create the encoder with the tool's settings in the manifest."""
@@ -103,7 +103,7 @@ class Encoder:
         self._sanitize_mode: SanitizeMode = tool.policy.get("sanitize", DEFAULT_SANITIZE_MODE)
 
     def encode(self, value: object, page: Any = None) -> Outcome:
-        """Return the outcome of a call whose handler returned a value.
+        """Return the outcome for a value that the handler returned.
 
         Args:
             value: The value.
@@ -124,14 +124,14 @@ class Encoder:
         return self._encode_output(_dump(self._tool, self._model, value), page)
 
     def _encode_output(self, data: Any, page: Any, reply: UpstreamReply | None = None) -> Outcome:
-        """Return the outcome of a call with structured content, validated against the `outputSchema`."""
+        """Return the outcome for structured content, validated against the `outputSchema`."""
         count, validator = None, self._validator
         if validator is None:
             raise RuntimeError("the tool has no outputSchema")
         if page is not None:
             data = page.seal(data)
         try:
-            # Before the validation, because sanitizing may shorten strings.
+            # Before validation, because sanitizing can shorten strings.
             if self._sanitize_mode == "all":
                 data, text = sanitize(data, count := SanitizeStats())
             else:
@@ -174,7 +174,7 @@ class Encoder:
 
 
 def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
-    """Return the JSON of an output model; a JSON value is returned unchanged, because the schema validates it."""
+    """Return an output model as JSON. A JSON value is returned unchanged, because the schema validates it."""
     if isinstance(value, expected):
         return value.model_dump(mode="json", warnings=False)  # the validator reports errors, without the value
     if is_object(value) or not (_is_model(value) or _has_fields(expected)):
@@ -188,7 +188,7 @@ def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
 
 
 def _structured(value: Any, sanitize_mode: SanitizeMode, count: SanitizeStats) -> Any:
-    """Return structured content as JSON, for a tool without an outputSchema."""
+    """Return structured content as JSON for a tool without an outputSchema."""
     data = value.model_dump(mode="json") if _is_model(value) else value
     return (sanitize(data, count) if sanitize_mode == "all" else encode_json(data))[0]
 
@@ -231,7 +231,8 @@ def _content(
 def _to_block(tool: Tool, value: object, sanitize_mode: SanitizeMode, count: SanitizeStats | None) -> dict[str, Any]:
     if not _is_content(value):
         raise TypeError(
-            f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold text and content blocks"
+            f"{tool.method} returned a Reply whose content contains {_kind(value)}; "
+            "it should contain text and content blocks"
         )
     return _to_wire(value, sanitize_mode, count)
 

@@ -1,4 +1,4 @@
-"""The limit on the size of arguments, a step of every call."""
+"""The step in every call that limits the size of arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ARGUMENTS: Final = "1MiB"
 TASK_ARGUMENTS: Final = "256KiB"
-"""The default limits on the size of arguments; the limit for tasks is lower, because their arguments are stored."""
+"""The default limits on the size of arguments; tasks have a lower limit, because their arguments are stored."""
 
 
 def limit_arguments(tool: Tool, call_next: Handle) -> Handle:

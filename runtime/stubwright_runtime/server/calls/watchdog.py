@@ -1,7 +1,7 @@
 """A watchdog that logs code that blocks the event loop.
 
-Neither timeouts nor cancellation can stop code that never awaits. A thread schedules a callback on the loop once a
-second, and logs the loop's stack if the callback does not run.
+Neither timeouts nor cancellation can stop code that never awaits. Once a second, a thread schedules a callback on the
+loop; if the callback does not run, the thread logs the loop's stack.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SWITCH: Final = "STUBWRIGHT_WATCHDOG"
-"""The environment variable that disables the watchdog if it is `0`."""
+"""The environment variable that disables the watchdog when set to `0`."""
 
 HELD: Final = 2.0
 """Seconds after which the loop counts as blocked."""
@@ -35,7 +35,7 @@ _PAUSE: Final = 1.0
 """Seconds between two checks."""
 
 _DEBUGGERS: Final = frozenset({"bdb", "debugpy", "_pydevd_bundle"})
-"""Modules of debuggers; pdb and its relatives are based on bdb."""
+"""Debugger modules; pdb and similar debuggers are based on bdb."""
 
 _ADVICE: Final = "write it as a plain `def`, which runs in a thread, or await what it waits for"
 
@@ -75,7 +75,7 @@ class _Watchdog(threading.Thread):
         self._reported: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def stop(self) -> None:
-        """End the thread, without waiting for it."""
+        """Tell the thread to stop, without waiting for it."""
         self._stopped.set()
 
     def run(self) -> None:
@@ -106,7 +106,7 @@ class _Watchdog(threading.Thread):
         advice = "" if handler is None else f"; {_ADVICE}"
         shown = stack[stack.index(culprit) :]
         self._log.warning(
-            "the event loop has been blocked for %g s by %s (%s:%d), and no other call is answered%s\n%s",
+            "the event loop has been blocked for %g s by %s (%s:%d), and no other call can proceed%s\n%s",
             HELD,
             culprit.f_code.co_name,
             Path(culprit.f_code.co_filename).name,
@@ -117,7 +117,7 @@ class _Watchdog(threading.Thread):
 
 
 def _is_idle_or_debugged(stack: Sequence[FrameType]) -> bool:
-    """Return whether the loop waits for events, as after the process was suspended, or for a debugger."""
+    """Return whether the loop waits for a debugger, or for events, as it does after the process was suspended."""
     modules = [str(frame.f_globals.get("__name__")) for frame in stack]
     return modules[-1] == "selectors" or any(name.partition(".")[0] in _DEBUGGERS for name in modules)
 

@@ -1,1 +1,1 @@
-"""A call of a server, from the request to the result; does not know any transport."""
+"""A call to a server from request to result, independent of any transport."""

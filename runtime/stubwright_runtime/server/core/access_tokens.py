@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class VerifiedToken(Protocol):
-    """The interface of verified access tokens, such as `AccessToken` and the SDK's class of that name.
+    """The interface for verified access tokens, such as `AccessToken` and the SDK's class of the same name.
 
     Attributes:
-        token: The text of the token; empty if it is not needed.
+        token: The encoded token; empty if it is not needed.
         client_id: The OAuth client of the token.
         scopes: The scopes.
         expires_at: The expiry time in seconds since the epoch; `None` if the token does not expire.
@@ -52,7 +52,7 @@ class AccessToken:
         expires_at: The expiry time in seconds since the epoch; `None` if the token does not expire.
         resource: The server that the token was issued for, which must be this one; `None` if unknown.
         claims: The claims; `iss` is the issuer.
-        token: The text of the token, which HTTP tools with token exchange need.
+        token: The encoded token, which HTTP tools with token exchange need.
     """
 
     client_id: str
@@ -71,7 +71,7 @@ class TokenVerifier(Protocol):
         """Return the verified token; `None` if it is invalid.
 
         Raises:
-            VerificationUnavailableError: The token cannot be verified now; the caller gets HTTP 503.
+            VerificationUnavailableError: The token cannot be verified now; the caller receives HTTP 503.
         """
         ...
 
@@ -89,4 +89,4 @@ class Caller(Protocol):
 
 
 CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
-"""The caller of the current request, over HTTP with a token."""
+"""The caller of the current request, if it came over HTTP with a token."""

@@ -36,24 +36,24 @@ class CallState:
         revision: The MCP revision of the request.
         principal: The caller.
         tool: The tool, if it exists and is visible to the caller.
-        arguments: The arguments from the caller.
+        arguments: The caller's arguments.
         size: The size of the arguments as JSON, in bytes.
         is_valid: True if the arguments are valid.
-        status: The status of the call, once known.
+        status: The call's status, once known.
         reason: The reason in one word, if the call did not complete.
         reference: The reference of a log entry with details, if any.
-        result: The result for the caller.
+        result: The result sent to the caller.
         cleaned: The number of sanitized strings in the result.
         is_replay: True for the stored result of an earlier call.
         seconds: The duration of the call.
-        trace: The trace id.
+        trace: The trace ID.
         traceparent: The caller's valid `traceparent`, if calls are recorded.
         client: The name and version of the client.
         name: The name of the tool in the request.
         keys: The first argument names, shortened.
         key_count: The number of arguments.
         result_bytes: The size of the result as JSON, in bytes.
-        known_id: The id, once created.
+        known_id: The ID, once created.
     """
 
     began: float
@@ -82,7 +82,7 @@ class CallState:
 
     @property
     def id(self) -> str:
-        """The unique id of the call for the log, the record and the caller."""
+        """The call's unique ID in the log, in the record and for the caller."""
         if self.known_id is None:
             self.known_id = secrets.token_hex(8)
         return self.known_id
@@ -109,6 +109,6 @@ def record_status(status: OutcomeStatus, reason: str) -> None:
 
 
 def make_reference() -> str:
-    """Return the reference of a failure for the log and the caller: the id of the current call."""
+    """Return a reference to a failure for the log and the caller: the current call's ID."""
     request = find_request()
     return secrets.token_hex(8) if request is None else request.call_id

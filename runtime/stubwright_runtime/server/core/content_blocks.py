@@ -1,4 +1,4 @@
-"""Encodes and sanitizes content blocks; imported with the first block."""
+"""Encodes and sanitizes content blocks; imported when the first block is used."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def encode_block(
 
     Args:
         content: The block.
-        sanitize_mode: The mode.
+        sanitize_mode: The sanitize mode.
         count: Counts sanitized strings.
 
     Raises:
@@ -68,7 +68,7 @@ def encode_contents(
     sanitize_mode: SanitizeMode = DEFAULT_SANITIZE_MODE,
     count: SanitizeStats | None = None,
 ) -> dict[str, Any]:
-    """Return the sanitized contents of a resource in their wire format; as for `encode_block`."""
+    """Return a resource's sanitized contents in their wire format; see `encode_block`."""
     _check_resource(content)
     wire: dict[str, Any] = _to_wire(
         content.model_dump(by_alias=True, mode="json", exclude_none=True), sanitize_mode, count

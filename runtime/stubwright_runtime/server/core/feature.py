@@ -1,4 +1,4 @@
-"""The interface of features, which answer methods of MCP, and their shared objects."""
+"""The interface for features, which implement MCP methods, and the objects they share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 class Scopes(Protocol):
-    """The required scopes of entries, and decisions about callers.
+    """The scopes that entries require, and authorization decisions.
 
     Attributes:
-        challenges: True if lists over HTTP include entries whose scopes the caller lacks, which a call then requests.
+        challenges: True if lists over HTTP include entries whose scopes the caller lacks; a call then requests these
+            scopes.
         every: All scopes that any entry requires.
     """
 
@@ -36,7 +37,7 @@ class Scopes(Protocol):
         ...
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
-        """Return whether a principal may use an entry of a list."""
+        """Return whether a principal may use a list entry."""
         ...
 
     def shows(self, principal: Principal, section: str, key: str) -> bool:
@@ -56,13 +57,13 @@ class Scopes(Protocol):
         ...
 
     def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
-        """Return all scopes that a JSON-RPC message requires, if its sender lacks some and may be challenged."""
+        """Return all scopes that a JSON-RPC message requires if its sender lacks some and can be challenged."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """The signature of a handler method; an optional method is only checked if it is defined."""
+    """The signature of a handler method. An optional method is checked only if it is defined."""
 
     name: str
     parameters: tuple[str, ...]
@@ -71,7 +72,7 @@ class HandlerMethod:
 
     @property
     def stub(self) -> str:
-        """The source of a stub for the handlers' class."""
+        """The source of a stub for the handlers class."""
         signature = ", ".join(("self", *self.parameters))
         return f"    async def {self.name}({signature}) -> {self.returns}:\n        raise NotImplementedError"
 
@@ -85,11 +86,11 @@ class ServerContext:
         handlers: The handlers object.
         lists: The server's lists.
         log: The logger, for details that callers must not see.
-        scopes: The required scopes of entries; `None` if no entry requires scopes.
+        scopes: The scopes that entries require; `None` if none do.
         store: The store of state that outlives a request.
         tasks: The task service; `None` if no tool has `taskSupport`.
         threads: The thread pool for plain `def` handlers.
-        failures: The exceptions of handlers, for in-process clients.
+        failures: Exceptions from handlers, for in-process clients.
     """
 
     package: Package
@@ -103,7 +104,7 @@ class ServerContext:
     failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Return whether an entry is visible to the caller, by its state, toolset and scopes."""
+        """Return whether an entry's state, toolset and scopes make it visible to the caller."""
         if key not in self.lists.by_name[section].visible:
             return False
         if section == "tools" and request.tools is not None and key not in request.tools:
@@ -119,16 +120,16 @@ class ServerContext:
 
 
 class Feature(Protocol):
-    """One feature."""
+    """A feature of a server, such as tools or prompts."""
 
     def list_required_methods(self) -> list[HandlerMethod]:
         """Return the methods that the handlers must define."""
         ...
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the definitions of each list by key, in order, by the lists' names in results."""
+        """Return the definitions of each list by key, in order; the outer keys are the list names in results."""
         ...
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the handlers of its methods, such as `prompts/get`."""
+        """Return the functions for its methods, such as `prompts/get`."""
         ...

@@ -1,4 +1,4 @@
-"""The shared objects of one server; `app.core.Core` extends the hub to the whole server."""
+"""The shared objects of one server, which `app.core.Core` extends."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Hub:
     Attributes:
         package: The package.
         store: The store of state that outlives a request.
-        scopes: The required scopes of entries; `None` if no entry requires scopes.
-        changes: The log of changes of the lists.
+        scopes: The scopes that entries require; `None` if none do.
+        changes: The log of list changes.
         publishers: Functions that notify clients of changes.
-        streams: Functions that end listening streams.
+        streams: Functions that close listening streams.
         identity: The name, version and other details of the server (MCP 2026-07-28, schema, `Implementation`).
-        is_stopping: True if the server is stopping, so that new listening streams end immediately.
+        is_stopping: True if the server is stopping, so that new listening streams close immediately.
     """
 
     def __init__(self, package: Package, store: Store, scopes: Scopes | None, user: Principal) -> None:
@@ -54,7 +54,7 @@ class Hub:
         return caller if self.scopes is None else self.scopes.widen(caller)
 
     def stamp(self, result: Mapping[str, Any], revision: Revision) -> Mapping[str, Any]:
-        """Add the fields of every result from 2026-07-28: `resultType`, and the server's identity."""
+        """Add the fields that every result has from 2026-07-28: `resultType` and the server's identity."""
         if "stateless" not in revision.features:
             return result
         meta = result.get("_meta")

@@ -1,6 +1,6 @@
 """The server's lists, with hidden entries and pagination.
 
-A list depends only on the caller's permissions, for example not on the connection (MCP 2026-07-28,
+A list depends only on the caller's permissions, and not, for example, on the connection (MCP 2026-07-28,
 server/utilities/caching).
 """
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class VisibilityStore(Protocol):
-    """Visibility and changes of entries, for all clients in every process."""
+    """The visibility and changes of entries, for all clients in every process."""
 
     async def publish(self, change: Change) -> None:
         """Notify clients of a change."""
         ...
 
     async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
-        """Show or hide an entry; return whether this was a change."""
+        """Show or hide an entry; return whether its visibility changed."""
         ...
 
 
 Shows: TypeAlias = Callable[[str], bool]
-"""Returns whether the entry with a key is visible to a caller."""
+"""Returns whether the entry with this key is visible to the caller."""
 
 _KINDS: Final[Mapping[str, Kind]] = {section.name: section.capability for section in SECTIONS}
 
@@ -49,7 +49,7 @@ class PrimitiveList:
 
     Attributes:
         name: The name in results, such as `resourceTemplates`.
-        kind: The kind in notifications of changes.
+        kind: The kind in change notifications.
         version: The number of changes.
         visible: The visible entries by key, in order.
     """
@@ -88,8 +88,8 @@ class PrimitiveList:
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Return one page, and the cursor of the next page, if any (MCP 2025-11-25, server/utilities/pagination).
 
-        A cursor contains the position of the next page and a digest of the list, which detects cursors of other lists
-        and of earlier versions. `shows` selects the visible keys; by default all.
+        A cursor contains the position of the next page and a digest of the list, which detects cursors from other lists
+        and earlier versions. `shows` selects the visible keys; by default all.
 
         Raises:
             StaleCursorError: The cursor is not valid for this list.
@@ -114,7 +114,7 @@ def _position(cursor: str, digest: str, length: int) -> int:
     position = text.removeprefix(digest)
     is_number = position.isdecimal() and len(position) <= len(str(length))
     is_valid = text.startswith(digest) and is_number and 0 < int(position) < length
-    # The decoder accepts several encodings of a text; only the canonical one is valid.
+    # The decoder accepts several encodings of a string; only the canonical one is valid.
     if not is_valid or _cursor(digest, int(position)) != cursor:
         raise StaleCursorError(cursor)
     return int(position)
@@ -129,7 +129,7 @@ class Lists:
         manifest: Mapping[str, Any],
         visibility_store: Callable[[Lists], VisibilityStore],
     ) -> None:
-        """Take the definitions of each list by their keys, and the factory of the visibility_store."""
+        """Create the lists from their definitions by key, and a factory for the visibility store."""
         self.by_name: dict[str, PrimitiveList] = {
             name: PrimitiveList(name, _KINDS[name], entries) for name, entries in listings.items()
         }
@@ -171,7 +171,7 @@ class Visibility:
     """Shows and hides the entries of one kind, for all clients."""
 
     def __init__(self, kind: Kind, lists: Lists) -> None:
-        """Create the switches of a kind of entry."""
+        """Create the switches for one kind of entry."""
         self._kind: Kind = kind
         self._lists = lists
 
@@ -197,7 +197,7 @@ class Visibility:
 
     async def _switch(self, key: str, *, on: bool) -> None:
         if not any(listing.kind == self._kind and listing.has(key) for listing in self._lists.by_name.values()):
-            raise KeyError(f"there is no {key!r} among the {self._kind}")
+            raise KeyError(f"no {key!r} in {self._kind}")
         if await self._lists.visibility_store.switch(self._kind, key, on=on):
             await self.changed()
 
@@ -206,5 +206,5 @@ class ResourceVisibility(Visibility):
     """Shows and hides resources and resource templates, and reports updates."""
 
     async def updated(self, uri: str) -> None:
-        """Notify the subscribers of a resource of its update (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        """Notify a resource's subscribers of its update (MCP 2025-11-25, server/resources, "Subscriptions")."""
         await self._lists.visibility_store.publish(Change("resources", uri))

@@ -18,13 +18,13 @@ Kind: TypeAlias = Literal["token", "local", "anonymous"]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The caller of a request: the subject of an access token, the user of this machine, or an anonymous caller.
+    """The caller of a request: the subject of an access token, this machine's user, or an anonymous caller.
 
     Attributes:
         kind: `token`; `local` over stdio and in-process; `anonymous` over HTTP without a token.
         issuer: The issuer of the token; `None` without a token.
         subject: The subject of the token, unique per issuer; without a token, the kind.
-        client: The OAuth client that the token was issued to.
+        client: The OAuth client to which the token was issued.
         scopes: The scopes of the token; for the local user, the scopes that the server was started with.
         claims: The other claims of the token.
     """
@@ -56,10 +56,10 @@ ANONYMOUS: Final = Principal("anonymous", subject="anonymous")
 
 
 class VerificationUnavailableError(Exception):
-    """A token cannot be verified now.
+    """A token cannot be verified at the moment.
 
     Attributes:
-        retry_after: The seconds to wait before a retry, at least 1.
+        retry_after: Seconds to wait before a retry, at least 1.
     """
 
     def __init__(self, text: str, retry_after: int = 10) -> None:
@@ -67,19 +67,19 @@ class VerificationUnavailableError(Exception):
 
         Args:
             text: The reason, for the log.
-            retry_after: The seconds to wait before a retry.
+            retry_after: Seconds to wait before a retry.
         """
         super().__init__(text)
         self.retry_after = retry_after
 
 
 def make_local(scopes: Sequence[str]) -> Principal:
-    """Return the principal of the local user."""
+    """Return the principal for the local user."""
     return Principal("local", subject="local", scopes=frozenset(scopes))
 
 
 def make_from_token(token: VerifiedToken) -> Principal:
-    """Return the principal of a verified access token."""
+    """Return the principal for a verified access token."""
     claims = token.claims or {}
     issuer = claims.get("iss")
     return Principal(
@@ -93,7 +93,7 @@ def make_from_token(token: VerifiedToken) -> Principal:
 
 
 def find_access_token() -> VerifiedToken | None:
-    """Return the access token of the current request; `None` without one."""
+    """Return the current request's access token; `None` without a token."""
     caller = CALLER.get()
     return None if caller is None else caller.access_token
 

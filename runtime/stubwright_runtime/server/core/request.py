@@ -1,6 +1,6 @@
 """The current request, independent of its transport.
 
-Most requests need no channel, questions or cancellation, so these are created on first use.
+Few requests need a channel, questions or cancellation, so these are created on first use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Result: TypeAlias = Mapping[str, Any] | None
 
 
 class Channel(Protocol):
-    """Sends messages to the client of one request."""
+    """Sends messages to a request's client."""
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
@@ -43,11 +43,11 @@ class Channel(Protocol):
         """The name and version of the client."""
 
     async def request(self, method: str, params: Mapping[str, Any] | None, /) -> Mapping[str, Any]:
-        """Send a request to the client, on the stream of this request, and return its result.
+        """Send a request to the client on this request's stream, and return its result.
 
         Raises:
-            ProtocolError: The client answered with an error, or is not connected.
-            InvalidAnswer: The answer is not a result of this method.
+            ProtocolError: The client responded with an error, or is not connected.
+            InvalidAnswer: The response is not a result of this method.
         """
         ...
 
@@ -68,7 +68,7 @@ class Channel(Protocol):
         """Subscribe the client to changes of a resource, up to 2025-11-25."""
 
     async def release(self) -> None:
-        """Close the stream of the response, if the client can reconnect."""
+        """Close the response stream if the client can reconnect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Peer:
 
     Attributes:
         address: The host and port; `None` if unknown.
-        session: The session id; `None` without a session.
+        session: The session ID; `None` without a session.
         http_version: The HTTP version, such as `1.1`.
     """
 
@@ -87,10 +87,10 @@ class Peer:
 
 
 class CallLimits(Protocol):
-    """The limits of one call."""
+    """The limits on one call."""
 
     def suspend(self) -> AbstractAsyncContextManager[None]:
-        """Suspend the limits during the block: the timeout stops, and the concurrency slot is free."""
+        """Suspend the limits during the block: stop the timeout, and free the concurrency slot."""
         ...
 
     def hold(self) -> Callable[[], None]:
@@ -104,34 +104,34 @@ class Request(Scope):
 
     Attributes:
         method: The method, such as `tools/call`.
-        id: The JSON-RPC id; `None` for a notification.
-        params: The unchanged parameters; an empty object without any.
+        id: The JSON-RPC ID; `None` for a notification.
+        params: The unchanged parameters; an empty object if absent.
         revision: The MCP revision.
         transport: The transport.
         threads: The thread pool for plain `def` handlers.
         open_channel: Returns the channel to the client.
-        call_next: Answers lifecycle requests, and refuses invalid and unknown ones.
+        call_next: Handles lifecycle requests, and refuses invalid and unknown ones.
         is_admissible: True if the message is valid, and allowed in the current state of its connection.
         traceparent: The `traceparent` header of an HTTP request.
         peer: The HTTP client, if telemetry observes the server.
         principal: The caller.
-        tools: The names of the tools in its toolsets; `None` for all tools.
+        tools: The tool names in its toolsets; `None` for all tools.
         record: The record of the call; `None` if calls are neither recorded nor traced.
-        task: The asyncio task that answers the request.
+        task: The asyncio task that handles the request.
         is_cancelled: True after a cancellation.
         has_ended: True if the request can no longer be cancelled.
-        limits: The limits of the call, if any.
+        limits: The limits on the call, if any.
         running: The name of the running handler method.
         patience: The maximum seconds to wait for a thread; by default the pool's.
         progress: The last progress sent.
         rounds: The questions and answers (`InputRequests`); `None` before the first question.
         arguments: The arguments of the call; empty if absent.
         size: The size of the arguments as JSON, in bytes; `None` if they are not JSON.
-        errors: Errors of the arguments besides the schema's: arguments given under an old and a new name.
+        errors: Argument errors that the schema cannot find: arguments sent under both an old and a new name.
         is_answer: True if the request answers the questions of a call, from 2026-07-28.
         begin: Starts a task instead of running the handler.
-        task_id: The id of the task that runs the call; `None` outside of tasks.
-        attempt: The number of this run of the task, from 1; 1 outside of tasks.
+        task_id: The ID of the task that runs the call; `None` outside a task.
+        attempt: The number of this run of the task, from 1; 1 outside a task.
         page: The requested page.
         handles: The state handles of the call.
         has_begun: True if the handler has been called.
@@ -199,7 +199,7 @@ class Request(Scope):
 
     @property
     def call_id(self) -> str:
-        """The unique id of the call for the log, the record and the caller."""
+        """The call's unique ID in the log, in the record and for the caller."""
         if self.record is not None:
             return self.record.id
         if self._call_id is None:
@@ -207,27 +207,27 @@ class Request(Scope):
         return self._call_id
 
     def close(self) -> None:
-        """Release the message and break cycles, because the connection of a task may retain the request for hours."""
+        """Release the message and break cycles, because a task's connection can retain the request for hours."""
         self.has_ended = True
         self.params = self.arguments = {}
         self._channel = self.rounds = None
 
     def cancel(self) -> None:
-        """Cancel the request; without an asyncio task, it checks `is_cancelled` when it starts."""
+        """Cancel the request; if it has no asyncio task yet, it checks `is_cancelled` when it starts."""
         if not self.has_ended:
             self.is_cancelled = True
             if self.task is not None:
                 self.task.cancel()
 
     def pause(self) -> AbstractAsyncContextManager[None]:
-        """Suspend the limits of the call during the block, while it waits for a person."""
+        """Suspend the call's limits during the block, which waits for the user."""
         return nullcontext() if self.limits is None else self.limits.suspend()
 
     async def run_in_thread(self, function: Callable[[], Any]) -> Any:
-        """Run a function in a thread, which holds the concurrency slot until it ends. Raises NoFreeThreadError."""
+        """Run a function in a thread, which holds the concurrency slot until it finishes. Raises NoFreeThreadError."""
         if self.threads is None:
-            raise RuntimeError("the request has no pool of threads")
-        if self._cancellation is None:  # otherwise the thread and the event loop could each create one
+            raise RuntimeError("the request has no thread pool")
+        if self._cancellation is None:  # otherwise the thread and the event loop could each create the state
             self._cancellation = Cancellation()
         hold = None if self.limits is None else self.limits.hold
         return await self.threads.run(self.running, function, patience=self.patience, hold=hold)
@@ -237,13 +237,13 @@ Answer: TypeAlias = Callable[[Request], Awaitable[Result]]
 """Returns the result of a message, or raises ProtocolError."""
 
 Handle: TypeAlias = Callable[[Request], Awaitable["Outcome"]]
-"""Returns the outcome of a call of one tool."""
+"""Returns the outcome of a call to one tool."""
 
 Wrap: TypeAlias = Callable[["Tool", Handle], Handle]
-"""Wraps the function of a tool in a step; returns it unchanged if the tool does not declare the step."""
+"""Wraps a tool's function in a step; returns it unchanged if the tool does not declare the step."""
 
 
 def find_request() -> Request | None:
-    """Return the current request; `None` outside of requests."""
+    """Return the current request; `None` outside a request."""
     scope = SCOPE.get()
     return scope if isinstance(scope, Request) else None

@@ -1,7 +1,7 @@
 """Sanitizes output: removes escape sequences and bidirectional controls, and repairs surrogates.
 
-The mode is the manifest's `policy.sanitize`: `text` for strings of content blocks; `all` for structured content, too;
-`none` for surrogates only, which no transport can encode.
+The mode is the manifest's `policy.sanitize`: `text` covers strings in content blocks; `all` covers structured content,
+too; `none` repairs only surrogates, which no transport can encode.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...values.text import replace_surrogates
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
-# `encode_json` escapes the characters that `clean` removes. A false match of an escaped backslash only costs time.
+# `encode_json` escapes the characters that `clean` removes. A false match on an escaped backslash only costs time.
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 

@@ -1,4 +1,4 @@
-"""Limits on the number of open streams, per caller and in total."""
+"""Limits the number of open streams, per caller and in total."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LISTENERS: Final = 1000
 """The maximum number of open `subscriptions/listen` streams."""
 
 LISTENERS_EACH: Final = 100
-"""The maximum number of these per caller."""
+"""The maximum number of `subscriptions/listen` streams per caller."""
 
 RETRY_SECONDS: Final = 5
-"""The `Retry-After` seconds of a refusal."""
+"""The `Retry-After` of a refusal, in seconds."""
 
 
 class TooManyStreamsError(ProtocolError):
@@ -31,7 +31,7 @@ class TooManyStreamsError(ProtocolError):
     """
 
     def __init__(self, message: str, status: int) -> None:
-        """Create the error with a message to the caller and an HTTP status."""
+        """Create the error with a message for the caller and an HTTP status."""
         super().__init__(INTERNAL_ERROR, message)
         self.status = status
 
@@ -40,7 +40,7 @@ class Streams:
     """The open streams of one kind."""
 
     def __init__(self, most: int, each: int) -> None:
-        """Create a counter with limits in total and per caller; only the total applies to anonymous callers.
+        """Set the limits in total and per caller; only the total applies to anonymous callers.
 
         Raises:
             ValueError: A limit is not positive.
@@ -55,7 +55,7 @@ class Streams:
     def count(self, principal: Principal) -> Generator[None, None, None]:
         """Count a stream while it is open. Raises TooManyStreamsError."""
         if principal.kind != "anonymous" and self._open[principal.key] >= self._each:
-            raise TooManyStreamsError(f"You have {self._each} streams open. Close one first, or try again later.", 429)
+            raise TooManyStreamsError(f"You have {self._each} open streams. Close one, or try again later.", 429)
         if self._open.total() >= self._most:
             raise TooManyStreamsError("The server has too many open streams. Try again later.", 503)
         self._open[principal.key] += 1

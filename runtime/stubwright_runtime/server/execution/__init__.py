@@ -1,1 +1,1 @@
-"""Running handlers: threads, slots, cancellation."""
+"""Runs handlers: threads, cancellation and signals."""

@@ -1,4 +1,4 @@
-"""Cancellation callbacks of requests, and the detection of cancellations."""
+"""Cancellation callbacks for requests, and detection of cancellations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Cancellation:
 
     def __init__(self) -> None:
         """Start without callbacks."""
-        self._lock = threading.Lock()  # worker threads add callbacks, the event loop calls them
+        self._lock = threading.Lock()  # worker threads add callbacks; the event loop calls them
         self._functions: list[Callable[[], object]] = []
         self._is_cancelled = False
 
@@ -45,11 +45,11 @@ def _call(function: Callable[[], object]) -> None:
     try:
         function()
     except Exception:  # noqa: BLE001 - a handler's function
-        log().exception("a function given to `ctx.on_cancel` failed")
+        log().exception("a function registered with `ctx.on_cancel` failed")
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether an error is the cancellation of the current task, not of an awaited one."""
+    """Return whether an error cancels the current task, not an awaited task."""
     if not isinstance(error, asyncio.CancelledError):
         return False
     anyio = find_loaded("anyio")

@@ -1,4 +1,4 @@
-"""Stop signals of server processes, and their exit while handlers still run in threads."""
+"""Stop signals for server processes, and exit while handlers still run in threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GRACE: Final = 1.0  # seconds
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """Return the stop signals: SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under `nohup`.
+    """Return the stop signals: SIGINT, SIGTERM, and SIGHUP unless ignored, as under `nohup`.
 
     Windows has SIGBREAK instead of SIGHUP, for Ctrl-Break and a closed console.
     """
@@ -35,7 +35,7 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 def handle_stop_signals(
     loop: asyncio.AbstractEventLoop, then: Callable[[signal.Signals], None]
 ) -> Generator[None, None, None]:
-    """Call `then` on the event loop at each stop signal during the block.
+    """Call `then` on the event loop for each stop signal during the block.
 
     Args:
         loop: The event loop, which runs in the main thread.
@@ -43,7 +43,7 @@ def handle_stop_signals(
     """
     with ExitStack() as stack:
         for number in stop_signals():
-            # `getsignal` returns None for handlers that Python has not set, which `signal` does not accept.
+            # `getsignal` returns None for handlers not set by Python, which `signal` does not accept.
             stack.callback(signal.signal, number, signal.getsignal(number) or signal.SIG_DFL)
             try:
                 loop.add_signal_handler(number, then, number)
@@ -56,15 +56,14 @@ def handle_stop_signals(
 
 @contextmanager
 def observe_stop_signals(loop: asyncio.AbstractEventLoop, then: Callable[[], object]) -> Generator[None, None, None]:
-    """Call `then` on the event loop at each SIGINT and SIGTERM during the block, before the program's own handler.
+    """Call `then` on the event loop for each SIGINT and SIGTERM during the block, before the program's own handler.
 
     An embedding program, such as an ASGI server, waits for open connections before it stops its applications, so
-    listening streams must end earlier. This has no effect if the program has no handler, or outside of
-    the main thread.
+    listening streams must close earlier. This has no effect if the program has no handler, or outside the main thread.
 
     Args:
         loop: The event loop of this thread.
-        then: Called at each signal.
+        then: Called for each signal.
     """
     is_main = threading.current_thread() is threading.main_thread()
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name)]
@@ -80,7 +79,7 @@ def observe_stop_signals(loop: asyncio.AbstractEventLoop, then: Callable[[], obj
 def _observe(
     number: signal.Signals, handler: Callable[[int, FrameType | None], object], then: Callable[[], object]
 ) -> Generator[None, None, None]:
-    """Call `then` and the program's handler at a signal during the block."""
+    """Call `then` and then the program's handler for a signal during the block."""
     has_ended = False
 
     def observe(number: int, frame: FrameType | None) -> None:
@@ -92,21 +91,21 @@ def _observe(
     try:
         yield
     finally:
-        # A handler that the program has set meanwhile may call this one.
+        # A handler that the program has set in the meantime may call this one.
         has_ended = True
         if signal.getsignal(number) is observe:
             signal.signal(number, handler)
 
 
 def stop_at_end_of(descriptor: int) -> None:
-    """Send SIGTERM to this process when a pipe is closed, for example because the other process has ended.
+    """Send SIGTERM to this process when a pipe closes, for example because the other process exited.
 
     Args:
-        descriptor: The file descriptor of the reading end.
+        descriptor: The file descriptor of the read end.
     """
 
     def read() -> None:
-        while os.read(descriptor, 1024):  # not with a file object, whose lock would block the exit
+        while os.read(descriptor, 1024):  # not a file object, whose lock would block the exit
             pass
         signal.raise_signal(signal.SIGTERM)
 
@@ -116,7 +115,7 @@ def stop_at_end_of(descriptor: int) -> None:
 def end_without_threads() -> None:
     """Wait a second for all threads; if one is still running, exit with status 0.
 
-    Python itself would wait without a timeout, because threads cannot be stopped.
+    Python itself would wait forever, because threads cannot be stopped.
     """
     deadline = time.monotonic() + _GRACE
     threads = [

@@ -1,6 +1,6 @@
-"""The thread pool of plain `def` handlers, with limits in total and per method.
+"""The thread pool for plain `def` handlers, with limits in total and per method.
 
-A thread cannot be stopped, so it counts until it ends, even if its call was cancelled.
+A thread cannot be stopped, so it counts until it finishes, even if its call was cancelled.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from anyio import CapacityLimiter
 
 THREADS: Final = 64
-"""The default number of threads of one server."""
+"""The default number of threads per server."""
 
 _PATIENCE: Final = 5.0
 
 _IS_WITHIN: Final[ContextVar[bool]] = ContextVar("is_within", default=False)
-"""True if a thread of the pool waits for this code, which must not wait for a thread: a deadlock."""
+"""True if a pool thread waits for this code, which must not wait for a thread, because that would be a deadlock."""
 
 
 class NoFreeThreadError(Exception):
@@ -48,7 +48,7 @@ class Threads:
     def __init__(self, most: int = THREADS) -> None:
         """Create a pool with a maximum number of threads. Raises ValueError if it is not positive."""
         if most < 1:
-            raise ValueError(f"threads is {most}; it must be positive")
+            raise ValueError(f"threads must be positive, not {most}")
         self.patience = _PATIENCE
         self._most = most
         self._share = max(1, most // 2)
@@ -64,13 +64,13 @@ class Threads:
         patience: float | None = None,
         hold: Callable[[], Callable[[], None]] | None = None,
     ) -> Any:
-        """Run a function in a thread, and return its result. If the caller is cancelled, the thread continues.
+        """Run a function in a thread and return its result. If the caller is cancelled, the thread continues.
 
         Args:
             name: The name of the handler method.
             function: The function.
             patience: The maximum seconds to wait for a thread; by default the pool's.
-            hold: Called first; returns a function to call when the thread ends, from any thread.
+            hold: Called first; returns a function to call from any thread when the thread finishes.
 
         Raises:
             NoFreeThreadError: No thread became free in time.
@@ -92,7 +92,7 @@ class Threads:
                 release()
             try:
                 loop.call_soon_threadsafe(self._leave, name)
-            except RuntimeError:  # the loop is closed: no calls are waiting
+            except RuntimeError:  # the loop is closed, so no calls are waiting
                 self._taken[name] -= 1
 
         # The first to acquire the lock wins: the thread runs the function, or the caller cancels it.
@@ -102,14 +102,14 @@ class Threads:
                 _run_in_thread, function, finish, started, abandon_on_cancel=True, limiter=self._limiter
             )
         except BaseException:
-            if started.acquire(blocking=False):  # it has not started, and must not start now
+            if started.acquire(blocking=False):  # the function has not started, and must not start now
                 finish()
             raise
         try:
             if error is not None:
                 raise error
         finally:
-            error = None  # its traceback refers to this frame and the arguments
+            error = None  # the traceback refers to this frame and the arguments
         return value
 
     async def _enter(self, name: str, patience: float) -> None:
@@ -126,7 +126,7 @@ class Threads:
             pass
         except BaseException:
             if waiting.woken.is_set():
-                self._leave(name)  # a slot was handed over meanwhile
+                self._leave(name)  # a slot was handed over in the meantime
             else:
                 self._waiting.remove(waiting)
             raise
@@ -137,10 +137,10 @@ class Threads:
         count = self._most if whose == "the server" else self._share
         number = "The only thread" if count == 1 else f"All {count:,} threads"
         are = "is" if count == 1 else "are"
-        raise NoFreeThreadError(f"{number} of {whose} {are} busy. Nothing was done; try again in a few seconds.")
+        raise NoFreeThreadError(f"{number} of {whose} {are} busy; try again in a few seconds.")
 
     def _leave(self, name: str) -> None:
-        """Free a slot, and hand it over to the first eligible waiter."""
+        """Free a slot, or pass it to the first eligible waiter."""
         self._taken[name] -= 1
         if not self._taken[name]:
             del self._taken[name]
@@ -158,13 +158,13 @@ class Threads:
 def _run_in_thread(
     function: Callable[[], Any], finish: Callable[[], None], started: threading.Lock
 ) -> tuple[Any, BaseException | None]:
-    """Return the result and the exception of a function, because some exceptions cannot be raised in a coroutine."""
+    """Return a function's result and exception, because some exceptions cannot be raised in a coroutine."""
     if not started.acquire(blocking=False):
         return None, None
     _IS_WITHIN.set(True)
     try:
         return function(), None
-    except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
+    except BaseException as error:  # noqa: BLE001 - raised again in the coroutine
         return None, error
     finally:
         finish()

@@ -1,1 +1,1 @@
-"""The features of MCP that a server can have, a module for each."""
+"""The MCP features that a server can have, one per module."""

@@ -1,6 +1,6 @@
-"""Publishes changes of lists and resources to the clients of all processes, through the store.
+"""Publishes list and resource changes to the clients of all processes, through the store.
 
-The store also contains the hidden entries, so that processes that start later hide them, too.
+The store also contains the hidden entries, so processes that start later hide them, too.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _TOPIC: Final = "changes"
 
 
 class Changes:
-    """The changes of one server."""
+    """Publishes one server's changes."""
 
     def __init__(self, store: Store, lists: Lists, notify: Publish) -> None:
-        """Listen for changes in the store; `notify` notifies the clients of this process."""
+        """Listen for changes in the store; `notify` notifies this process's clients."""
         self._store = store
         self._lists = lists
         self._notify = notify
@@ -33,13 +33,13 @@ class Changes:
         await self._store.publish(_TOPIC, json.dumps([change.kind, change.uri]).encode())
 
     async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
-        """Show or hide an entry in all processes; return whether this was a change. Raises StateLost."""
+        """Show or hide an entry in all processes; return whether its visibility changed. Raises StateLost."""
         is_new = await self._store.switch(_name(kind), key, on=not on)
         await self._refresh(kind)
         return is_new
 
     async def _on_message(self, data: bytes | None) -> None:
-        if data is None:  # changes may have been missed, so clients read all lists again
+        if data is None:  # changes may have been missed, so clients must read all lists again
             for kind in self._lists.kinds:
                 await self._refresh(kind)
                 await self._notify(Change(kind))

@@ -1,6 +1,6 @@
 """Confirmation of calls by the user (`policy.confirm`).
 
-It protects users from models and mistakes, not the server from its clients, which can forge the answer.
+It protects users from models and mistakes. It does not protect the server from its clients, which can forge the answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MISSING: Final = object()
 
 
 def require_confirmation(tool: Tool, call_next: Handle) -> Handle:
-    """Require the user's confirmation for calls of a tool; tasks are confirmed once, before they start."""
+    """Require the user's confirmation for calls to a tool; tasks are confirmed once, before they start."""
     confirm: Json = tool.policy.get("confirm")
     if not confirm:
         return call_next
@@ -42,7 +42,7 @@ def require_confirmation(tool: Tool, call_next: Handle) -> Handle:
 
 
 async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) -> str | None:
-    """Return the reason not to run the tool; `None` if the user confirmed.
+    """Return the reason not to run the tool; `None` if the user confirmed the call.
 
     Raises:
         CallSuspension: The answer arrives with the next request.
@@ -58,7 +58,7 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
     except MissingCapability as error:
         if settings.get("fallback") == "allow":
             return None
-        reason = f"{tool.name} needs the user's confirmation, and this client cannot ask for it (elicitation)."
+        reason = f"{tool.name} needs the user's confirmation, but this client cannot ask for it (elicitation)."
         if request.revision.has("stateless"):
             raise MissingCapability(error.required, reason) from None
         return reason
@@ -74,15 +74,15 @@ def _form(title: str) -> dict[str, Any]:
 
 
 def _parse_answer(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return the user's action; an unchecked box means `decline`."""
+    """Return the user's action; an unchecked checkbox means `decline`."""
     result = parse_answer({"schema": schema}, answer)
     return "decline" if result.action == "accept" and result.content[_FIELD] is False else result.action
 
 
 def _make_message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
-    """Return the message to the user, from the manifest's template or a default one.
+    """Return the message to the user, from the manifest's template or the default template.
 
-    It shows every argument, or notes its omission, even if the template does not mention it.
+    It shows every argument or notes its omission, even if the template does not mention it.
     """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
     known_first = dict(sorted(arguments.items(), key=lambda item: item[0] not in properties))

@@ -1,4 +1,4 @@
-"""The context of a handler: its request, and messages to the client."""
+"""The context passed to a handler: its request, and messages to the client."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class Context:
-    """The request of a handler. A context has no state of its own.
+    """A handler's request. A context has no state of its own.
 
     Attributes:
         name: The wire name of the tool or prompt, or the URI of the resource.
@@ -53,7 +53,7 @@ class Context:
     __slots__ = ("_lists", "_questions", "_request", "name")
 
     def __init__(self, request: Request, name: str, lists: Lists, questions: Mapping[str, Any]) -> None:
-        """Create the context of a request; `questions` are the questions of the handler in the manifest."""
+        """Create the context for a request; `questions` are the handler's questions in the manifest."""
         self._request = request
         self.name = name
         self._lists = lists
@@ -68,7 +68,7 @@ class Context:
 
     @property
     def request_id(self) -> str | int:
-        """The JSON-RPC id of the request."""
+        """The request's JSON-RPC ID."""
         return cast("str | int", self._request.id)
 
     @property
@@ -98,12 +98,12 @@ class Context:
 
     @property
     def task_id(self) -> str | None:
-        """The id of the task that runs the call; `None` outside of tasks."""
+        """The ID of the task that runs the call; `None` outside a task."""
         return self._request.task_id
 
     @property
     def attempt(self) -> int:
-        """The number of this run of the task, from 1; 1 outside of tasks.
+        """The number of this run of the task, from 1; 1 outside a task.
 
         It can serve as a fencing token: a database can reject the writes of a run that was replaced.
         """
@@ -111,7 +111,7 @@ class Context:
 
     @property
     def rounds(self) -> InputRequests:
-        """The questions and answers of this request."""
+        """This request's questions and answers."""
         from .input_requests import find_rounds
 
         return find_rounds(self._request)
@@ -120,16 +120,16 @@ class Context:
         """Send a progress notification, if the client requested progress.
 
         Args:
-            done: The amount done, in any unit; a value that does not increase is not sent (MCP 2025-11-25,
+            done: The progress so far, in any unit; a value that does not increase is not sent (MCP 2025-11-25,
                 basic/utilities/progress: it MUST increase).
-            total: The total amount in the same unit, if known.
+            total: The total in the same unit, if known.
             message: A description of the current work.
 
         Raises:
             ValueError: A number is not finite.
         """
         if not math.isfinite(done) or not math.isfinite(total or 0):
-            raise ValueError(f"progress is {done} of {total}; both must be finite")
+            raise ValueError(f"progress is {done} of {total}, but both must be finite")
         if self._request.has_ended:  # MUST stop after completion (MCP 2025-11-25, basic/utilities/progress)
             return
         if done <= self._request.progress:
@@ -172,10 +172,10 @@ class Context:
         self._request.cancellation.add(function)
 
     async def release_stream(self) -> None:
-        """Close the stream of this request, so that long work does not hold a connection open.
+        """Close this request's stream, so that long-running work does not keep a connection open.
 
         The client reconnects for the response (MCP 2025-11-25, basic/transports, "Resumability and Redelivery"). This
-        has no effect if the client cannot reconnect, as over stdio, or if too many calls of the caller already run
+        has no effect if the client cannot reconnect, as over stdio, or if too many of the caller's calls already run
         without their client.
         """
         await self._request.channel.release()
@@ -197,12 +197,12 @@ class Context:
     @overload
     async def once(self, key: str, function: Callable[[str], T]) -> T: ...
     async def once(self, key: str, function: Callable[..., Awaitable[T] | T]) -> T:
-        """Return the result of `function`, which is called until it returns, and then never again in this request.
+        """Return the result of `function`, which is called until it returns, and never again in this request.
 
-        From 2026-07-28, a handler that asks questions runs again with each answer; use this for effects that must
-        happen only once, such as payments. The result is sent with the question, encrypted, or stored with the task.
+        From 2026-07-28, a handler that asks questions runs again after each answer; use this for effects that must
+        happen only once, such as payments. The result is encrypted and sent with the question, or stored with the task.
 
-        If the process dies after the effect, but before its result is stored, the next run of the task calls `function`
+        If the process dies after the effect but before its result is stored, the task's next run calls `function`
         again. To deduplicate the effect in a service, give `function` a required parameter: it is called with
         `idempotency_key(key)`, which is the same in each run.
 
@@ -218,29 +218,29 @@ class Context:
         return value
 
     def idempotency_key(self, key: str) -> str:
-        """Return a key for an effect, which is the same in all runs of this request or task, and in no other.
+        """Return a key for an effect that is the same in all runs of this request or task, and unique to it.
 
         If the tool's policy has `once`, later calls with the same `once` key get the same key: they may run again
         after an interruption (`onUnknown: run`).
 
-        Services with an `Idempotency-Key` header, or a similar field, perform an effect once per key.
+        Services with an `Idempotency-Key` header or a similar field perform an effect once per key.
 
         Args:
             key: The name of the effect, such as the key for `once`.
 
         Returns:
-            32 hexadecimal digits; they do not reveal the id of the task.
+            32 hexadecimal digits, which do not reveal the task ID.
         """
         return self.rounds.make_idempotency_key(key)
 
     async def once_in(self, connection: Any, key: str) -> bool:
-        """Record an effect in the open transaction of a database; return whether this run should perform it.
+        """Record an effect in a database's open transaction; return whether this run should perform the effect.
 
         An effect in the same transaction happens exactly once, even if the process dies at any point. The database
         needs the table `stubwright_once (key TEXT PRIMARY KEY)`.
 
         Args:
-            connection: A connection of `sqlite3`, `aiosqlite`, `psycopg` or `asyncpg`.
+            connection: A `sqlite3`, `aiosqlite`, `psycopg` or `asyncpg` connection.
             key: The name of the effect, as for `idempotency_key`.
 
         Raises:
@@ -254,14 +254,14 @@ class Context:
     async def complete(self, elicitation: str) -> bool:
         """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
 
-        From 2026-07-28, the client retries without a notification, and this has no effect. After the request, use
+        From 2026-07-28, this has no effect, because the client retries without a notification. After the request, use
         `server.complete(elicitation)`.
 
         Args:
-            elicitation: The id of the elicitation, which the answer `Accepted` also contains.
+            elicitation: The elicitation ID, which the answer `Accepted` also contains.
 
         Returns:
-            True if a client was notified. Each elicitation has one notification.
+            True if a client was notified, which happens at most once per elicitation.
         """
         return await self.rounds.complete(elicitation)
 
@@ -270,14 +270,14 @@ class Context:
     ) -> UrlRequired:
         """Return the error to raise if the user must first visit a URL, for example to sign in.
 
-        Clients of 2025-11-25 receive the error -32042, and repeat the request after completion. From 2026-07-28, the
-        URL is a question as from `ctx.ask`, and the handler runs again with its answer.
+        Clients of 2025-11-25 receive error -32042, and repeat the request after completion. From 2026-07-28, the URL is
+        a question as from `ctx.ask`, and the handler runs again with the answer.
 
         Args:
-            name: A question of this handler in the manifest, with `mode: url`.
+            name: One of this handler's questions in the manifest, with `mode: url`.
             url: An http or https URL.
             message: The message to the user; by default the manifest's.
-            elicitation: An unguessable id for the elicitation; by default a new one.
+            elicitation: An unguessable elicitation ID; by default a new one.
 
         Raises:
             KeyError: The question does not exist.
@@ -333,7 +333,7 @@ class Context:
         tool_choice: ToolChoice | None = None,
         key: str = "sample",
     ) -> CreateMessageResult | CreateMessageResultWithTools:
-        """Request a message of the client's model (MCP 2025-11-25, client/sampling).
+        """Request a message from the client's model (MCP 2025-11-25, client/sampling).
 
         Args:
             messages: The conversation; a string is one user message.
@@ -342,7 +342,7 @@ class Context:
             temperature: The sampling temperature.
             stop: The stop sequences.
             model: The model preferences.
-            tools: Tools for the model; needs the capability `sampling.tools`.
+            tools: Tools for the model; requires the `sampling.tools` capability.
             tool_choice: Whether the model may or must call tools.
             key: The name of this question, if the request asks several concurrently.
 
@@ -389,11 +389,11 @@ async def _result_of(awaitable: Awaitable[T]) -> T:
 
 
 class ContextMember(Protocol):
-    """A class of a context member, with one instance per request."""
+    """The class of a context member, with one instance per request."""
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
-        """Return the instance of a request."""
+        """Return the instance for a request."""
         ...
 
 
@@ -401,12 +401,12 @@ M = TypeVar("M", bound=ContextMember)
 
 
 class PerCall(Generic[M]):
-    """A descriptor for a member of a generated context, such as `ctx.ask`, created on access."""
+    """A descriptor that creates a member of a generated context on access, such as `ctx.ask`."""
 
     __slots__ = ("_kind",)
 
     def __init__(self, kind: type[M]) -> None:
-        """Create the descriptor of a member class."""
+        """Create a descriptor for a member class."""
         self._kind = kind
 
     @overload
@@ -416,5 +416,5 @@ class PerCall(Generic[M]):
     def __get__(self, context: Context, owner: type, /) -> M: ...
 
     def __get__(self, context: Context | None, owner: type, /) -> Self | M:
-        """Return the member of a request; on the class, the descriptor itself."""
+        """Return the request's member; on the class, the descriptor itself."""
         return self if context is None else self._kind.from_context(context)

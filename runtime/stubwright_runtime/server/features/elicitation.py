@@ -22,16 +22,16 @@ _Answer = TypeVar("_Answer", bound="Model")
 
 
 class Ask:
-    """The base of generated classes with a method for each question in the manifest."""
+    """The base of generated classes, which have a method for each question in the manifest."""
 
     def __init__(self, input_requests: InputRequests, questions: Mapping[str, Any]) -> None:
-        """Store the questions of the manifest."""
+        """Store the manifest's questions."""
         self._input_requests = input_requests
         self._questions = questions
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
-        """Return the questions of a request."""
+        """Return a request's questions."""
         return cls(context.rounds, context._questions)
 
     async def _form(self, name: str, model: type[_Answer], message: str | None) -> _Answer | Declined | Cancelled:
@@ -58,7 +58,7 @@ class Ask:
         asked = _form_for(schema, self._input_requests.revision)
         if asked is None and self._input_requests.can(FORM):
             raise InvalidAnswer(
-                "This question has several answers to choose, and MCP "
+                "This question allows several answers, and MCP "
                 f"{self._input_requests.revision.date} has no form for that."
             )
         return asked or schema
@@ -118,7 +118,7 @@ def _refusal(action: str) -> Declined | Cancelled:
 
 
 def _form_for(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
-    """Return the schema of a form for a revision; `None` if the revision does not support a required field.
+    """Return a form's schema for a revision; `None` if the revision does not support a required field.
 
     Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and multiple choice is not supported; such
     fields are omitted unless required (MCP 2025-06-18, client/elicitation, "Requested Schema").

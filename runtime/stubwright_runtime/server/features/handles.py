@@ -1,4 +1,4 @@
-"""State handles: state between calls, with ids that the server generates. Only the owner can find a handle."""
+"""State handles: state between calls, under IDs that the server generates. Only its owner can find a handle."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ HandleT = TypeVar("HandleT")
 
 
 _BYTES: Final = 24
-"""Random bytes of an id: 192 bits; MCP requires 128 (2026-07-28, server/tools, on state handles)."""
+"""Random bytes in an ID: 192 bits; MCP requires 128 (2026-07-28, server/tools, on state handles)."""
 
 _DEFAULT_LIMIT: Final = 100
 """The default maximum number of handles of one kind per principal."""
 
 _MAX_IDS: Final = 1_000
-"""The maximum number of different ids in the arguments or the result of one call."""
+"""The maximum number of different IDs in a call's arguments or result."""
 
 
 class UnknownHandle(ToolError):
@@ -55,7 +55,7 @@ class StaleHandle(ToolError):
 
 
 class TooManyHandles(ToolError):
-    """The caller has reached the limit of handles of this kind."""
+    """The caller has reached its limit of handles of this kind."""
 
 
 class InvalidState(ValueError):
@@ -67,10 +67,10 @@ class Handle(Generic[_State, _Id]):
     """A snapshot of one handle.
 
     Attributes:
-        id: The id, valid for its owner only.
+        id: The ID, valid only for its owner.
         state: The state.
         created: The creation time in UTC.
-        expires: The expiry time in UTC; `None` if only idleness ends the handle.
+        expires: The expiry time in UTC; `None` if the handle expires only when idle.
         version: The number of updates.
     """
 
@@ -104,9 +104,9 @@ class HandleScope:
     Attributes:
         registry: The handles of the server.
         principal: The caller.
-        hide: Redacts an id in the log.
+        hide: Redacts an ID in the log.
         inputs: The kinds and handles in the arguments, by JSON Pointer.
-        known: The kinds and ids of handles that exist.
+        known: The kinds and IDs of handles that exist.
     """
 
     registry: HandleRegistry
@@ -120,13 +120,13 @@ class Handles(Generic[_State, _Id]):
     """The caller's handles of one kind."""
 
     def __init__(self, bound: HandleScope, name: str, model: Any) -> None:
-        """Create the handles of a kind; `model` is the class of their states, if any."""
+        """Create the handles of one kind; `model` is their state class, if any."""
         self._bound = bound
         self._kind = bound.registry.kinds[name]
         self._model = model
 
     async def create(self, state: _State) -> _Id:
-        """Store a state, and return the id of its new handle.
+        """Store a state, and return its new handle's ID.
 
         Raises:
             TooManyHandles: The caller has reached the limit (`most`).
@@ -150,17 +150,17 @@ class Handles(Generic[_State, _Id]):
         ):
             count = f"{kind.most:,} handles of the kind {kind.noun!r}" if kind.most != 1 else f"one {kind.noun}"
             raise TooManyHandles(
-                f"You already have {count}, which is the limit. Use one, end one, or wait until one expires."
+                f"You already have {count}, which is the limit. Reuse one, delete one, or wait until one expires."
             )
         self._bound.known.add((kind.name, new_id))
         typed_id: _Id = new_id
         return typed_id
 
     async def get(self, handle_id: _Id) -> Handle[_State, _Id]:
-        """Return a handle of the caller, and restart its idle timeout (`idle`).
+        """Return one of the caller's handles, and restart its idle timeout (`idle`).
 
         Raises:
-            UnknownHandle: The caller has no handle with this id.
+            UnknownHandle: The caller has no handle with this ID.
             StateLost: The store is unavailable.
         """
         self._bound.hide(handle_id)
@@ -173,7 +173,7 @@ class Handles(Generic[_State, _Id]):
         """Replace the state of a handle.
 
         Args:
-            handle: The handle that was read. One of several simultaneous writes succeeds.
+            handle: The handle that was read. Only one of several simultaneous writes succeeds.
             state: The new state.
 
         Raises:
@@ -197,7 +197,7 @@ class Handles(Generic[_State, _Id]):
         return replace(handle, state=self._to_model(checked), version=handle.version + 1)
 
     async def delete(self, handle_id: _Id) -> bool:
-        """Delete a handle of the caller; return whether it existed.
+        """Delete one of the caller's handles; return whether it existed.
 
         Raises:
             StateLost: The store is unavailable.
@@ -219,7 +219,7 @@ class Handles(Generic[_State, _Id]):
         """Validate a state, and return it as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
         if violations := self._bound.registry.find_validator(self._kind.name).find_errors(data, "state"):
-            raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
+            raise InvalidState(f"invalid {self._kind.noun} state:\n" + "\n".join(violations))
         return data
 
     def _to_model(self, state: Any) -> Any:
@@ -227,34 +227,34 @@ class Handles(Generic[_State, _Id]):
 
 
 class CallHandles(Generic[NameT, HandleT]):
-    """The base of a handler's `ctx.handles`: generated classes have a member for each kind.
+    """The base of the classes for `ctx.handles`; generated classes have a member for each kind.
 
-    The type parameters are the names of the arguments with handle ids, and the type of these handles.
+    The type parameters are the names of the arguments with handle IDs, and the type of these handles.
     """
 
     def __init__(self, bound: HandleScope) -> None:
-        """Wrap the handles of a call."""
+        """Wrap a call's handles."""
         self._bound = bound
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
-        """Return the handles of a request."""
+        """Return a request's handles."""
         return cls(context._request.handles)
 
     def __contains__(self, name: str) -> bool:
-        """Return whether the arguments contain a handle id, by an argument's name or a JSON Pointer."""
+        """Return whether the arguments contain a handle ID at an argument name or JSON Pointer."""
         return self._pointer(name) is not None
 
     def __getitem__(self, name: NameT, /) -> HandleT:
-        """Return the handle in an argument, by its name or a JSON Pointer.
+        """Return the handle at an argument name or JSON Pointer.
 
         Raises:
-            KeyError: The arguments contain no handle id there.
+            KeyError: The arguments contain no handle ID there.
         """
         return cast("HandleT", self._find_argument(str(name)))
 
     def _model(self, kind: str) -> Any:
-        """Return the class of the states of a kind; `None` for plain JSON."""
+        """Return the state class for a kind; `None` for plain JSON."""
         raise NotImplementedError
 
     def _kind(self, name: str) -> Handles[Any, Any]:
@@ -263,7 +263,7 @@ class CallHandles(Generic[NameT, HandleT]):
     def _find_argument(self, name: str) -> Handle[Any, Any]:
         pointer = self._pointer(name)
         if pointer is None:
-            raise KeyError(f"the arguments of this call have no id of a handle at {name!r}")
+            raise KeyError(f"the arguments of this call have no handle ID at {name!r}")
         kind, handle = self._bound.inputs[pointer]
         model = self._model(kind)
         return handle if model is None else replace(handle, state=model.model_validate(handle.state))
@@ -274,7 +274,7 @@ class CallHandles(Generic[NameT, HandleT]):
 
 
 class HandleRegistry:
-    """The handles of one server.
+    """One server's handles.
 
     Attributes:
         kinds: The kinds, by name.
@@ -282,7 +282,7 @@ class HandleRegistry:
     """
 
     def __init__(self, server: ServerContext, refuse_result: Callable[[Tool, Sequence[str]], Outcome]) -> None:
-        """Create the registry of a server; `refuse_result` refuses results with unknown handles."""
+        """Create a server's registry; `refuse_result` refuses results with unknown handles."""
         self._server = server
         self._refuse_result = refuse_result
         self.store = server.store
@@ -303,7 +303,7 @@ class HandleRegistry:
         self._validators: dict[str, Validator] = {}
 
     def wrap(self, tool: Tool, call_next: CallHandler) -> CallHandler:
-        """Look up the handles in each call to a tool, and refuse calls with an unknown handle."""
+        """Look up the handles in each call to a tool, and refuse calls with unknown handles."""
 
         async def call(request: Request) -> Outcome:
             bound = await self.bind(tool, request.arguments, request.principal)
@@ -318,7 +318,7 @@ class HandleRegistry:
         return call
 
     async def bind(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> HandleScope | Outcome:
-        """Return the handles of a call, or the refusal of unknown ones.
+        """Return a call's handles, or the refusal for unknown ones.
 
         Args:
             tool: The tool.
@@ -351,7 +351,7 @@ class HandleRegistry:
         return bound
 
     async def find_invalid_ids(self, tool: Tool, outcome: Outcome, bound: HandleScope) -> list[str]:
-        """Return the errors of ids in a result that are not handles of the caller.
+        """Return the errors for IDs in a result that are not the caller's handles.
 
         Raises:
             StateLost: The store is unavailable.
@@ -362,13 +362,13 @@ class HandleRegistry:
             return [f"result: more than {_MAX_IDS:,} handles in one result"]
         handles = await self._find_all(unchecked, bound)
         return [
-            f"{_format_path(pointer)}: not the id of a {self.kinds[entry[0]].noun} that the caller has"
+            f"{_format_path(pointer)}: not the ID of one of the caller's {self.kinds[entry[0]].noun} handles"
             for pointer, entry in ids.items()
             if entry in handles and handles[entry] is None
         ]
 
     async def find(self, kind: _Kind, handle_id: str, bound: HandleScope) -> Handle[Any, Any] | None:
-        """Return a handle of the caller with its state as JSON; `None` if it does not exist.
+        """Return one of the caller's handles with its state as JSON; `None` if it does not exist.
 
         Raises:
             StateLost: The store is unavailable.
@@ -388,7 +388,7 @@ class HandleRegistry:
         return Handle(handle_id, stored["state"], created, expires, record.version)
 
     def describe_unknown(self, kind: str, principal: Principal) -> str:
-        """Return the description of an unknown handle, with the tools that create a new one for this caller."""
+        """Describe an unknown handle, with the tools that create a new one for this caller."""
         scopes, listed = self._server.scopes, self._server.lists.by_name["tools"]
         makers = [
             name
@@ -399,7 +399,7 @@ class HandleRegistry:
         return f"is unknown or has expired{hint}"
 
     def find_validator(self, kind: str) -> Validator:
-        """Return the validator of a kind's state, compiled on first use."""
+        """Return the validator for a kind's state, compiled on first use."""
         if kind not in self._validators:
             state = self._server.package.manifest["handles"][kind]["state"]
             self._validators[kind] = compile_package_validator(self._server.package, state)
@@ -408,25 +408,25 @@ class HandleRegistry:
     async def _find_all(
         self, ids: Iterable[tuple[str, str]], bound: HandleScope
     ) -> dict[tuple[str, str], Handle[Any, Any] | None]:
-        """Look up handles by kinds and ids, each once."""
+        """Look up handles by kind and ID, each once."""
         distinct = [*dict.fromkeys(ids)]
         handles = await asyncio.gather(*(self.find(self.kinds[kind], handle_id, bound) for kind, handle_id in distinct))
         return dict(zip(distinct, handles, strict=True))
 
 
 def _key(owner: str, handle_id: str) -> str:
-    """Return the store key of a handle; it contains the owner, so that other callers cannot read it."""
+    """Return a handle's store key, which contains the owner, so that other callers cannot read the handle."""
     return json.dumps([owner, handle_id])
 
 
 def _find_ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
-    """Return the kinds and ids in a value, by JSON Pointer."""
+    """Return the kinds and IDs in a value, by JSON Pointer."""
     kinds = handle_ids.find_ids(tool, side, value)
     return {pointer: (kind, handle_ids.get_at(value, pointer)) for pointer, kind in kinds.items()}
 
 
 def _find_makers(kind: str, tools: Iterable[Tool]) -> list[str]:
-    """Return the tools that return a handle of a kind; preferably tools that do not require one."""
+    """Return the tools that return a handle of a kind, preferably tools that do not require a handle."""
     candidates: list[tuple[str, bool]] = []
     for tool in tools:
         declared: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}

@@ -1,7 +1,7 @@
 """Requests to the client during a call: elicitation, sampling and roots.
 
 Up to 2025-11-25, a question is a request to the client. From 2026-07-28, an unanswered question ends the run: the
-result is `input_required`, the client repeats the request with the answers, and the handler runs again from its start
+result is `input_required`, the client repeats the request with the answers, and the handler runs again from the start
 (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
@@ -52,43 +52,45 @@ _T = TypeVar("_T")
 _Error = TypeVar("_Error", bound=BaseException)
 
 _MAX_ATTEMPTS: Final = 3
-"""The number of times that a question is asked if its answers are invalid or missing."""
+"""The maximum number of times to ask a question whose answers are invalid or missing."""
 
 OWN_PREFIX: Final = "stubwright."
-"""The prefix of the server's own questions; answers to them are ignored unless they were asked."""
+"""The prefix for the server's own questions; their answers are ignored unless the questions were asked."""
 
 _ROUND_ITERATIONS: Final = 2
-"""Event loop iterations in which concurrent questions are collected into one round."""
+"""Event loop iterations during which concurrent questions are collected into one round."""
 
 _SINCE: Final[Mapping[str, Feature]] = {
     "elicitation": "elicitation",
     "elicitation.form": "elicitation",
     "elicitation.url": "url_elicitation",
 }
-"""The features of revisions that capabilities depend on; older clients may declare them without support."""
+"""Revision features that capabilities depend on; clients of older revisions may declare a capability without supporting
+it.
+"""
 
 
 ELICIT: Final = "elicitation/create"
-"""The method of elicitation requests."""
+"""The method for elicitation requests."""
 
 REFUSED: Final = "io.stubwright/refused"
-"""The `_meta` key for the error of the last answer, in sampling and roots requests."""
+"""The `_meta` key for the last answer's error, in sampling and roots requests."""
 
 
 class CallSuspension(BaseException):
-    """Ends a handler whose answer arrives with the next request; a BaseException, so that handlers do not catch it."""
+    """Stops a handler whose answer arrives with the next request. A BaseException, so that handlers do not catch it."""
 
 
 class MissingCapability(Exception):
     """The client lacks a required capability.
 
     Attributes:
-        required: The capability in the form of a declaration: `{"elicitation": {"url": {}}}`.
+        required: The capability as clients declare it: `{"elicitation": {"url": {}}}`.
     """
 
     def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
-        """Create the error for a capability; the default message names it."""
-        super().__init__(reason or f"This needs a client with the capability {_join(required)!r}")
+        """Create the error for a capability, which the default message names."""
+        super().__init__(reason or f"This requires a client with the capability {_join(required)!r}")
         self.required = required
 
 
@@ -101,7 +103,7 @@ class InvalidAnswer(ToolError):
 
 
 class InputRequests:
-    """The questions of one request, over all its rounds.
+    """One request's questions, across all its rounds.
 
     Attributes:
         revision: The revision of the request.
@@ -115,11 +117,11 @@ class InputRequests:
         state: Mapping[str, Any] | None = None,
         responses: Mapping[str, Any] | None = None,
     ) -> None:
-        """Restore the state of the last round.
+        """Restore the last round's state.
 
         Args:
             request: The request; its time limits pause while it waits for an answer.
-            state: The decrypted `requestState` of the last round; `None` in the first.
+            state: The decrypted `requestState` of the last round; `None` in the first round.
             responses: The request's `inputResponses`; answers to questions that were not asked are ignored.
         """
         self._request = request
@@ -149,11 +151,11 @@ class InputRequests:
         return {"answers": self._answers, "done": self._done, "tries": dict(self._tries)}
 
     def add_answer(self, key: str, answer: Mapping[str, Any]) -> None:
-        """Add an answer, so that its question is not asked."""
+        """Add an answer so that its question is not asked."""
         self._answers.setdefault(key, answer)
 
     async def save(self) -> None:
-        """Store the results of `once`, if rounds outlive the process; here, the state contains them."""
+        """Store the results of `once` if rounds outlive the process; here, the state contains them."""
 
     @property
     def in_handshake_era(self) -> bool:
@@ -170,22 +172,22 @@ class InputRequests:
         own = capabilities.get(first)
         if own is None or not part:
             return own is not None and (first != "elicitation" or self.can("elicitation.form"))
-        # MCP 2025-11-25, client/elicitation, "Capabilities": an empty object declares forms.
+        # MCP 2025-11-25, client/elicitation, "Capabilities": an empty object declares form support.
         return part in own or (capability == "elicitation.form" and "url" not in own)
 
     async def ask(self, key: str, request: dict[str, Any], read: Callable[[Mapping[str, Any]], _T], needs: str) -> _T:
-        """Return the answer to a question.
+        """Ask a question and return its answer.
 
         Args:
             key: The name of the question; a second question of that name is `NAME.2`.
             request: The request to the client: its `method`, and optional `params`.
-            read: Converts the answer for the handler; raises `InvalidAnswer` if it is invalid.
+            read: Converts the answer for the handler; raises `InvalidAnswer` for an invalid answer.
             needs: The required capability of the client.
 
         Raises:
             MissingCapability: The client lacks the capability.
             DepthError: The question is nested too deeply.
-            InvalidAnswer: All answers were invalid, or the client answered with an error (up to 2025-11-25).
+            InvalidAnswer: All answers were invalid, or the client responded with an error (up to 2025-11-25).
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
@@ -211,17 +213,17 @@ class InputRequests:
                 why = clean(str(error))
                 request = _repeat_question(request, why)
         self._tries[key] = self._tries.get(key, 0) + 1
-        if self._tries[key] > _MAX_ATTEMPTS:  # otherwise one call could run its handler without limit
-            raise InvalidAnswer(f"the client's answer to {request['method']} does not fit: {why}")
+        if self._tries[key] > _MAX_ATTEMPTS:  # otherwise one call could run its handler any number of times
+            raise InvalidAnswer(f"the client's answer to {request['method']} is invalid: {why}")
         self._pending[key] = request
         for _ in range(_ROUND_ITERATIONS):
             await asyncio.sleep(0)
         raise CallSuspension
 
     async def run_once(self, key: str, function: Callable[..., Any]) -> Any:
-        """Return the result of `function`, which is called until it returns, and then never again in this request.
+        """Return the result of `function`, which is called until it returns, and never again in this request.
 
-        If it requires a parameter, it is called with the idempotency key of the effect.
+        If it requires a parameter, it is called with the effect's idempotency key.
 
         Raises:
             TypeError: The result is not JSON.
@@ -230,13 +232,13 @@ class InputRequests:
             return self._done[key]
         if key not in self._running:
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
-        # A concurrent question may end the handler; the function continues, and `settle` waits for it.
+        # A concurrent question may stop the handler; the function continues, and `settle` waits for it.
         return await asyncio.shield(self._running[key])
 
     def make_idempotency_key(self, key: str) -> str:
         """Return 32 hexadecimal digits for an effect.
 
-        They are the same in all rounds of this request and in calls with the same `once` key, and in no others.
+        They are the same only in the rounds of this request and in calls with the same `once` key.
         """
         return hashlib.sha256(f"{self._get_seed()} {key}".encode()).hexdigest()[:32]
 
@@ -259,9 +261,9 @@ class InputRequests:
         return self._done[key]
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the id of a URL elicitation, for the notification of completion; `None` from 2026-07-28.
+        """Return the ID of a URL elicitation for its completion notification; `None` from 2026-07-28.
 
-        Raises ValueError if the id exists.
+        Raises ValueError if the ID exists.
         """
         if not self.in_handshake_era:
             return None
@@ -280,18 +282,18 @@ class InputRequests:
         if self.in_handshake_era:
             await self._request.channel.record_elicitation(needed.elicitation)
             data = {"elicitations": [make_url_params(needed.url, needed.message, needed.elicitation)]}
-            raise ProtocolError(URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
+            raise ProtocolError(URL_ELICITATION_REQUIRED, "The user must visit a URL first", data)
         answer = self._answers.pop(needed.name, None)
         if answer is not None and read_elicit_result(answer).action != "accept":
             raise UrlNotVisitedError("The user did not open the URL that this request needs.")
         self._tries[needed.name] = self._tries.get(needed.name, 0) + 1
         if self._tries[needed.name] > _MAX_ATTEMPTS:
-            raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
+            raise UrlNotVisitedError("The user did not return from the URL that this request needs.")
         params = make_url_params(needed.url, needed.message, await self.name_url_question(needed.elicitation))
         self._pending[needed.name] = {"method": ELICIT, "params": params}
 
     async def settle_effects(self) -> None:
-        """Wait for running functions of `once`, so that they are not called again."""
+        """Wait for running `once` functions, so that they are not called again."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def describe(self) -> dict[str, Any]:
@@ -315,7 +317,7 @@ class InputRequests:
             except InvalidAnswer as error:
                 why = clean(str(error))
                 if number == _MAX_ATTEMPTS:
-                    raise InvalidAnswer(f"the client's answer to {method} does not fit: {why}") from error
+                    raise InvalidAnswer(f"the client's answer to {method} is invalid: {why}") from error
                 asked = _repeat_question(request, why)
         raise AssertionError
 
@@ -330,10 +332,10 @@ def _requires_parameter(function: Callable[..., Any]) -> bool:
 
 
 def _repeat_question(request: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return a question with the error of the last answer, in its message to the user or in `_meta`."""
+    """Return a question with the last answer's error, in its message to the user or in `_meta`."""
     params: dict[str, Any] = request.get("params") or {}
     if request["method"] == ELICIT:
-        more: dict[str, Any] = {"message": f"{params['message']}\n\nThe last answer does not fit: {why}"}
+        more: dict[str, Any] = {"message": f"{params['message']}\n\nThe last answer is invalid: {why}"}
     else:
         more = {"_meta": {**params.get("_meta", {}), REFUSED: why}}
     return {**request, "params": {**params, **more}}
@@ -353,26 +355,26 @@ def read_elicit_result(answer: object) -> ElicitResult:
 
 
 def is_suspended(error: BaseException) -> bool:
-    """Return whether an exception, or each exception of a group, is a CallSuspension."""
+    """Return whether an exception, or each exception in a group, is a CallSuspension."""
     if is_group(error):
         return all(is_suspended(each) for each in error.exceptions)
     return isinstance(error, CallSuspension)
 
 
 def find_inner(error: BaseException, kind: type[_Error]) -> _Error | None:
-    """Return the first exception of a type, also in exception groups."""
+    """Return the first exception of a type, searching exception groups, too."""
     return next(iter(find_all_inner(error, kind)), None)
 
 
 def find_all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
-    """Return all exceptions of a type, also in exception groups."""
+    """Return all exceptions of a type, searching exception groups, too."""
     if is_group(error):
         return [match for each in error.exceptions for match in find_all_inner(each, kind)]
     return [error] if isinstance(error, kind) else []
 
 
 def make_url_params(url: str, message: str, elicitation: str | None) -> dict[str, Any]:
-    """Return the parameters of a URL elicitation. Raises ValueError unless the URL is http or https."""
+    """Return the parameters for a URL elicitation. Raises ValueError unless the URL is http or https."""
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url!r} is not an http or https URL")
     params = {"mode": "url", "message": clean(message), "url": url}
@@ -391,7 +393,7 @@ def require_url(name: str, url: str, message: str, elicitation: str | None) -> U
 
 
 def is_request_outcome(error: BaseException) -> bool:
-    """Return whether a handler raised an `MCPError`, which is its response, or ended because it waits for the client.
+    """Return whether a handler raised an `MCPError`, which is its response, or stopped to wait for the client.
 
     Raises:
         MissingCapability: The handler asked questions that the client does not support.
@@ -403,7 +405,7 @@ def is_request_outcome(error: BaseException) -> bool:
 
 
 def find_mcp_error(error: BaseException) -> Any:
-    """Return the `MCPError` of the SDK or of this library that a handler raised; `None` for other exceptions."""
+    """Return the `MCPError` that a handler raised, from the SDK or this library; `None` for other exceptions."""
     for name in ("stubwright_runtime.client.rpc.mcp_error", "mcp.shared.exceptions"):
         kind = getattr(find_loaded(name), "MCPError", None)  # version 1 of the SDK has another class
         found = None if kind is None else find_inner(error, kind)
@@ -422,7 +424,7 @@ def _merge(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def find_rounds(request: Request) -> InputRequests:
-    """Return the questions of a request, created on first use."""
+    """Return a request's questions, created on first use."""
     if request.rounds is None:
         request.rounds = InputRequests(request)
     rounds: InputRequests = request.rounds
@@ -430,7 +432,7 @@ def find_rounds(request: Request) -> InputRequests:
 
 
 async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -> _T | None:
-    """Return the result of a request; `None` if it waits for the client."""
+    """Return a request's result; `None` if it waits for the client."""
     try:
         result = await answer(request)
     except BaseException as error:
@@ -446,7 +448,7 @@ async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -
 
 
 def is_control_flow(error: BaseException) -> bool:
-    """Return whether an exception is no failure of the handler: a cancellation, a suspension or an `MCPError`.
+    """Return whether an exception is not a handler failure: a cancellation, a suspension or an `MCPError`.
 
     Raises:
         MissingCapability: The handler asked questions that the client does not support.
@@ -462,12 +464,12 @@ class InputRequestRunner:
     """
 
     def __init__(self, patience: float, store: Store, states: RequestStates) -> None:
-        """Create the runner of a server.
+        """Create a server's runner.
 
         Args:
             patience: The lifetime of a `requestState` in seconds.
-            store: The store of used `requestState` values.
-            states: The cipher of `requestState`.
+            store: The store for used `requestState` values.
+            states: The cipher for `requestState`.
         """
         self.urls = UrlQuestions()
         self._patience = patience
@@ -475,7 +477,7 @@ class InputRequestRunner:
         self._states = states
 
     def wrap(self, answer: Answer) -> Answer:
-        """Return a function that answers requests, whose handlers may ask the client.
+        """Return a function that runs requests whose handlers may ask the client.
 
         It raises ProtocolError if the client does not support a question or the `requestState` was used before, and
         StateLost if the store is unavailable; the handler has not run then.
@@ -501,12 +503,12 @@ class InputRequestRunner:
         return call
 
     async def _describe(self, request: Request) -> dict[str, Any]:
-        """Return the result with the unanswered questions of a request, and its encrypted state."""
+        """Return the result with a request's unanswered questions and its encrypted state."""
         result = find_rounds(request).describe()
         return {**result, "requestState": await self._states.seal(result["requestState"], request)}
 
     async def _open_state(self, token: object, request: Request) -> dict[str, Any] | None:
-        """Return the content of a `requestState`. A second use is refused."""
+        """Return the content of a `requestState`; refuse a second use."""
         if token is None:
             return None
         decoded: dict[str, Any] = json.loads(await self._states.open(token, request))
@@ -521,7 +523,7 @@ class InputRequestRunner:
 
 
 def _refuse_question(request: Request, error: UrlNotVisitedError | MissingCapability) -> Result:
-    """Return the result of a request that could not ask the client. Raises ProtocolError."""
+    """Return the result for a request that could not ask the client. Raises ProtocolError."""
     is_call, is_stateless = request.method == "tools/call", request.revision.has("stateless")
     if isinstance(error, UrlNotVisitedError):
         record_status("denied", "not_visited")

@@ -1,6 +1,6 @@
 """Stores results that are too large for a response, for clients to read as resources.
 
-Number, bytes and time are limited, per caller and in total. Results are lost when the process ends.
+Their number, size and lifetime are limited, per caller and in total. Results are lost when the process exits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 SECONDS: Final = 600.0
 
 _SHARE: Final = 4
-"""The limits of one principal are the total limits divided by this number."""
+"""The limits for one principal are the total limits divided by this number."""
 
 _PREFIX: Final = f"{SCHEME}://result/"
 
@@ -39,7 +39,7 @@ class Store:
     """The stored results of one process."""
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES, seconds: float = SECONDS) -> None:
-        """Create an empty store with total limits and a lifetime of results in seconds."""
+        """Create an empty store with total limits and a lifetime for results in seconds."""
         self._most, self._most_bytes, self._seconds = most, most_bytes, seconds
         self._entries: dict[str, Entry] = {}
 
@@ -71,7 +71,7 @@ class Store:
         return uri
 
     def read(self, uri: str) -> Entry | None:
-        """Return the entry of a URI if it belongs to the current caller; otherwise `None`."""
+        """Return the entry at a URI if it belongs to the current caller, else `None`."""
         if not uri.startswith(_PREFIX):
             return None
         self._drop_expired()
@@ -96,10 +96,10 @@ class Store:
 
 
 def identify_principal() -> Principal:
-    """Return the client, issuer and subject of the caller's access token; `None` without authentication."""
+    """Return the client, issuer and subject from the caller's access token; `None` without authentication."""
     token = find_access_token()
     return None if token is None else (token.client_id, make_from_token(token).issuer, token.subject)
 
 
 STORE: Final = Store()
-"""The store of this process, shared by its servers, because URIs cannot be guessed."""
+"""This process's store, which its servers can share, because URIs cannot be guessed."""

@@ -1,6 +1,6 @@
 """Pagination of tool results (`paginate`): the position of the next page is a sealed cursor.
 
-A cursor is valid only for the same tool, other arguments and caller, so handlers only receive positions that they
+A cursor is valid only for the same tool, caller and other arguments, so handlers receive only positions that they
 returned.
 """
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from .context import Context
 
 HOLDS: Final = 24 * 3600.0
-"""The lifetime of a cursor in seconds; long, because a model may continue after hours, and cursors use no memory."""
+"""The lifetime of a cursor in seconds; long, because a model may continue hours later, and cursors use no memory."""
 
 _LONGEST: Final = 2048
-"""The maximum bytes of a position, so that its cursor fits the `inputSchema`."""
+"""The maximum size of a position in bytes, so that its cursor fits the `inputSchema`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class PageRequest:
 
     @classmethod
     def from_context(cls, context: Context, /) -> PageRequest:
-        """Return the page that a request asks for."""
+        """Return the requested page."""
         paging: PageCall = context._request.page
         return paging.request
 
@@ -64,30 +64,30 @@ class PageCall:
     _sealing: StateSealer
 
     def seal(self, data: Any) -> Any:
-        """Return a result with its next position sealed as a cursor, if the position is a string.
+        """Return a result with its next position sealed as a cursor if it is a string.
 
         Raises:
-            ValueError: The position is too long, or equals the position of this page, which would repeat forever.
+            ValueError: The position is too long, or equals this page's position, which would repeat forever.
         """
         position = data.get(NEXT_CURSOR) if is_object(data) else None
         if not isinstance(position, str):
             return data
         if (length := len(position.encode("utf-8", "surrogatepass"))) > _LONGEST:
-            raise ValueError(f"the position of the next page has {length:,} bytes; it may have {_LONGEST:,}")
+            raise ValueError(f"the position of the next page has {length:,} bytes; the limit is {_LONGEST:,}")
         if position == self.request.position:
-            raise ValueError(f"the next page begins where this page does, at {position!r}")
+            raise ValueError(f"the next page starts at the same position as this page, {position!r}")
         return {**data, NEXT_CURSOR: self._sealing.seal(position, self._call, time.time())}
 
 
 class Cursors:
-    """The cursors of one server; all processes with the same store share the keys."""
+    """One server's cursors; all processes with the same store share the keys."""
 
     def __init__(self, server: ServerContext) -> None:
-        """Create the cursors of a server."""
+        """Create a server's cursors."""
         self._sealing = StoreSealing(server.store, server.package.manifest["server"]["name"], HOLDS, "cursor")
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Decode the cursor of each call of a tool, and refuse invalid ones."""
+        """Decode the cursor in each call to a tool, and refuse invalid ones."""
         if not tool.is_paginated:
             return call_next
         size: int = tool.extension["paginate"]["size"]
@@ -102,7 +102,7 @@ class Cursors:
         return call
 
     async def _open(self, tool: Tool, size: int, values: Mapping[str, Any], principal: Principal) -> PageCall | Outcome:
-        """Return the requested page, or the refusal of an invalid cursor.
+        """Return the requested page, or the refusal for an invalid cursor.
 
         Raises:
             StateLost: The store with the keys is unavailable.
@@ -111,7 +111,7 @@ class Cursors:
 
         sealing = await self._sealing.renew()
         if sealing is None:
-            raise StateLost("no cursor can be sealed")
+            raise StateLost("cannot seal the cursor")
         arguments = {name: value for name, value in values.items() if name != CURSOR}
         caller = json.dumps([principal.key, principal.client])
         call = Call("tools/call", {"name": tool.name, "arguments": arguments}, caller)
@@ -122,7 +122,7 @@ class Cursors:
             except InvalidStateError as error:
                 log().warning("cursor rejected by %s: %s", tool.name, error)
                 return refuse(
-                    f"The cursor does not hold for this call of {tool.name}: it has expired, was changed, or was given "
+                    f"The cursor is not valid for this call to {tool.name}: it has expired, was changed, or is "
                     "for other arguments. Start again without `cursor`.",
                     "invalid",
                     "cursor",

@@ -1,4 +1,4 @@
-"""Encryption of `requestState`, which clients hold between the rounds of a call (MCP 2026-07-28).
+"""Encrypts `requestState`, which clients store between the rounds of a call (MCP 2026-07-28).
 
 The cipher is imported on first use.
 """
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 class RequestStates:
-    """Encrypts and decrypts the `requestState` of one server."""
+    """Encrypts and decrypts one server's `requestState`."""
 
     def __init__(self, store: Store, server: str, seconds: float, user: Principal) -> None:
         """Create the cipher.
 
         Args:
-            store: The store of the keys.
+            store: The store with the keys.
             server: The name of the server.
-            seconds: The lifetime of a state.
+            seconds: The lifetime of a state in seconds.
             user: The local user.
         """
         self._sealing = StoreSealing(store, server, seconds, "request-state")
         self._user = user
 
     async def open(self, token: object, request: Request) -> str:
-        """Decrypt the state of a request.
+        """Decrypt the state in a request.
 
         Raises:
             ProtocolError: The state was not issued to this caller for this call, or has expired.
@@ -46,7 +46,7 @@ class RequestStates:
         """
         sealing = await self._sealing.renew()
         if sealing is None:
-            raise StateLost("the requestState cannot be decrypted")
+            raise StateLost("cannot decrypt the requestState")
         from ...state.sealing import InvalidStateError
 
         try:
@@ -59,7 +59,7 @@ class RequestStates:
         """Encrypt a state. Raises StateLost if the keys are unavailable."""
         sealing = self._sealing.known or await self._sealing.renew()
         if sealing is None:
-            raise StateLost("the requestState cannot be encrypted", is_unknown=True)  # the handler has run
+            raise StateLost("cannot encrypt the requestState", is_unknown=True)  # the handler has already run
         return sealing.seal(state, self._call(request), time.time())
 
     def _call(self, request: Request) -> Call:

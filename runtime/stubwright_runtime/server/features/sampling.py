@@ -42,7 +42,7 @@ def make_request(
     tools: Sequence[Tool] | None,
     tool_choice: ToolChoice | None,
 ) -> CreateMessageRequest:
-    """Return a sampling request; for the arguments see `Context.sample`."""
+    """Return a sampling request; see `Context.sample` for the arguments."""
     turns = (
         [SamplingMessage(role="user", content=TextContent(type="text", text=clean(messages)))]
         if isinstance(messages, str)
@@ -64,7 +64,7 @@ def make_request(
 async def sample(
     input_requests: InputRequests, key: str, request: CreateMessageRequest
 ) -> CreateMessageResult | CreateMessageResultWithTools:
-    """Return a message of the client's model. Raises MissingCapability."""
+    """Return a message from the client's model. Raises MissingCapability."""
     asked = request.model_dump(by_alias=True, mode="json", exclude_none=True)
     if request.params.tools is None:
         return await input_requests.ask(key, asked, partial(_parse_answer, CreateMessageResult), "sampling")
@@ -78,7 +78,7 @@ async def roots(input_requests: InputRequests, key: str) -> list[Root]:
 
 
 def _parse_answer(kind: type[_Result], answer: Mapping[str, Any]) -> _Result:
-    """Parse an answer as a type of result. Raises InvalidAnswer."""
+    """Parse an answer as a result type. Raises InvalidAnswer."""
     try:
         return kind.model_validate(answer, by_name=False)
     except ValidationError as error:

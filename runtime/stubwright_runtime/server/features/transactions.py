@@ -1,4 +1,4 @@
-"""Records effects in the database transaction that makes them.
+"""Records effects in the database transaction that performs them.
 
 The application creates the table: `CREATE TABLE stubwright_once (key TEXT PRIMARY KEY)`.
 """
@@ -17,19 +17,19 @@ _IDLE: Final = 0
 
 
 async def record_effect(connection: Any, key: str) -> bool:
-    """Record a key in the open transaction of a connection; return whether the key is new.
+    """Record a key in a connection's open transaction; return whether the key is new.
 
     The database waits for concurrent transactions with the same key.
 
     Raises:
-        TypeError: The driver of the connection is not supported.
+        TypeError: The connection's driver is not supported.
         RuntimeError: The connection would commit the key before the effect.
     """
     modules = (each.__module__.partition(".")[0] for each in type(connection).__mro__)
     driver = next((module for module in modules if module in _MARKS), None)
     if driver is None:
         name = f"{type(connection).__module__}.{type(connection).__qualname__}"
-        raise TypeError(f"a connection of {', '.join(_MARKS)} is expected, not {name}; use `ctx.idempotency_key`")
+        raise TypeError(f"the connection must be from {', '.join(_MARKS)}, not {name}; use `ctx.idempotency_key`")
     if _is_autocommitting(connection, driver):
         begin = 'execute("BEGIN")' if "sqlite" in driver else "transaction()"
         raise RuntimeError(
@@ -39,7 +39,7 @@ async def record_effect(connection: Any, key: str) -> bool:
     insert = _INSERT.replace("?", _MARKS[driver])
     if driver == "asyncpg":
         return bool(await connection.execute(insert, key) == "INSERT 0 1")
-    if driver == "psycopg":  # in pipeline mode, the row count is unknown until a fetch
+    if driver == "psycopg":  # in pipeline mode, the row count is unknown until the first fetch
         cursor = await _resolve(connection.execute(f"{insert} RETURNING key", (key,)))
         return await _resolve(cursor.fetchone()) is not None
     return bool((await _resolve(connection.execute(insert, (key,)))).rowcount == 1)
@@ -51,7 +51,7 @@ def _is_autocommitting(connection: Any, driver: str) -> bool:
         return not connection.is_in_transaction()
     if driver == "psycopg":
         return bool(connection.autocommit and connection.info.transaction_status == _IDLE)
-    # `isolation_level` is ignored from Python 3.12 on, if `autocommit` is a boolean.
+    # From Python 3.12, `isolation_level` is ignored if `autocommit` is a boolean.
     autocommit = getattr(connection, "autocommit", None)
     is_manual = autocommit if isinstance(autocommit, bool) else connection.isolation_level is None
     return is_manual and not connection.in_transaction

@@ -14,16 +14,16 @@ from typing import Final
 from ...values.json import Json
 
 _MAX_CHARACTERS: Final = 2000
-"""The maximum number of characters of the text; the smallest measure may exceed it."""
+"""The maximum length of the text in characters; the smallest measure may exceed it."""
 
 _PLACES: Final = 8
 """The maximum number of omissions listed."""
 
 _STEP: Final = 40
-"""The maximum number of characters of a step in a JSON Pointer."""
+"""The maximum length of a step in a JSON Pointer, in characters."""
 
 _BLANK: Final = "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
-"""Invisible characters that `str.isprintable` calls printable: fillers and variation selectors."""
+"""Invisible characters for which `str.isprintable` is true: fillers and variation selectors."""
 
 _SUSPECT: Final = re.compile(f"[{_BLANK}]|  ")
 _SPACES: Final = re.compile("  +")
@@ -32,7 +32,7 @@ _BLANKS: Final = re.compile(f"[{_BLANK}]")
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """The maximum characters of a string, entries of a list or object, and levels."""
+    """The maximum numbers of characters in a string, entries in a list or object, and nesting levels."""
 
     characters: int
     entries: int
@@ -50,21 +50,21 @@ _MEASURES: Final = (
 
 
 class _TooLongError(Exception):
-    """The text is too long by the current measure."""
+    """The text is too long for the current measure."""
 
 
 class Truncation:
-    """Formats values by one measure, and lists omissions."""
+    """Formats values within one measure, and lists omissions."""
 
     def __init__(self, measure: _Measure, longest: int | None) -> None:
-        """Create a formatter; `longest` is the maximum number of characters in total, if any."""
+        """Create a formatter; `longest` is the maximum total length in characters, if any."""
         self._measure = measure
         self._longest = longest
         self._length = 0
         self._omissions: list[str] = []
 
     def format_json(self, value: Json, *place: str) -> str:
-        """Return a value as JSON; `place` contains the steps to it."""
+        """Return a value as JSON; `place` is its path."""
         return self._json(value, place, 0)
 
     def format_words(self, value: Json, *place: str) -> str:
@@ -74,7 +74,7 @@ class Truncation:
         return self._cut(value, _escape_text, "characters", place)
 
     def describe_omissions(self) -> str:
-        """Return a line with the omissions; empty if there are none."""
+        """Return a line that lists the omissions; empty if nothing was omitted."""
         if not self._omissions:
             return ""
         named = self._omissions[:_PLACES]
@@ -104,7 +104,7 @@ class Truncation:
     def _entries(
         self, size: int, noun: str, braces: str, each: Callable[[int], str], place: tuple[str, ...], level: int
     ) -> str:
-        """Return the entries of an object or a list, or both ends of them."""
+        """Return the entries in an object or list; if there are too many, those at both ends."""
         most = self._measure.entries if level < self._measure.levels else 0
         nouns = noun if size == 1 else f"{noun}s"
         self._count(len(braces) + 2 * min(size, most))
@@ -119,7 +119,7 @@ class Truncation:
         return f"{braces[0]}{', '.join(shown)}{braces[1]}"
 
     def _cut(self, text: str, write: Callable[[str], str], unit: str, place: tuple[str, ...]) -> str:
-        """Return a text, or both its ends."""
+        """Return a string; if it is too long, both its ends."""
         most = self._measure.characters
         if len(text) <= most:
             shown = write(text)
@@ -144,7 +144,7 @@ class Truncation:
 
 
 def truncate(write: Callable[[Truncation], str]) -> str:
-    """Return the text of `write` by the largest measure that fits, with the omissions.
+    """Return the output of `write` for the largest measure that fits, with the omissions.
 
     Args:
         write: Formats values with a `Truncation`; called for each measure.
@@ -169,7 +169,7 @@ def _escape_text(text: str) -> str:
 
 
 def _show_invisible(text: str) -> str:
-    """Escape invisible characters, and replace runs of spaces by their number."""
+    """Escape invisible characters, and replace runs of spaces with their length."""
     if text.isprintable() and _SUSPECT.search(text) is None:
         return text
     if not text.isprintable():
@@ -183,6 +183,6 @@ def _escape(character: str) -> str:
 
 
 def _pointer(place: tuple[str, ...]) -> str:
-    """Return a JSON Pointer (RFC 6901) with shortened steps."""
+    """Return a JSON Pointer (RFC 6901) with truncated steps."""
     steps = (_escape_text(step[:_STEP]) + ("…" if len(step) > _STEP else "") for step in place)
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

@@ -1,4 +1,4 @@
-"""Pending URL elicitations, whose clients are notified of completion (MCP 2025-11-25, client/elicitation).
+"""Pending URL elicitations; notifies their clients of completion (MCP 2025-11-25, client/elicitation).
 
 From 2026-07-28, clients retry without a notification.
 """
@@ -19,8 +19,8 @@ class UrlRequired(Exception):
     Attributes:
         name: The question's name in the manifest.
         url: The URL.
-        message: The text for the user.
-        elicitation: The id that notifies the client of completion.
+        message: The message to the user.
+        elicitation: The elicitation ID, for the completion notification.
     """
 
     def __init__(self, name: str, url: str, message: str, elicitation: str) -> None:
@@ -36,20 +36,20 @@ class UrlClient(Protocol):
     """A client that was asked to open a URL."""
 
     async def send_elicit_complete(self, elicitation_id: str, related_request_id: str | int | None, /) -> None:
-        """Notify the client of completion, on the stream of a request or on its connection."""
+        """Notify the client of completion on a request's stream or on its connection."""
 
 
 class UrlQuestions:
-    """The pending URL elicitations of one server, with their clients."""
+    """One server's pending URL elicitations, with their clients."""
 
     def __init__(self) -> None:
         """Start without elicitations."""
         self._asked: dict[str, UrlClient] = {}
 
     def add(self, elicitation: str, client: UrlClient) -> None:
-        """Add an elicitation. Raises ValueError if the id exists."""
+        """Add an elicitation. Raises ValueError if the ID exists."""
         if elicitation in self._asked:
-            raise ValueError(f"a question with the id {elicitation!r} exists already; use a new id for each question")
+            raise ValueError(f"a question with the ID {elicitation!r} already exists; use a new ID for each question")
         self._asked[elicitation] = client
         if len(self._asked) > _MAX_PENDING:
             del self._asked[next(iter(self._asked))]
@@ -58,8 +58,8 @@ class UrlQuestions:
         """Notify the client of completion; return whether a client was notified.
 
         Args:
-            elicitation: The id of the elicitation.
-            request: The request whose stream to use; `None` if that may have ended.
+            elicitation: The elicitation ID.
+            request: The request whose stream to use; `None` if it may have finished.
         """
         # Removed before the await, so that only one of two simultaneous calls notifies the client.
         client = self._asked.pop(elicitation, None)

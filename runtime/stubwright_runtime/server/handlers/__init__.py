@@ -1,1 +1,1 @@
-"""Handlers: loading and checking them, and their return values."""
+"""Handlers: their lifespan, arguments and return values."""

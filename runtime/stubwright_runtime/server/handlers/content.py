@@ -56,8 +56,8 @@ def text(
         text: The text.
         audience: The audience: `"user"`, `"assistant"`, or both.
         priority: The importance, from 0 (optional) to 1 (required).
-        last_modified: The time of the last change: a `datetime` with a time zone, or ISO 8601 text.
-        meta: The `_meta` of the block.
+        last_modified: The time of the last change: a `datetime` with a time zone, or an ISO 8601 string.
+        meta: The block's `_meta`.
 
     Raises:
         ValueError: An annotation is invalid.
@@ -106,7 +106,7 @@ def audio(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> AudioContent:
-    """Return an audio block. Clients of 2024-11-05, which has no audio, receive an embedded resource.
+    """Return an audio block. Clients of 2024-11-05, which lacks audio, receive an embedded resource.
 
     Args:
         data: The bytes, base64 text (`str`), or a file (`Path`).
@@ -143,12 +143,12 @@ def link(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> ResourceLink:
-    """Return a link to a resource. Clients before 2025-06-18, which has no links, receive the URI as text.
+    """Return a link to a resource. Clients of revisions before 2025-06-18 receive the URI as text.
 
     Args:
         uri: An absolute URI.
         name: The name of the resource.
-        title: The title for people.
+        title: The title to display.
         description: The description.
         mime_type: The MIME type.
         size: The size in bytes.
@@ -162,7 +162,7 @@ def link(
         ValueError: The URI, the MIME type, the size or an annotation is invalid.
     """
     if size is not None and size < 0:
-        raise ValueError(f"size is {size}; it must be a number of bytes, 0 or more")
+        raise ValueError(f"size must be a number of bytes, 0 or more, not {size}")
     return ResourceLink(
         type="resource_link",
         uri=check_uri(uri),
@@ -201,8 +201,7 @@ def embedded(
         meta: As for `text`.
 
     Raises:
-        ValueError: Not exactly one of `text` and `blob` is given, or the URI, the MIME type or an annotation is
-            invalid.
+        ValueError: Neither or both of `text` and `blob` are set, or the URI, the MIME type or an annotation is invalid.
     """
     if (text is None) == (blob is None):
         raise ValueError("an embedded resource needs either text or blob")
@@ -234,7 +233,7 @@ def _mime_type(data: object, mime_type: str | None, kind: str) -> str:
 
 
 _TYPES: Final = {".wav": "audio/wav"}
-"""MIME types in the specification; `mimetypes` differs between versions of Python."""
+"""MIME types from the specification, because `mimetypes` differs between Python versions."""
 
 _EXAMPLES: Final = {"image": "image/png", "audio": "audio/wav"}
 
@@ -248,16 +247,16 @@ def _annotations(
     if audience is not None:
         roles = cast("list[Role]", [audience] if isinstance(audience, str) else [*audience])
         if unknown := [role for role in roles if role not in ("user", "assistant")]:
-            raise ValueError(f"audience is {unknown[0]!r}; it must be 'user', 'assistant', or a list of them")
+            raise ValueError(f"audience must be 'user', 'assistant', or a list of them, not {unknown[0]!r}")
     if priority is not None and not 0 <= priority <= 1:
-        raise ValueError(f"priority is {priority}; it must be a number from 0 to 1")
+        raise ValueError(f"priority must be a number from 0 to 1, not {priority}")
     return Annotations(audience=roles, priority=priority, last_modified=_moment(last_modified))
 
 
 def _moment(moment: datetime | str | None) -> str | None:
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
-            raise ValueError(f"last_modified is {moment.isoformat()}; it needs a time zone")
+            raise ValueError(f"last_modified needs a time zone: {moment.isoformat()}")
         return moment.isoformat()
     if moment is not None:
         try:

@@ -1,4 +1,4 @@
-"""Invalid arguments of HTTP tools, which are sent to the API anyway (`http: {input: lenient}`)."""
+"""Invalid arguments to HTTP tools that are sent to the API anyway (`http: {input: lenient}`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class InvalidArguments:
 
 
 class LenientHandlers:
-    """Handlers of HTTP tools, some of which accept invalid arguments."""
+    """Handlers for HTTP tools, some of which accept invalid arguments."""
 
     def accepts_invalid(self, tool: Tool) -> bool:
         """Return whether a tool accepts invalid arguments."""

@@ -1,4 +1,4 @@
-"""The lifespan of handlers: entered before the first connection of a server, and exited after the last."""
+"""The handlers' lifespan: entered before a server's first connection, and exited after its last."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _SLOW: Final = 5.0
-"""Seconds after which a slow exit of handlers is logged."""
+"""Seconds after which a slow exit of the handlers is logged."""
 
 
 def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
@@ -27,14 +27,14 @@ def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed start or exit of handlers: its description and the exception."""
+    """A failed start or exit of the handlers: a description and the exception."""
 
     action: str
     error: Exception
 
 
 class Lifespan:
-    """The lifespan of one server, shared by its connections."""
+    """One server's lifespan, shared by its connections."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Lifespan:
         last: Callable[[], object] | None = None,
         within: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
-        """Create the lifespan of a server.
+        """Create a server's lifespan.
 
         Args:
             handlers: The handlers, optionally an async context manager.
@@ -52,7 +52,7 @@ class Lifespan:
             within: Returns the context manager to enter after the handlers.
         """
         self.failure: Failure | None = None
-        """The reason if the handlers failed to start or to exit."""
+        """Set if the handlers failed to start or exit."""
         self._manager = handlers if is_entered(handlers) else None
         self._around = around
         self._life: _LifespanTask | None = None
@@ -63,7 +63,7 @@ class Lifespan:
 
     @asynccontextmanager
     async def __call__(self, _server: object = None) -> AsyncGenerator[dict[str, Any], None]:
-        """Keep the handlers entered during the block."""
+        """Enter the handlers before the block, unless another connection has, and exit them after the last block."""
         try:
             async with self._alive():
                 yield {}
@@ -83,7 +83,7 @@ class Lifespan:
             try:
                 await life.wait_until_started()
             except Exception as error:
-                self.failure = Failure("the handlers could not start", error)
+                self.failure = Failure("the handlers failed to start", error)
                 raise
             yield
         finally:
@@ -97,7 +97,7 @@ class Lifespan:
         try:
             await life.end()
         except Exception as error:
-            self.failure = Failure("the handlers could not end", error)
+            self.failure = Failure("the handlers failed to exit", error)
             raise
 
     @asynccontextmanager
@@ -107,7 +107,7 @@ class Lifespan:
 
 
 class _LifespanTask:
-    """Enters and exits a context manager in one task, because exits may require the task that entered."""
+    """Enters and exits a context manager in one task, because some managers require this."""
 
     def __init__(self, manager: AbstractAsyncContextManager[Any], before: _LifespanTask | None) -> None:
         self.users = 0
@@ -116,7 +116,7 @@ class _LifespanTask:
         self._task = asyncio.create_task(self._live(manager, before))
 
     async def _live(self, manager: AbstractAsyncContextManager[Any], before: _LifespanTask | None) -> None:
-        # The previous exit may still be running; handlers cannot be entered twice.
+        # The previous exit may still be running, and handlers cannot be entered twice.
         if before is not None and not before._task.done():
             await asyncio.wait([before._task])
         try:
@@ -127,7 +127,7 @@ class _LifespanTask:
             raise RuntimeError(f"they called sys.exit({end.code!r})").with_traceback(end.__traceback__) from None
 
     async def wait_until_started(self) -> None:
-        """Wait until the manager is entered, and raise its exception, if any."""
+        """Wait until the manager is entered; raise its exception, if any."""
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
@@ -137,11 +137,11 @@ class _LifespanTask:
             self._task.result()
 
     async def end(self) -> None:
-        """Exit the manager, or cancel entering it, and raise its exception, if any."""
+        """Exit the manager, or stop entering it; raise its exception, if any."""
         self._ended.set()
         if not self._ready.is_set():
             self._task.cancel()
-        text = "the handlers have not ended after %g seconds; still waiting for their __aexit__"
+        text = "the handlers have not exited after %g seconds; still waiting for their __aexit__"
         warning = asyncio.get_running_loop().call_later(_SLOW, log().warning, text, _SLOW)
         try:
             await asyncio.wait([self._task])

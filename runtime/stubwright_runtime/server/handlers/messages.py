@@ -8,7 +8,7 @@ from typing import TypeAlias
 from mcp_types import ContentBlock, PromptMessage, TextContent
 
 Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
-"""The messages of a prompt: text or a block as a user message, or one or more messages."""
+"""The messages in a prompt: text or a block as a user message, or one or more messages."""
 
 
 def user(content: str | ContentBlock) -> PromptMessage:

@@ -1,4 +1,4 @@
-"""The result types of handlers."""
+"""The types that handlers return."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T_co]):
-    """A result with more than its model.
+    """A result with more than an output model.
 
     Args:
         model: The output model; for a tool without an `outputSchema`, the content.
-        content: Additional text or blocks, sent after the model's JSON or the content.
-        meta: The `_meta` of the result.
-        structured: The `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None` for none.
-            Before 2026-07-28, only objects are sent. With an `outputSchema`, the `model` is the structured content.
+        content: Additional text or blocks, sent after the model's JSON or content.
+        meta: The result's `_meta`.
+        structured: The `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None` if there
+            is none. Before 2026-07-28, only objects are sent. With an `outputSchema`, the `model` is the structured
+            content.
     """
 
     model: T_co
@@ -41,7 +42,7 @@ class UnstructuredReply(Reply[Any]):
 
 @dataclass(frozen=True, slots=True)
 class UpstreamReply(Reply[Any]):
-    """The response of another service, which may not match the `outputSchema`.
+    """A response from another service, which may not match the `outputSchema`.
 
     Args:
         otherwise: Returns the reply to send if it does not match, from the JSON text and its validation errors.
@@ -51,7 +52,7 @@ class UpstreamReply(Reply[Any]):
 
 
 Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]
-"""The return type of a tool's handler with a result of type `T`."""
+"""The return type of a tool handler with a result of type `T`."""
 
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
 """The return type of other handlers with a result of type `T`."""

@@ -1,1 +1,1 @@
-"""The methods of MCP, a module for each kind of them."""
+"""The MCP methods, one module per kind."""

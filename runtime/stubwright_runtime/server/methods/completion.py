@@ -1,4 +1,4 @@
-"""Completion of prompt arguments and URI template variables, with values from the manifest or from handlers."""
+"""Completes prompt arguments and URI template variables, with values from the manifest or handlers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Completing:
 
     Attributes:
         argument: The name of the argument.
-        value: The text typed so far.
-        given: The values of other arguments.
+        value: The partial value.
+        given: The values of the other arguments.
     """
 
     argument: str
@@ -39,10 +39,10 @@ class Completing:
 
 
 class Completions:
-    """The completions of a package."""
+    """A package's completions."""
 
     def __init__(self, package: Package) -> None:
-        """Create the completions of a package."""
+        """Create a package's completions."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
@@ -59,7 +59,7 @@ class Completions:
         return {}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the handlers of its methods."""
+        """Return the functions for its methods."""
 
         async def complete(request: Request) -> dict[str, Any]:
             return await self._complete(request, server)
@@ -92,7 +92,7 @@ class Completions:
 
 
 def _validate_texts(value: object) -> list[str]:
-    """Validate the values from a handler. Raises TypeError if they are not a list of strings."""
+    """Validate a handler's values. Raises TypeError if they are not a list of strings."""
     if not is_list(value) or not all(isinstance(text, str) for text in value):
         raise TypeError(f"it returned a value of type {type(value).__name__}; it should return a list of strings")
     return [clean(text) for text in value]

@@ -1,4 +1,4 @@
-"""Prompts, with messages from the manifest or from handlers."""
+"""Prompts, with messages from the manifest or handlers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Prompts:
-    """All prompts of a package, in the manifest's order."""
+    """A package's prompts, in the manifest's order."""
 
     def __init__(self, package: Package) -> None:
-        """Create the prompts of a package."""
+        """Create a package's prompts."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
@@ -42,19 +42,19 @@ class Prompts:
         return {"prompts": {name: wire for name, (wire, _) in self._package.list_entries("prompts").items()}}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the handlers of its methods."""
+        """Return the functions for its methods."""
         return {"prompts/get": _GetPrompt(self._package, server).get}
 
 
 @dataclass(frozen=True, slots=True)
 class _GetPrompt:
-    """The handler of `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
+    """Handles `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
 
     package: Package
     server: ServerContext
 
     async def get(self, request: Request) -> dict[str, Any]:
-        """Return a prompt with the caller's arguments."""
+        """Return a prompt, filled with the caller's arguments."""
         name: str = request.params["name"]
         if not self.server.offers(request, "prompts", name):
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
@@ -111,14 +111,14 @@ class _GetPrompt:
         return data
 
     def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
-        """Replace each `{{name}}` in a text; placeholders inside an argument are not replaced."""
+        """Replace each `{{name}}` in a string; placeholders inside an argument are not replaced."""
         return sanitize_text(
             PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.server.sanitize_mode
         )
 
 
 def _render_messages(value: object, sanitize_mode: SanitizeMode) -> list[dict[str, Any]]:
-    """Encode the messages from a handler."""
+    """Encode a handler's messages."""
     parts = value if is_list(value) else [value]
     return [_render(part, sanitize_mode) for part in parts]
 

@@ -1,4 +1,4 @@
-"""Resources and resource templates: text in the manifest, files in the package, and contents from handlers."""
+"""Resources and resource templates, with contents from the manifest, the package's files or handlers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Resources:
-    """All resources and resource templates of a package, in the manifest's order."""
+    """A package's resources and resource templates, in the manifest's order."""
 
     def __init__(self, package: Package) -> None:
-        """Create the resources of a package."""
+        """Create a package's resources."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
@@ -41,25 +41,25 @@ class Resources:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the lists of resources and of templates."""
+        """Return the lists of resources and templates."""
         return {
             section: {key: wire for key, (wire, _) in self._package.list_entries(section).items()}
             for section in ("resources", "resourceTemplates")
         }
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the handlers of its methods."""
+        """Return the functions for its methods."""
         reading = _ReadResource(self._package, server)
         return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
 
 
 _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
-"""The cache hints for contents from handlers: no caching, because they may depend on the caller and the time."""
+"""The cache hints for contents from handlers: no caching, because contents may depend on the caller and the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadResource:
-    """The handler of `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
+    """Handles `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
 
     package: Package
     server: ServerContext
@@ -74,7 +74,7 @@ class _ReadResource:
             if self.package.resources[uri].method is None:
                 hints = self.server.lists.hints
             contents = await self._read_listed(uri, request)
-        elif not listing.has(uri):  # a disabled resource is not available through a template either
+        elif not listing.has(uri):  # a disabled resource is not available through a template, either
             contents = self._read_large_result(uri) or await self._read_matching(uri, request)
         if contents is None:
             raise refuse_unknown(uri, request.revision)
@@ -146,7 +146,7 @@ class _ReadResource:
 def _describe_page(
     contents: list[dict[str, Any]] | None, uri: str, wire: Mapping[str, Any]
 ) -> list[dict[str, Any]] | None:
-    """Return contents; add the resource's `_meta` to an app page, where hosts expect it (MCP Apps, SEP-1865)."""
+    """Return contents, with the resource's `_meta` on an app page, where hosts expect it (MCP Apps, SEP-1865)."""
     meta: Mapping[str, Any] = wire.get("_meta") or {}
     if not meta or not contents or not uri.startswith(PAGES):
         return contents
@@ -154,13 +154,13 @@ def _describe_page(
 
 
 def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
-    """Return the error for an unknown URI; up to 2025-11-25 it has a separate code (server/resources)."""
+    """Return the error for an unknown URI, which has its own code up to 2025-11-25 (server/resources)."""
     code = INVALID_PARAMS if revision.has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
 def _encode(value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode) -> list[dict[str, Any]] | None:
-    """Encode the contents from a handler; `None` if the resource does not exist."""
+    """Encode a handler's contents; return `None` if the resource does not exist."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Skills:
-    """All skills of a package, in the order of their folders."""
+    """A package's skills, in folder order."""
 
     def __init__(self, package: Package) -> None:
-        """Create the skills of a package."""
+        """Create a package's skills."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
@@ -35,7 +35,7 @@ class Skills:
         return {}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the handlers of its methods."""
+        """Return the functions for its methods."""
         reading = _SkillMethods(self._package, server)
         return {
             "skills/list": reading.list_all,
@@ -46,7 +46,7 @@ class Skills:
 
 @dataclass(frozen=True)
 class _SkillMethods:
-    """The handlers of skill methods. A skill is hidden from callers who may not read its `SKILL.md`."""
+    """Handles the skill methods. A skill is hidden from callers who may not read its `SKILL.md`."""
 
     package: Package
     server: ServerContext
@@ -63,7 +63,7 @@ class _SkillMethods:
         return self._add_hints({"skill": self._skills[uri]}, request)
 
     async def read_folder(self, request: Request) -> dict[str, Any]:
-        """Return a page of the entries of a folder (SEP-2640, "Reading Directories")."""
+        """Return a page of a folder's entries (SEP-2640, "Reading Directories")."""
         uri: str = request.params["uri"]
         children = self._folders.get(uri, {})
         shown = {key: child for key, child in children.items() if self._shows(key, request)}
@@ -80,7 +80,7 @@ class _SkillMethods:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
 
     def _add_hints(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Add cache hints to a result, from 2026-07-28."""
+        """Add the cache hints that results have from 2026-07-28."""
         return {**result, **self.server.lists.hints} if request.revision.has("cache_hints") else result
 
     def _shows(self, uri: str, request: Request) -> bool:
@@ -95,7 +95,7 @@ class _SkillMethods:
 
     @cached_property
     def _folders(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """The entries of all folders, by the URIs of folder and entry."""
+        """The entries of all folders, by folder URI and entry URI."""
         folders: dict[str, dict[str, dict[str, Any]]] = {}
         resources = self.package.list_entries("resources")
         for uri, skill in self._skills.items():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _USER: Final = make_local(())
 
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
-"""The `_meta` key of a notification with the id of its stream."""
+"""The `_meta` key for a notification's stream ID."""
 
 _FLAGS: Final[Mapping[str, Kind]] = {
     "toolsListChanged": "tools",
@@ -41,22 +41,22 @@ class Feed(Protocol):
 
     @property
     def honored(self) -> Mapping[str, Any]:
-        """The fields for the acknowledgement."""
+        """The fields to add to the acknowledgement."""
         ...
 
     async def run(self, notifier: Notifier, meta: Mapping[str, Any]) -> None:
-        """Send notifications with this `_meta` until it is cancelled."""
+        """Send notifications with this `_meta` until cancelled."""
 
 
 class Listeners:
-    """The listening streams of one server.
+    """One server's listening streams.
 
     Attributes:
         streams: The limits on their number.
     """
 
     def __init__(self, hub: Hub) -> None:
-        """Listen to the changes of a server."""
+        """Subscribe to a server's changes."""
         self.streams = Streams(LISTENERS, LISTENERS_EACH)
         self._hub = hub
         self._open: set[ChangeNotifier] = set()
@@ -64,7 +64,7 @@ class Listeners:
         hub.streams.append(self._end)
 
     def wrap(self, method: str, call_next: Answer) -> Answer:
-        """Answer `subscriptions/listen`."""
+        """Return a function that handles `subscriptions/listen`, or the unchanged function for other methods."""
         if method != LISTENING:
             return call_next
 
@@ -76,7 +76,7 @@ class Listeners:
         return call
 
     async def listen(self, request: Request, feed: Feed | None = None) -> dict[str, Any]:
-        """Send changes until the stream ends, and return its result.
+        """Send changes until the stream ends, then return its result.
 
         Args:
             request: The request with the subscriptions; unknown kinds of changes are ignored.

@@ -1,4 +1,4 @@
-"""The `tools/call` method; `calls.pipeline` compiles the function of each tool."""
+"""The `tools/call` method; `calls.pipeline` compiles the function for each tool."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Calls:
-    """All tools of a package."""
+    """A package's tools."""
 
     def __init__(self, package: Package, declare: Callable[[Package, ServerContext, Results], Steps]) -> None:
-        """Create the tools of a package.
+        """Create a package's tools.
 
         Args:
             package: The package.
@@ -51,12 +51,12 @@ class Calls:
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the handlers of its methods."""
+        """Return the functions for its methods."""
         return {"tools/call": _CallTool(self._package, server, self._declare).call}
 
 
 class _CallTool:
-    """The handler of `tools/call` (MCP 2025-11-25, server/tools, "Calling Tools")."""
+    """Handles `tools/call` (MCP 2025-11-25, server/tools, "Calling Tools")."""
 
     def __init__(
         self, package: Package, server: ServerContext, declare: Callable[[Package, ServerContext, Results], Steps]
@@ -71,7 +71,7 @@ class _CallTool:
             server.tasks.serve(server, self.compile_run)
 
     async def call(self, request: Request) -> dict[str, Any]:
-        """Return the result of a call."""
+        """Call a tool and return its result."""
         called: str = request.params["name"]
         alias = self._package.aliases.get(called)
         name = called if alias is None else alias.tool
@@ -102,11 +102,11 @@ class _CallTool:
         return downgrade_result(outcome.result, entry.definition, request.revision)
 
     def compile_run(self, name: str) -> Handle:
-        """Return the function for task runs of a tool; the call was admitted when the task was created."""
+        """Return the function for a tool's task runs, whose calls were admitted when the tasks were created."""
         return compile_tool(self._results, self._server, self._package.tools[name], self._steps, is_run=True)
 
     def _prepare(self, name: str) -> _Entry:
-        """Compile the function of a tool at its first call."""
+        """Compile a tool's function on its first call."""
         tool = self._package.tools[name]
         try:
             handle = compile_tool(self._results, self._server, tool, self._steps)
@@ -121,7 +121,7 @@ class _CallTool:
         return self._entries[name]
 
     def _explain_absence(self, name: str, request: Request) -> str:
-        """Return the reason that a tool is not visible to a caller, for the audit record only."""
+        """Return the reason that hides a tool from a caller, for the audit record only."""
         if name not in self._package.tools:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:

@@ -1,1 +1,1 @@
-"""Middlewares that every message of a server passes through."""
+"""Middlewares that process every message to a server."""

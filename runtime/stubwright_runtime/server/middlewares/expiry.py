@@ -1,4 +1,4 @@
-"""Ends streams when the caller's access token expires, so that the client reconnects with another token."""
+"""Ends streams when the caller's access token expires, so that the client reconnects with a new token."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def lifetime(token: VerifiedToken | None) -> float | None:
 
 
 def token_lifetime() -> float | None:
-    """Return the seconds until the token of the current request expires; `None` if it does not expire."""
+    """Return the seconds until the current request's token expires; `None` if it does not expire."""
     return lifetime(find_access_token())
 
 
 async def pass_while_valid(token: VerifiedToken, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request for a stream, and end the stream when the token expires."""
+    """Handle a request for a stream, and end the stream when the token expires."""
     left = lifetime(token)
     if left is None:
         await app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Maps outages of the store to one error for every method."""
+"""Maps store outages to one error for every method."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def explain_lost_store(hub: Hub, call_next: Answer) -> Answer:
-    """Answer requests that fail because the store is unavailable; all waits of a request share one deadline.
+    """Return an error for requests that fail because the store is unavailable. All of a request's waits share one
+    deadline.
 
-    A failed call has an error result, like other refusals.
+    A failed call returns an error result, like other refusals.
     """
     has_deadline = hub.store.is_shared
 

@@ -1,4 +1,4 @@
-"""The pending requests of a server; a stop answers the remaining ones with an error."""
+"""A server's pending requests, which receive an error if the server stops first."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from ..core.request import Answer, Request, Result
 
 LISTENING: Final = "subscriptions/listen"
-"""The method whose response ends a stream (MCP 2026-07-28)."""
+"""The method whose response closes a stream (MCP 2026-07-28)."""
 
 _STOPPED: Final = (
-    "The server stopped before it could answer. The request may have taken effect; check before you send it again."
+    "The server stopped before it could respond. The request may have taken effect; check before you send it again."
 )
 
 
 class PendingRequests:
-    """The pending requests."""
+    """A server's pending requests."""
 
     def __init__(self) -> None:
         """Start without requests."""
@@ -28,13 +28,13 @@ class PendingRequests:
         self._ended: set[asyncio.Task[Any]] = set()
 
     def end(self) -> None:
-        """Answer each pending request with an error; listening streams end separately."""
+        """End each pending request with an error; listening streams close separately."""
         for task in self._tasks - self._ended:
             self._ended.add(task)
             task.cancel()
 
     def wrap(self, call_next: Answer) -> Answer:
-        """Register each request of a method while it is pending."""
+        """Return a function that registers each request while it is pending."""
 
         async def call(request: Request) -> Result:
             task = asyncio.current_task()
@@ -44,7 +44,7 @@ class PendingRequests:
             try:
                 return await call_next(request)
             except asyncio.CancelledError:
-                # A remaining count is another cancellation, which must propagate.
+                # If the count is not zero, there was another cancellation, which must propagate.
                 if task not in self._ended or task.uncancel():
                     raise
             finally:

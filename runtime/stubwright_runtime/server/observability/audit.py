@@ -1,4 +1,4 @@
-"""Audit records of calls, in the order in which calls end. If the queue is full, lost records are counted."""
+"""Audit records of calls, in the order in which calls finish. If the queue is full, lost records are counted."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _AT_ONCE: Final = 500
 """The maximum number of records in a batch."""
 
 _AGAIN: Final = 1.0
-"""Seconds after which a failed write is retried."""
+"""Seconds before a failed write is retried."""
 
 _GATHERING: Final = 0.05
-"""Seconds in which records are batched, so that the writing thread does not interrupt each call."""
+"""Seconds during which records are batched, so that the writing thread does not interrupt each call."""
 
 _LAST: Final = 2.0
-"""Seconds that a stop waits for unwritten records."""
+"""Seconds to wait for unwritten records when the server stops."""
 
 _ARGUMENTS: Final = 64 * 1024
-"""The maximum size of recorded arguments in bytes; larger arguments are omitted."""
+"""The maximum size of recorded arguments in bytes; larger ones are omitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,8 @@ class CallRecord:
 
     Attributes:
         time: The start time in UTC.
-        id: The unique id of the call for the log and the caller.
-        trace: The trace id (W3C Trace Context) in hexadecimal; `None` without a trace.
+        id: The call's unique ID in the log and for the caller.
+        trace: The trace ID (W3C Trace Context) in hexadecimal; `None` without a trace.
         server: The name of the server.
         server_version: The version of the server.
         manifest: The first 16 hexadecimal digits of the SHA-256 of the package's `manifest.json`.
@@ -113,25 +113,25 @@ Audit: TypeAlias = Callable[[CallRecord], object] | str | PathLike[str]
 
 
 class Sink(Protocol):
-    """A consumer of records, in one thread."""
+    """A consumer of records, called in one thread."""
 
     def write(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Write records, and the number of records lost before them; return whether all records are written.
+        """Write records, and the number of records lost before them; return whether all records were written.
 
-        Otherwise, the method is called again later, without records.
+        If it returns false, the method is called again later, without records.
         """
         ...
 
     def close(self) -> None:
-        """Process the end of a series of records."""
+        """Write what remains, because no more records follow."""
         ...
 
 
 class Recorder:
-    """Records calls in a sink, with a thread that starts at the first call."""
+    """Records calls in a sink, in a thread that starts at the first call."""
 
     def __init__(self, package: Package, sink: Sink, waiting: int = _WAITING) -> None:
-        """Create the recorder of a package's server; `waiting` is the size of its queue."""
+        """Create the recorder for a package's server; `waiting` is the queue size."""
         info: Mapping[str, Any] = package.manifest["server"]
         self._package = package
         self._server: str = info["name"]
@@ -151,7 +151,7 @@ class Recorder:
         if call_state.result is not None:
             with suppress(ValueError):  # a lone surrogate, which no transport can encode either
                 call_state.result_bytes = len(to_json(call_state.result))
-            call_state.result = None  # so that waiting records are small
+            call_state.result = None  # so that queued records are small
         if not self._shows or not call_state.is_valid or call_state.size is None or call_state.size > _ARGUMENTS:
             call_state.arguments = None
         if self._thread is None:
@@ -163,7 +163,7 @@ class Recorder:
                 self._lost += 1
 
     def flush(self, seconds: float = _LAST) -> None:
-        """Wait until all calls are recorded, or the timeout has passed."""
+        """Wait until all calls are recorded or the timeout expires."""
         if self._thread is None:
             return
         done = threading.Event()
@@ -172,10 +172,8 @@ class Recorder:
             self._queue.put(done, timeout=seconds)
         with name_records(self._package.name):
             if not done.wait(seconds):
-                log().error(
-                    "audit records that were not written before the server stopped: %d", self._count_unwritten()
-                )
-                atexit.unregister(self.flush)  # otherwise it would wait again
+                log().error("audit records not written before the server stopped: %d", self._count_unwritten())
+                atexit.unregister(self.flush)  # otherwise the next flush would wait again
 
     def _count_unwritten(self) -> int:
         return self._delivering + sum(isinstance(each, CallState) for each in [*self._queue.queue])
@@ -208,7 +206,7 @@ class Recorder:
                     each.set()
 
     def _deliver(self, records: Sequence[CallRecord]) -> None:
-        """Write records to the sink without a timeout; meanwhile, other records are queued or lost."""
+        """Write records to the sink without a timeout; new records are queued or lost in the meantime."""
         while True:
             with self._lock:
                 lost, self._lost = self._lost, 0
@@ -221,8 +219,8 @@ class Recorder:
     def _build_records(self, call_state: CallState) -> list[CallRecord]:
         try:
             return [self._record(call_state)]
-        except Exception:  # noqa: BLE001 - the thread must live on
-            log().exception("a call could not be recorded (reference %s)", call_state.id)
+        except Exception:  # noqa: BLE001 - the thread must keep running
+            log().exception("failed to record a call (reference %s)", call_state.id)
             return []
 
     def _record(self, call_state: CallState) -> CallRecord:
@@ -270,7 +268,7 @@ class AuditHook:
     """A sink that calls a function."""
 
     def __init__(self, function: Callable[[CallRecord], object]) -> None:
-        """Create the sink of a function, whose exceptions are logged, the first one with its traceback."""
+        """Create a sink for a function. Its exceptions are logged, the first one with its traceback."""
         self._function = function
         self._failed = 0
 

@@ -1,7 +1,7 @@
 """Writes audit records to a file, one line of JSON each.
 
-Records that cannot be written are retained and retried; the log reports the first failure, and the recovery. Lines are
-ASCII, so that text from callers cannot break them.
+Records that cannot be written are retained and retried; the log reports the first failure and the recovery. Lines are
+ASCII, so that a caller's text cannot break them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AuditFile:
     """An audit file."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Open the file; a new file is readable and writable by its owner only.
+        """Open the file; only its owner can read and write a new file.
 
         Raises:
             OSError: The file cannot be opened.
@@ -56,7 +56,7 @@ class AuditFile:
         if self._is_failing or self._lost:
             self._is_failing = False
             where = self._path or "standard error"
-            log().warning("audit records are written to %s again; %d were lost", where, self._lost)
+            log().warning("writing audit records to %s again; %d were lost", where, self._lost)
         self._waiting, self._written, self._lost = b"", 0, 0
         return True
 
@@ -69,7 +69,7 @@ class AuditFile:
             self._written += os.write(self._descriptor, data[self._written :])
 
     def _follow(self, data: bytes) -> None:
-        """Reopen the path if the file was rotated, and repeat a partly written line."""
+        """Reopen the path if the file was rotated, and rewrite a partly written line."""
         if self._path is None:
             return
         try:
@@ -92,7 +92,7 @@ class AuditFile:
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
             where = self._path or "standard error"
             log().error(
-                "audit records cannot be written to %s: %s; they are retained in memory and retried",
+                "cannot write audit records to %s: %s; retaining them in memory and retrying",
                 where,
                 reason,
             )
@@ -112,12 +112,12 @@ def _encode(fields: dict[str, Any]) -> bytes:
 
 
 def _format_time(when: datetime) -> str:
-    """Return a time in the format of RFC 3339."""
+    """Return a time in RFC 3339 format."""
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _open(path: Path) -> int:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # without the last one, Windows writes CRLF after each record
+    for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # without O_BINARY, Windows ends each record with CRLF
         flags |= getattr(os, name, 0)
     return os.open(path, flags, 0o600)

@@ -1,6 +1,6 @@
 """Telemetry and audit records of requests.
 
-Unexpected exceptions are logged, and the caller gets a reference.
+Unexpected exceptions are logged, and the caller receives a reference.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Instrumentation:
     """Observes the messages of one server."""
 
     def __init__(self, package: Package, recorder: Recorder | None, user: Principal) -> None:
-        """Create the instrumentation of a package's server; `user` is the local user."""
+        """Create the instrumentation for a package's server; `user` is the local user."""
         self._package = package
         self._recorder = recorder
         self._user = user
 
     async def observe(self, answer: Answer, request: Request, *, is_traced: bool) -> Result:
-        """Answer a message that is recorded or traced, and report the outcome."""
+        """Handle a message that is recorded or traced, and report the outcome."""
         start = time.perf_counter()
         recorder, record = self._recorder, None
         is_shown = is_traced and self._telemetry.shows
@@ -79,7 +79,7 @@ class Instrumentation:
         return result
 
     def begin_session(self, request: Request) -> Callable[[], None] | None:
-        """Start to measure a session; return a function that records its duration, or `None` without telemetry."""
+        """Start timing a session; return a function that records its duration, or `None` without telemetry."""
         if not is_observed():
             return None
         begun = time.monotonic()
@@ -103,7 +103,7 @@ class Instrumentation:
 
 
 def make_recorder(package: Package, audit: Audit) -> Recorder:
-    """Return the recorder of calls of a package's server.
+    """Return the call recorder for a package's server.
 
     Raises:
         OSError: The file cannot be opened.
@@ -125,14 +125,14 @@ def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
 
 
 def _has_completed(result: Result, error: BaseException | None) -> bool:
-    """Return whether a call has completed, and does not wait for an answer in another request."""
+    """Return whether a call has completed, and is not waiting for an answer in another request."""
     if isinstance(error, ProtocolError):
         return error.code != URL_ELICITATION_REQUIRED
     return result is None or result.get("resultType") != "input_required"
 
 
 def _explain(error: BaseException) -> tuple[OutcomeStatus, str]:
-    """Return the status and the reason of a call without a result."""
+    """Return the status and reason for a call without a result."""
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):

@@ -1,6 +1,6 @@
-"""OpenTelemetry for servers: a span for each message, and two metrics.
+"""OpenTelemetry for servers: one span per message, and two metrics.
 
-Unknown names from callers never become span names or metric attributes.
+Unknown names sent by callers never become span names or metric attributes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _INITIALIZED: Final = "notifications/initialized"
 _URI: Final = "mcp.resource.uri"
 
 _NAMING: Final = ("tools/call", "prompts/get")
-"""The methods with an entry's name."""
+"""The methods whose parameters name an entry."""
 
 _DESCRIPTIONS: Final = 4096
 """The maximum number of cached descriptions."""
@@ -53,11 +53,11 @@ _DESCRIPTIONS: Final = 4096
 _TO_SPANS_ALONE: Final = frozenset({"gen_ai.tool.name", "gen_ai.prompt.name"})
 
 _RESERVED: Final = ("io.modelcontextprotocol/", "progressToken")
-"""The `_meta` keys of MCP itself, which propagators do not read (MCP 2026-07-28, basic, "`_meta`")."""
+"""MCP's own `_meta` keys, which propagators must not read (MCP 2026-07-28, basic, "`_meta`")."""
 
 
 class _Description(NamedTuple):
-    """The shared name and attributes of all messages of a kind.
+    """The name and attributes shared by all messages of a kind.
 
     Attributes:
         name: The span name.
@@ -91,7 +91,7 @@ class Observation(NamedTuple):
             context.detach(self.token)
 
     def find_trace_id(self) -> str | None:
-        """Return the trace id in hexadecimal; `None` without a valid trace."""
+        """Return the trace ID in hexadecimal; `None` without a valid trace."""
         of_trace = self.span.get_span_context()
         return f"{of_trace.trace_id:032x}" if of_trace.is_valid else None
 
@@ -104,14 +104,14 @@ class Telemetry:
     """
 
     def __init__(self, package: Package) -> None:
-        """Create the telemetry of a package's server."""
+        """Create the telemetry for a package's server."""
         self.shows = shows_arguments(package)
         self._package = package
         self._tracer = trace.get_tracer("stubwright")
         self._descriptions: dict[tuple[str | None, ...], _Description] = {}
 
     def begin(self, request: Request) -> Observation:
-        """Start the span of a message, a child of the span in the sender's `_meta`."""
+        """Start a message's span, as a child of the span in the sender's `_meta`."""
         description = self._describe(request)
         attributes = {**description.span, **_describe_own(request)}
         span = self._tracer.start_span(description.name, _find_parent(request), SpanKind.SERVER, attributes)
@@ -119,12 +119,12 @@ class Telemetry:
         return Observation(self, request.method, span, token, description.metric)
 
     def begin_session(self, request: Request) -> Callable[[float], None]:
-        """Return a function that records the duration of the session of a handshake in seconds."""
+        """Return a function that records the duration, in seconds, of the session that a handshake starts."""
         metric = self._describe(request).metric
         return lambda seconds: self.end_session(metric, seconds)
 
     def _describe(self, request: Request) -> _Description:
-        """Return the description of a message, cached if its method and entry are known."""
+        """Return a message's description, cached if its method and entry are known."""
         method, peer = request.method, request.peer
         name = request.params.get("name") if method in _NAMING else None
         key = (
@@ -142,7 +142,7 @@ class Telemetry:
         return description
 
     def _make_description(self, request: Request) -> tuple[_Description, bool]:
-        """Return the description of a message, and whether its method and entry are known."""
+        """Return a message's description, and whether its method and entry are known."""
         attributes = common.describe_request(request.method, request.params)
         attributes.pop(_URI, None)
         attributes["mcp.protocol.version"] = request.revision.date
@@ -197,7 +197,7 @@ class Telemetry:
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
     def _is_known_entry(self, attributes: Mapping[str, AttributeValue]) -> bool:
-        """Return whether the method and the entry of a request are known, which limits their number."""
+        """Return whether a request's method and entry are known, because unknown ones have no limit on their number."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (
             tool is not None and self._package.resolve_alias(str(tool)) not in self._package.tools
@@ -214,9 +214,8 @@ def _span_name(request: Request, attributes: Mapping[str, AttributeValue], *, is
 
 
 def _find_parent(request: Request) -> context.Context | None:
-    """Return the context in `_meta` (W3C Trace Context), or in the `traceparent` header if there is no current span.
-
-    It is `None` if neither is valid.
+    """Return the context in `_meta` (W3C Trace Context), or in the `traceparent` header if there is no current span;
+    `None` if neither is valid.
     """
     meta = request.params.get("_meta")
     carried = None
@@ -230,7 +229,7 @@ def _find_parent(request: Request) -> context.Context | None:
 def _extract(carrier: Mapping[str, Any]) -> context.Context | None:
     try:
         carried = propagate.extract(carrier)
-    except (TypeError, ValueError):  # from a propagator that refuses malformed values
+    except (TypeError, ValueError):  # some propagators raise for malformed values
         return None
     return carried if trace.get_current_span(carried).get_span_context().is_valid else None
 
@@ -243,7 +242,7 @@ def _metric_attributes(attributes: Mapping[str, AttributeValue], *, is_known: bo
 
 
 def _describe_own(request: Request) -> dict[str, AttributeValue]:
-    """Return the attributes of this message only."""
+    """Return the attributes specific to this message."""
     attributes: dict[str, AttributeValue] = {}
     if request.method.startswith("resources/") and isinstance(uri := request.params.get("uri"), str):
         attributes[_URI] = shorten(uri)
@@ -258,7 +257,7 @@ def _describe_own(request: Request) -> dict[str, AttributeValue]:
 
 
 def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], str]:
-    """Return the attributes of an error, and its text."""
+    """Return an error's attributes and message."""
     if isinstance(error, ProtocolError):
         code = str(error.code)
         return {"error.type": code, "rpc.response.status_code": code}, error.message

@@ -1,1 +1,1 @@
-"""Messages from clients and to them: their faults, and the wants of clients; without I/O, and without the SDK."""
+"""Parses, validates and encodes messages, and tracks clients' subscriptions; uses neither I/O nor the SDK."""

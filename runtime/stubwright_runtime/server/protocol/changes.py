@@ -1,4 +1,4 @@
-"""Notifications of changes to one client; several pending changes of one list cause one notification (MCP 2025-11-25,
+"""Notifies one client of changes; several pending changes to a list cause one notification (MCP 2025-11-25,
 server/tools, "List Changed Notification").
 """
 
@@ -37,13 +37,13 @@ class ChangeNotifier:
         self._has_ended = False
 
     def on_change(self, change: Change) -> None:
-        """Queue a change, if the client subscribes to it."""
+        """Queue a change if the client subscribes to it."""
         if self._is_wanted(change):
             self._waiting[change] = None
             self._woken.set()
 
     def end(self) -> None:
-        """Send the pending changes, and then stop."""
+        """Send the pending changes, then stop."""
         self._has_ended = True
         self._woken.set()
 
@@ -51,10 +51,10 @@ class ChangeNotifier:
     def join_handshake(
         cls, subscriptions: ClientSubscriptions, changes: ChangeLog, outgoing: Notifier
     ) -> ChangeNotifier:
-        """Return the notifier of a connection up to 2025-11-25, with the changes since its handshake.
+        """Return the notifier for a connection up to 2025-11-25, with the changes since its handshake.
 
         Args:
-            subscriptions: The subscriptions of the connection.
+            subscriptions: The connection's subscriptions.
             changes: The log of changes.
             outgoing: Sends notifications to the client.
         """
@@ -66,7 +66,7 @@ class ChangeNotifier:
         return notifier
 
     async def run(self) -> None:
-        """Send notifications until `end` is called; after a cancellation, pending changes remain for the next run."""
+        """Send notifications until `end` is called. After a cancellation, pending changes remain for the next run."""
         while True:
             while self._waiting:
                 change = next(iter(self._waiting))

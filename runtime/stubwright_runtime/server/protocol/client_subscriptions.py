@@ -1,4 +1,4 @@
-"""Subscriptions of connections, up to 2025-11-25, and the log of changes."""
+"""Connections' subscriptions, up to 2025-11-25, and the change log."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from ...mcp.vocabulary import LogLevel
 
 SUBSCRIPTIONS: Final = 1000
-"""The maximum number of resources that one connection may subscribe to."""
+"""The maximum number of resources to which one connection may subscribe."""
 
 CHARACTERS: Final = 256 * 1024
 """The maximum total length of their URIs, in characters."""
 
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
-"""A kind of entry in notifications of changes; resource templates count as resources."""
+"""A kind of entry in change notifications; resource templates count as resources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a list, or with `uri`, of one resource."""
+    """A change to a list or, if `uri` is set, to one resource."""
 
     kind: Kind
     uri: str | None = None
@@ -37,7 +37,7 @@ Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
 @dataclass(slots=True)
 class ClientSubscriptions:
-    """The subscriptions of one connection.
+    """One connection's subscriptions.
 
     Attributes:
         level: The minimum level of log messages.
@@ -68,13 +68,13 @@ def check_subscriptions(uris: Sequence[str]) -> None:
     if len(uris) > SUBSCRIPTIONS:
         raise ProtocolError(INVALID_PARAMS, f"More than {SUBSCRIPTIONS} subscriptions")
     if sum(map(len, uris)) > CHARACTERS:
-        text = f"The URIs of the subscriptions have more than {CHARACTERS} characters together"
+        text = f"The subscribed URIs have more than {CHARACTERS} characters in total"
         raise ProtocolError(INVALID_PARAMS, text)
 
 
 @dataclass(slots=True)
 class ChangeLog:
-    """The number of changes of lists, and the number of the last change of each kind."""
+    """Counts list changes, and records the number of the last change of each kind."""
 
     count: int = 0
     last: dict[Kind, int] = field(default_factory=dict["Kind", int])

@@ -1,4 +1,4 @@
-"""Parses JSON-RPC 2.0 messages, and encodes responses with errors."""
+"""Parses JSON-RPC 2.0 messages, and encodes error responses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BATCH: Final = 1000
 """The maximum number of messages in a batch."""
 
 _PARTS: Final = 100_000
-"""The maximum number of tokens of invalid JSON to search for an id."""
+"""The maximum number of tokens to search for an ID in invalid JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Refusal:
     """The error response to a malformed message.
 
     Attributes:
-        id: The id of the request, if readable.
+        id: The request ID, if readable.
         error: The error.
     """
 
@@ -52,7 +52,7 @@ class ParsedMessage:
     Attributes:
         message: The message for the server, if any: a request, a notification or a response.
         answer: The immediate response to the client, if any.
-        problem: The description of a malformed message; `None` if it is valid.
+        problem: A description of the error; `None` if the message is valid.
         is_part: True if the message is part of a batch.
     """
 
@@ -73,7 +73,7 @@ _DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=refuse_co
 
 
 def parse(data: bytes) -> dict[str, Any] | None:
-    """Parse a JSON object on the fast path; `None` for anything that `read` has to repair or reject."""
+    """Parse a JSON object on the fast path; return `None` for anything that `read` must repair or reject."""
     # An escaped surrogate, which `read` repairs.
     if b"\\ud" in data or b"\\uD" in data:
         return None
@@ -87,7 +87,7 @@ def parse(data: bytes) -> dict[str, Any] | None:
 
 
 def read(line: bytes) -> Iterator[ParsedMessage]:
-    """Yield the messages of a line: several for a batch (MCP 2025-03-26, basic, "Batching"), none for a blank line.
+    """Yield the messages in a line: several for a batch (MCP 2025-03-26, basic, "Batching"), none for a blank line.
 
     Invalid UTF-8 and lone surrogates become U+FFFD. A byte order mark is ignored (RFC 8259, 8.1).
     """
@@ -98,7 +98,7 @@ def read(line: bytes) -> Iterator[ParsedMessage]:
     text = _repair_surrogates(line.decode("utf-8", "replace"))
     if not text.strip():
         return
-    from pydantic_core import from_json  # its errors contain the position
+    from pydantic_core import from_json  # `json` reports the position
 
     try:
         value: Json = from_json(text, allow_inf_nan=False)
@@ -119,7 +119,7 @@ def is_batch(data: bytes) -> bool:
 
 
 def refuse_long(start: bytes, most: int) -> ParsedMessage:
-    """Refuse a line of more than `most` bytes; `start` is its start."""
+    """Refuse a line of more than `most` bytes, which begins with `start`."""
     outline = _outline(start.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
     return _malformed(outline, INVALID_REQUEST, f"is longer than {most} bytes")
 
@@ -129,7 +129,7 @@ def validate(value: Json) -> ParsedMessage:
     if not isinstance(value, dict):
         return _malformed({}, INVALID_REQUEST, "is not an object")
     if "method" in value and "id" in value and not _is_id(value["id"]):
-        return _malformed(value, INVALID_REQUEST, "has an id that is neither a string nor an integer")
+        return _malformed(value, INVALID_REQUEST, "has an ID that is neither a string nor an integer")
     if value.get("jsonrpc") != "2.0":
         return _malformed(value, INVALID_REQUEST, 'lacks "jsonrpc": "2.0"')
     if "method" not in value:
@@ -142,9 +142,10 @@ def validate(value: Json) -> ParsedMessage:
 
 
 def _malformed(value: Mapping[str, Any], code: int, problem: str) -> ParsedMessage:
-    """Return the error of a malformed message: for the client, or for the waiting question if it is a response.
+    """Return the error for a malformed message: for the client or, if the message is a response, for the pending
+    question.
 
-    A notification is never answered (JSON-RPC 2.0, 4.1), unless it is invalid JSON and could be any message.
+    A notification never gets a response (JSON-RPC 2.0, 4.1), unless it is invalid JSON and could be any message.
     """
     identity = value.get("id")
     message = f"The message {problem}"
@@ -175,13 +176,13 @@ def _is_id(value: object) -> TypeIs[str | int]:
     return type(value) is str or type(value) is int
 
 
-# Possessive quantifiers, for linear time on invalid JSON.
+# Possessive quantifiers keep the time linear on invalid JSON.
 _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}:,]|[^\s"\[\]{}:,]++', re.DOTALL)
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 
 
 def _outline(text: str) -> dict[str, Any]:
-    """Return the string and integer members of the outermost object of invalid JSON."""
+    """Return the string and integer members of the outermost object in invalid JSON."""
     members: dict[str, Any] = {}
     if not text.lstrip().startswith("{"):
         return members
@@ -200,7 +201,7 @@ def _outline(text: str) -> dict[str, Any]:
 
 
 def _read(part: str) -> str | int | None:
-    """Return the string or integer of a token, if it is one."""
+    """Return a token's value if it is a string or integer."""
     if _INTEGER.fullmatch(part):
         return int(part)
     try:
@@ -210,12 +211,12 @@ def _read(part: str) -> str | int | None:
 
 
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
-# Also matches pairs and other escapes, so that an escaped backslash before `ud800` is not a surrogate.
+# Also matches pairs and other escapes, so that an escaped backslash before `ud800` does not match as a surrogate.
 _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
 
 
 def _repair_surrogates(text: str) -> str:
-    """Replace escaped lone surrogates by U+FFFD."""
+    """Replace escaped lone surrogates with U+FFFD."""
     if _HALF.search(text) is None:
         return text
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
@@ -225,7 +226,7 @@ def encode_error(request_id: str | int | None, error: ProtocolError, revision: R
     """Return an error response as JSON.
 
     Args:
-        request_id: The id of the request; `None` if unknown. The response then has no `id` (MCP 2025-11-25, schema,
+        request_id: The request ID; `None` if unknown. The response then has no `id` (MCP 2025-11-25, schema,
             `JSONRPCErrorResponse`), or `null` in older revisions (JSON-RPC 2.0, 5).
         error: The error.
         revision: The client's revision; `None` if unknown, which counts as the newest.
@@ -243,11 +244,11 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 
 _FASTER: Final[list[Callable[[Any], bytes]]] = []
-"""The serializer of pydantic, once it is imported."""
+"""Pydantic's serializer, once it is imported."""
 
 
 def to_json(value: Any) -> bytes:
-    """Return a value as JSON, with pydantic's faster serializer if it is imported."""
+    """Return a value as JSON, using pydantic's faster serializer if it is imported."""
     if not _FASTER and (pydantic := find_loaded("pydantic_core")) is not None:
         _FASTER.append(pydantic.to_json)
     return _FASTER[0](value) if _FASTER else _encode(value).encode()

@@ -1,6 +1,6 @@
-"""The parameters of client requests, in one table for each era of the protocol.
+"""The parameters of client requests, in one table per protocol era.
 
-Unknown members are allowed, and `null` means an absent member, because clients send both.
+Unknown members are allowed, and `null` means that a member is absent, because clients send both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Shape:
 
     Attributes:
         fits: Returns whether a value has the shape.
-        explain: Returns the error of a value without the shape, given the value's path.
+        explain: Returns the error for a value without the shape; takes the value and its path.
     """
 
     fits: Callable[[Any], bool]
@@ -48,7 +48,7 @@ def _describe(value: Any) -> str:
 
 
 _LONGEST_QUOTED: Final = 40
-"""The maximum number of characters of a string quoted in an error."""
+"""The maximum length of a string quoted in an error, in characters."""
 
 _TEXT: Final = _kind("a string", lambda value: type(value) is str)
 _FLAG: Final = _kind("true or false", lambda value: type(value) is bool)
@@ -117,7 +117,7 @@ def _members(required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Sh
                 return f"`{inner}` is missing"
             if (name in required or value.get(name) is not None) and not shape.fits(value[name]):
                 return shape.explain(value[name], inner)
-        raise AssertionError("the value fits")
+        raise AssertionError("the value is valid")
 
     return Shape(fits, explain)
 
@@ -148,10 +148,10 @@ _CAPABILITIES: Final = _object(
         requests=_object(sampling=_object(createMessage=_OBJECT), elicitation=_object(create=_OBJECT)),
     ),
 )
-"""The shape of a client's capabilities, up to 2025-11-25."""
+"""The shape of client capabilities, up to 2025-11-25."""
 
 _DECLARED: Final = _object(**_QUESTIONS, roots=_OBJECT)
-"""The shape of a client's capabilities, from 2026-07-28 (schema, `ClientCapabilities`)."""
+"""The shape of client capabilities, from 2026-07-28 (schema, `ClientCapabilities`)."""
 
 _REFERENCES: Final[Mapping[str, Shape]] = {
     "ref/prompt": _object({"name": _TEXT}, title=_TEXT),
@@ -197,9 +197,9 @@ def _is_answer(value: Any) -> bool:
     return any(shape.fits(value) for shape in _ANSWERS)
 
 
-_ANSWER: Final = _kind("the answer to a form, to roots or to sampling", _is_answer)
+_ANSWER: Final = _kind("an elicitation, roots or sampling result", _is_answer)
 _ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_ANSWER), "requestState": _TEXT}
-"""The parameters of later rounds of a request (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+"""The parameters in later rounds of a request (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
 
 class _Parameters:
@@ -276,7 +276,7 @@ STATELESS_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
 
 
 def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shape | None:
-    """Return the shape of a method's parameters; `None` if the era lacks the method.
+    """Return the shape of a method's parameters; `None` if the method does not exist in the era.
 
     Args:
         method: The method.

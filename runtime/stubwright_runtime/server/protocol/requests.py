@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STATELESS: Final = tuple(date for date in REVISIONS if Revision.from_date(date).has("stateless"))
-"""The revisions without a handshake, which each request names."""
+"""The revisions without a handshake, which each request declares."""
 
 _MAX_HANDSHAKE: Final = 64 * 1024
 """The maximum size of handshake parameters as JSON, in bytes; the connection retains them."""
 
 _SHORT_HANDSHAKE: Final = 16 * 1024
 _MAX_HANDSHAKE_PARTS: Final = 250
-"""The maximum number of objects and arrays in a long handshake; each costs some hundred bytes when parsed."""
+"""The maximum number of objects and arrays in a long handshake; each takes about a hundred bytes when parsed."""
 
 
 def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -39,12 +39,12 @@ def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_stateless_request(message: Mapping[str, Any]) -> bool:
-    """Return whether a request names its revision in `_meta`, from 2026-07-28; `initialize` never does."""
+    """Return whether a request declares its revision in `_meta`, from 2026-07-28; `initialize` never does."""
     return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in get_meta(message)
 
 
 def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
-    """Return the error of a request from 2026-07-28; `None` if it is valid, even if the server lacks its method.
+    """Return the error for an invalid request from 2026-07-28; `None` if it is valid, even if its method is unknown.
 
     Args:
         message: The request.
@@ -55,7 +55,7 @@ def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False)
 
 
 def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
-    """Return the error of a handshake on a connection from 2026-07-28, which exists on stdio only."""
+    """Return the error for a handshake on a connection from 2026-07-28, which can occur only over stdio."""
     requested = (message.get("params") or {}).get("protocolVersion")
     data = {"requested": requested} if type(requested) is str else {}
     return ProtocolError(
@@ -68,7 +68,7 @@ def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
 def find_handshake_error(
     message: Mapping[str, Any], *, is_initialized: bool, has_tasks: bool = False
 ) -> ProtocolError | None:
-    """Return the error of a request up to 2025-11-25; `None` if it is valid, even if the server lacks its method.
+    """Return the error for an invalid request up to 2025-11-25; `None` if it is valid, even if its method is unknown.
 
     Args:
         message: The request.
@@ -85,7 +85,7 @@ def find_handshake_error(
 
 
 def find_unknown_revision(revision: str) -> ProtocolError | None:
-    """Return the error for a revision that is not supported without a handshake; `None` if it is supported."""
+    """Return the error for a revision that is unsupported without a handshake; `None` if it is supported."""
     if revision in STATELESS:
         return None
     data = {"supported": [*STATELESS], "requested": revision}
@@ -98,7 +98,7 @@ def refuse_unknown_method(method: str) -> ProtocolError:
 
 
 def refuse_parameters(error: str) -> ProtocolError:
-    """Return the error for invalid parameters, with the description of one error."""
+    """Return the error for invalid parameters, with a description of one error."""
     return ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {error}")
 
 
@@ -108,13 +108,13 @@ def refuse_before_handshake() -> ProtocolError:
 
 
 def refuse_id_in_use() -> ProtocolError:
-    """Return the error for a request with the id of a pending request (JSON-RPC 2.0, 4)."""
-    return ProtocolError(INVALID_REQUEST, "A request with this id is in progress; give each request its own id")
+    """Return the error for a request with a pending request's ID (JSON-RPC 2.0, 4)."""
+    return ProtocolError(INVALID_REQUEST, "A request with this ID is in progress; use a unique ID for each request")
 
 
-_ALREADY_INITIALIZED: Final = "The connection is initialized already; send initialize once, as its first request"
+_ALREADY_INITIALIZED: Final = "The connection is already initialized; send initialize once, as its first request"
 _OTHER_ERA: Final = (
-    "This connection began with `initialize`; it does not accept requests with the revision 2026-07-28 in their `_meta`"
+    "This connection started with `initialize`; it does not accept requests with revision 2026-07-28 in `_meta`"
 )
 
 
@@ -139,7 +139,7 @@ def find_size_error(params: object) -> ProtocolError | None:
 
 
 def _find_envelope_error(meta: object) -> ProtocolError | None:
-    """Return the error of a request's `_meta`: a missing key or an unknown revision; `None` if it is valid."""
+    """Return the error in a request's `_meta`: a missing key or unknown revision; `None` if it is valid."""
     keys = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY)
     if not isinstance(meta, dict):
         text = f"params._meta must be an object carrying the required {keys[0]!r} and {keys[1]!r} envelope keys"

@@ -42,7 +42,7 @@ class DisconnectedError(UnreachableError):
     """The client has disconnected."""
 
     def __init__(self) -> None:
-        """Create the error of a pending or new request."""
+        """Create the error for a pending or new request."""
         super().__init__(CONNECTION_CLOSED, "the client has disconnected")
 
 
@@ -50,7 +50,7 @@ class Questions:
     """The pending requests to one client."""
 
     def __init__(self, first: int = 1) -> None:
-        """Start without requests; `first` is the id of the first one."""
+        """Start without requests; `first` is the ID for the first one."""
         self._next = first
         self._open: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
         self.is_closed = False
@@ -63,7 +63,7 @@ class Questions:
     async def wait_until_ready(self) -> None:
         """Wait until the client is ready for requests (MCP 2025-11-25, basic/lifecycle, "Initialization").
 
-        The wait has a timeout, because some clients never send the notification.
+        The wait times out, because some clients never send the notification.
 
         Raises:
             DisconnectedError: The client has disconnected.
@@ -73,14 +73,14 @@ class Questions:
                 async with asyncio.timeout(READINESS):
                     await self._may_ask.wait()
             except TimeoutError:
-                log().warning("a client is asked before it has sent notifications/initialized")
+                log().warning("sending a request to a client that has not sent notifications/initialized")
                 self._may_ask.set()
         if self.is_closed:
             raise DisconnectedError
 
     @contextmanager
     def open_question(self) -> Generator[tuple[int, asyncio.Future[Mapping[str, Any]]], None, None]:
-        """Yield the id of a new request, and the future of its result. Raises DisconnectedError."""
+        """Yield a new request's ID and a future for its result. Raises DisconnectedError."""
         if self.is_closed:
             raise DisconnectedError
         name, self._next = self._next, self._next + 1
@@ -91,7 +91,7 @@ class Questions:
             del self._open[name]
 
     def resolve(self, message: Mapping[str, Any]) -> bool:
-        """Resolve the request that a response belongs to; return whether there was one."""
+        """Resolve a response's pending request; return whether there was one."""
         answer = self._open.get(message["id"]) if isinstance(message["id"], int) else None
         if answer is None:
             return False
@@ -104,7 +104,7 @@ class Questions:
         return True
 
     def close(self) -> None:
-        """Fail all pending requests, because the client has disconnected."""
+        """Fail all pending requests because the client has disconnected."""
         self.is_closed = True
         self._may_ask.set()
         for answer in self._open.values():
@@ -124,7 +124,7 @@ class MessageSender:
 
         Args:
             send: Sends an encoded message.
-            questions: The pending requests of the connection; by default none.
+            questions: The connection's pending requests; by default none.
         """
         self._send = send
         self.questions = questions or Questions()
@@ -141,7 +141,7 @@ class MessageSender:
         basic/lifecycle, "Timeouts").
 
         Raises:
-            ProtocolError: The client answers with an error, or takes too long.
+            ProtocolError: The client responds with an error, or takes too long.
             DisconnectedError: The client has disconnected.
         """
         with self.questions.open_question() as (name, answer):
@@ -159,10 +159,10 @@ class MessageSender:
                 raise
             except TimeoutError:
                 if is_asked:
-                    await self._withdraw(name, "no answer in time")
-                raise ProtocolError(REQUEST_TIMEOUT, "the client did not answer in time") from None
+                    await self._withdraw(name, "the request timed out")
+                raise ProtocolError(REQUEST_TIMEOUT, "the client did not respond in time") from None
             finally:
-                del answer  # it refers to the client's error, whose traceback refers to this frame: a cycle
+                del answer  # the future refers to the client's error, whose traceback refers to this frame: a cycle
 
     async def _withdraw(self, question: int, reason: str) -> None:
         """Cancel a request, unless the client has disconnected."""

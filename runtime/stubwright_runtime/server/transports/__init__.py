@@ -1,1 +1,1 @@
-"""Standard input and output, framing, and how a process stops."""
+"""Transports: stdio, Streamable HTTP and in-process."""

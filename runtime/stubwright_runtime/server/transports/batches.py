@@ -1,4 +1,4 @@
-"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each message is answered as a separate request."""
+"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each message is handled as a separate request."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _REVISION: Final = Revision.from_date(find_revision("batches"))
 _STREAM: Final = b"text/event-stream"
 
 _ANSWERED: Final = (200, 400)
-"""The statuses of responses to a message; others, such as 404, apply to the whole request."""
+"""Statuses that apply to one message; others, such as 404, apply to the whole request."""
 
 _CURSOR: Final = re.compile(rb"^(?:id|retry):[^\n]*\n", re.MULTILINE)
-"""The event fields for resumption, which would return the rest of one response only."""
+"""The event fields for resumption, omitted because they would resume only one message's stream."""
 
 
 async def answer_batch(
     entries: Sequence[ParsedMessage], endpoint: ASGIApp, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Answer a batch.
+    """Respond to a batch.
 
     Args:
-        entries: Its messages.
-        endpoint: Answers a request with one message.
-        scope: The request, whose body has been read.
+        entries: The messages in the batch.
+        endpoint: Handles a request with one message.
+        scope: The request's ASGI scope; the body has been read.
         receive: Returns when the client disconnects.
         send: Sends the response.
     """
@@ -69,7 +69,9 @@ async def _post(body: bytes, endpoint: ASGIApp, scope: Scope, disconnected: asyn
 
     headers = [each for each in scope["headers"] if each[0] not in (b"content-length", b"transfer-encoding")]
     headers.append((b"content-length", str(len(body)).encode()))
-    single = {key: value for key, value in scope.items() if key != WIRE}  # this connection has one response to all
+    single = {
+        key: value for key, value in scope.items() if key != WIRE
+    }  # this connection carries one response to the whole batch
     await endpoint({**single, "headers": headers}, replay_body(body, disconnect), _Reply(replies).send)
 
 
@@ -82,7 +84,7 @@ class _Replies:
         self._sending = asyncio.Lock()
 
     async def add(self, event: bytes) -> None:
-        """Send an event of the stream."""
+        """Send an event on the stream."""
         async with self._sending:
             if self._has_ended:
                 return
@@ -92,7 +94,7 @@ class _Replies:
             await self._send({"type": "http.response.body", "body": event, "more_body": True})
 
     async def refuse(self, start: Message, body: bytes) -> None:
-        """Answer the whole batch with the refusal of one of its messages, unless the response has started."""
+        """Send one message's refusal as the response to the whole batch, unless the response has started."""
         async with self._sending:
             if not self._has_started and not self._has_ended:
                 self._has_ended = True
@@ -100,7 +102,7 @@ class _Replies:
                 await self._send({"type": "http.response.body", "body": body})
 
     async def end(self) -> None:
-        """End the stream; without any response, answer 202."""
+        """End the stream; if there was no response, send 202."""
         async with self._sending:
             if self._has_ended:
                 return
@@ -122,7 +124,7 @@ class _Reply:
         self._body = b""
 
     async def send(self, message: Message) -> None:
-        """Process an ASGI message of the response."""
+        """Process one of the response's ASGI messages."""
         if message["type"] == "http.response.start":
             self._start = message
         elif dict(self._start["headers"]).get(b"content-type", b"").startswith(_STREAM):

@@ -1,4 +1,4 @@
-"""Messages from a handler to the client of its request."""
+"""Sends messages from a handler to its request's client."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class ClientChannel:
-    """Sends messages to the client of a request.
+    """Sends messages to a request's client.
 
     After the client has disconnected, notifications are dropped and requests fail; the handler continues.
 
     Attributes:
         token: The progress token, if the client requested progress.
         outgoing: Sends messages that belong to the request.
-        connection: Sends messages that belong to no request, up to 2025-11-25; `None` drops them.
-        session: The HTTP session id, up to 2025-11-25.
-        is_resumable: True if the client can reconnect for the response after the stream has ended.
+        connection: Sends messages outside any request, up to 2025-11-25; `None` drops them.
+        session: The HTTP session ID, up to 2025-11-25.
+        is_resumable: True if the client can reconnect for the response after the stream has closed.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class ClientChannel:
         session: str | None = None,
         release: Callable[[], None] | None = None,
     ) -> None:
-        """Create the channel of a request.
+        """Create a request's channel.
 
         Args:
             client: The client.
-            params: The parameters of the request.
+            params: The request's parameters.
             outgoing: Sends messages that belong to the request.
             urls: The pending URL elicitations.
-            connection: Sends messages that belong to no request, up to 2025-11-25.
-            session: The HTTP session id.
-            release: Closes the stream of the request, if the client can reconnect for the response.
+            connection: Sends messages outside any request, up to 2025-11-25.
+            session: The HTTP session ID.
+            release: Closes the request's stream if the client can reconnect for the response.
         """
         self._client = client
-        # The parameters are not stored: a task holds its channel until it ends.
+        # The parameters are not stored, because a task keeps its channel until it finishes.
         self.token: str | int | None = (params.get("_meta") or {}).get("progressToken")
         self.outgoing = outgoing
         self._urls = urls
@@ -63,7 +63,7 @@ class ClientChannel:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """The capabilities that the client declared."""
+        """The client's declared capabilities."""
         return self._client.capabilities
 
     @property
@@ -77,11 +77,11 @@ class ClientChannel:
         return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Send a notification on the stream of the request."""
+        """Send a notification on the request's stream."""
         await self.outgoing.notify(method, params)
 
     async def notify_connection(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification that belongs to no request, if the client can receive it."""
+        """Send a notification outside any request, if the client can receive it."""
         if self.connection is not None:
             await self.connection.notify(method, params)
 
@@ -101,7 +101,7 @@ class ClientChannel:
             self._client.subscriptions.subscribe(uri)
 
     async def release(self) -> None:
-        """Close the stream of the request, if the client can reconnect for the response."""
+        """Close the request's stream if the client can reconnect for the response."""
         if self._release is not None:
             self._release()
 

@@ -27,13 +27,12 @@ class Client:
     """One client, for one connection or, from 2026-07-28, for one request.
 
     Attributes:
-        revision: The MCP revision of its messages.
-        info: Its name and version.
-        declared: The capabilities that its request declares.
-        subscriptions: The subscriptions of its connection; `None` from 2026-07-28.
-        level: The minimum log level of its request; `None` for the level of the connection.
-        handshake: The parameters of its handshake, as JSON. Parsed, they would take many times the memory for the
-            whole session.
+        revision: The MCP revision of the client's messages.
+        info: The client's name and version.
+        declared: The capabilities that the request declares.
+        subscriptions: The connection's subscriptions; `None` from 2026-07-28.
+        level: The request's minimum log level; `None` for the connection's level.
+        handshake: The handshake parameters as JSON. Parsed, they would use many times the memory for the whole session.
     """
 
     revision: Revision
@@ -63,7 +62,9 @@ class Client:
 
     @classmethod
     def from_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
-        """Return the client of a handshake, subscribed to changes from now on (MCP 2025-11-25, basic/lifecycle)."""
+        """Return the client that sent a handshake, subscribed to changes from now on (MCP 2025-11-25,
+        basic/lifecycle).
+        """
         subscriptions = ClientSubscriptions(since=changes.count)
         info = {key: params["clientInfo"][key] for key in ("name", "version")}
         handshake = json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode()
@@ -73,11 +74,11 @@ class Client:
 
     @classmethod
     def from_request(cls, meta: Mapping[str, Any], *, logs: bool) -> Client:
-        """Return the client that a request describes (MCP 2026-07-28, basic, "Per-request protocol fields").
+        """Return the client that sent a request (MCP 2026-07-28, basic, "Per-request protocol fields").
 
         Args:
             meta: The valid `_meta` of the request.
-            logs: True if the server declares `logging`; otherwise the client's log level is ignored
+            logs: True if the server declares `logging`; if false, the client's log level is ignored
                 (server/utilities/logging).
         """
         return cls(

@@ -1,4 +1,4 @@
-"""Lifecycle requests, such as the handshake, and the encoding of all JSON-RPC responses."""
+"""Handles lifecycle requests, such as the handshake, and encodes all JSON-RPC responses."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MAX_CACHED_PAGES: Final = 16
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class ClientRequest(Request):
-    """A message from a client over one of our own transports.
+    """A message from a client over one of this package's transports.
 
     Attributes:
         client: The client.
-        error: The error to answer with, if the request is invalid; unknown methods are detected later.
+        error: The error to return if the request is invalid; unknown methods are detected later.
         is_initialized: True after the handshake, and always from 2026-07-28.
     """
 
@@ -43,16 +43,16 @@ class ClientRequest(Request):
 
 
 class Lifecycle:
-    """Answers the lifecycle requests of one server, and encodes its responses.
+    """Handles one server's lifecycle requests, and encodes its responses.
 
     Attributes:
-        package: The name of the package.
-        threads: The pool of threads for plain `def` methods of the handlers.
+        package: The package name.
+        threads: The thread pool for plain `def` handlers.
         has_tasks: True if the server has tasks.
     """
 
     def __init__(self, core: Core) -> None:
-        """Create the lifecycle of a server."""
+        """Create a server's lifecycle."""
         self.package = core.package.name
         self.threads = core.threads
         self.has_tasks = core.tasks is not None
@@ -60,11 +60,11 @@ class Lifecycle:
         self._texts: dict[int, tuple[Result, bytes]] = {}
 
     async def answer(self, request: Request) -> Result | ProtocolError:
-        """Return the result of a request, or its error."""
+        """Return a request's result or error."""
         try:
             return await self._core.answer(request)
         except ProtocolError as error:
-            # The frames refer to the message and the error: a cycle that only the garbage collector would free.
+            # The frames refer to the message and the error, a cycle that only the garbage collector would free.
             error.__traceback__ = error.__context__ = None
             return error
         finally:
@@ -90,7 +90,7 @@ class Lifecycle:
         await self._core.answer(notification)
 
     def encode_response(self, request: Request, result: Result | ProtocolError) -> bytes:
-        """Return the JSON of the response with a result or an error."""
+        """Return the JSON response with a result or error."""
         if isinstance(result, ProtocolError):
             return encode_error(request.id, result)
         try:
@@ -101,9 +101,9 @@ class Lifecycle:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request.id), text)
 
     def _encode_page(self, result: Result) -> bytes:
-        """Return the JSON of a list page, cached because every client reads the first pages."""
+        """Return a list page as JSON, cached because every client reads the first pages."""
         entry = self._texts.get(id(result))
-        # A new object may have the `id` of a deleted one.
+        # A new object may have a deleted object's `id`.
         if entry is not None and entry[0] is result:
             return entry[1]
         text = to_json(result)
@@ -112,7 +112,7 @@ class Lifecycle:
         return text
 
     async def answer_default(self, request: Request) -> Result:
-        """Answer lifecycle requests, and refuse invalid and unknown ones."""
+        """Handle lifecycle requests, and refuse invalid and unknown ones."""
         if request.id is None or not isinstance(request, ClientRequest):
             return None
         if request.error is not None:
@@ -146,7 +146,7 @@ class Lifecycle:
         )
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
+        """Return the handshake result (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
         return {
             "protocolVersion": negotiate(params["protocolVersion"]),
             "capabilities": self._capabilities(announces=self._core.has_sessions, logs=True),
@@ -174,7 +174,7 @@ class Lifecycle:
         """Return the server's capabilities.
 
         Args:
-            announces: True if the server sends notifications of changes.
+            announces: True if the server sends change notifications.
             logs: True if the server sends log messages.
         """
         core = self._core

@@ -1,4 +1,4 @@
-"""In-process connections, with the same messages as over stdio."""
+"""In-process connections, which carry the same messages as stdio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..app.core import Core
 
 _MAX_WAITING = 16
-"""The maximum number of unread messages of a client."""
+"""The maximum number of messages that a client has not read."""
 
 
 class _Delivery:
@@ -25,17 +25,17 @@ class _Delivery:
         self.is_full = False
 
     async def wait_for_change(self) -> None:
-        """Return immediately: `send` waits for a busy client."""
+        """Return immediately, because `send` waits for a busy client."""
 
     def end_waits(self) -> None:
-        """Do nothing, as `wait_for_change` never waits."""
+        """Do nothing, because `wait_for_change` never waits."""
 
 
 @asynccontextmanager
 async def open_connection(core: Core, deliver: Send) -> AsyncGenerator[Send]:
-    """Connect a client to a server during the block, and yield the function that sends a message to the server.
+    """Connect a client to a server during the block; yield the function that sends a message to the server.
 
-    The first connection starts the handlers, and the end of the last one stops them.
+    The first connection starts the handlers, and closing the last one stops them.
     """
     messages: asyncio.Queue[bytes] = asyncio.Queue(_MAX_WAITING)
     async with core.lifespan():

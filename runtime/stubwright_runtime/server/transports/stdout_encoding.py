@@ -1,6 +1,6 @@
-"""Keeps `print()` in handlers from failing their calls.
+"""Prevents `print()` in handlers from failing calls.
 
-On Windows, and with some values of `PYTHONIOENCODING`, the encoding of standard output lacks most characters, and
+On Windows, and with some values of `PYTHONIOENCODING`, the standard output encoding lacks most characters, and
 `print("✓")` raises an exception.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def escape_unprintable() -> Generator[None, None, None]:
-    """Escape characters that standard output cannot encode during the block, as standard error does."""
+    """During the block, escape characters that standard output cannot encode, as standard error does."""
     stdout = sys.stdout
     if not isinstance(stdout, io.TextIOWrapper):
         yield

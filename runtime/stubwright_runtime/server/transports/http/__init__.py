@@ -1,1 +1,1 @@
-"""Streamable HTTP: the ASGI application, its middleware, and its limits."""
+"""Streamable HTTP: the ASGI application, its middleware and its limits."""

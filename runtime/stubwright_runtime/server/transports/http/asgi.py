@@ -48,7 +48,7 @@ IDLE: Final = 1800.0
 """The default idle timeout of sessions in seconds."""
 
 SESSIONS: Final = 2000
-"""The default maximum number of open sessions; at the limit, a new session is answered HTTP 503."""
+"""The default maximum number of open sessions; at the limit, a new session receives HTTP 503."""
 
 
 def package_app(
@@ -62,7 +62,7 @@ def package_app(
     tasks: TaskEngine | None = None,
     **options: Unpack[HttpOptions],
 ) -> Starlette:
-    """Return the server of a package as an ASGI application.
+    """Return a package's server as an ASGI application.
 
     Args:
         package: The package.
@@ -113,24 +113,24 @@ def asgi_app(
 
     Args:
         core: The server.
-        path: The path of the endpoint; it is also served with a trailing slash.
+        path: The endpoint path; also served with a trailing slash.
         allowed_hosts: Allowed values of the `Host` header besides localhost, with or without a port, such as
-            `api.example.com` or `api.example.com:8443`. Pages of these hosts (`Origin`) are allowed, too. `*` allows
-            all.
-        allowed_origins: Origins of other allowed pages, such as `https://app.example.com`.
-        token_verifier: The verifier of bearer tokens; by default the verifier of the manifest's `auth`. Without
-            either, any caller is allowed.
+            `api.example.com` or `api.example.com:8443`. Pages from these hosts (`Origin`) are allowed, too. `*` allows
+                all.
+        allowed_origins: Origins of other web pages to allow, such as `https://app.example.com`.
+        token_verifier: Verifies bearer tokens; by default from the manifest's `auth`. Without either, any caller is
+            allowed.
         session_idle_timeout: The idle timeout of sessions in seconds (up to 2025-11-25; later revisions have no
             sessions).
         max_sessions: The maximum number of open sessions.
         max_listeners: The maximum number of open `subscriptions/listen` streams (from 2026-07-28).
-        max_listeners_each: The maximum number of these per caller; callers without a token count as one caller.
+        max_listeners_each: The maximum number of these streams per caller; callers without a token count as one caller.
         stateless: True to serve without sessions, so that any process can answer requests up to 2025-11-25, too.
-            Clients then get no requests and no notifications of changes, and cannot resume streams.
+            These clients receive no requests and no change notifications, and cannot resume streams.
         health: True to serve `/livez` and `/readyz`.
 
     Raises:
-        ValueError: One of the numbers is not positive, or an origin is invalid.
+        ValueError: A number is not positive, or an origin is invalid.
     """
     all_hosts = [*_LOCAL, *allowed_hosts]
     is_protected = "*" not in all_hosts
@@ -169,16 +169,15 @@ def asgi_app(
     routes[:0] = [Route(each, endpoint=app) for place, app in endpoints.items() for each in _spellings(place)]
     app = _Application(routes=routes, lifespan=lambda _: direct.run())
     app.paths, app.endpoint = frozenset(_spellings(path)), endpoints[path]
-    app.direct_endpoint = (
-        None if app.user_middleware else direct_endpoint
-    )  # instrumentation of Starlette adds middlewares
+    # Instrumentation adds middlewares to Starlette.
+    app.direct_endpoint = None if app.user_middleware else direct_endpoint
     app.state.server = core
     redact_library_logs()
     return app
 
 
 def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
-    """Return a function that opens the event log of a session of the current caller."""
+    """Return a function that opens the event log for one of the current caller's sessions."""
     if awaited is not None:
         return partial(SharedReplay, awaited)
     archive = Archive()
@@ -186,7 +185,7 @@ def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
 
 
 class _Application(Starlette):
-    """The application; it bypasses Starlette's router unless the embedder has added middlewares."""
+    """The application, which bypasses Starlette's router unless the embedder has added middlewares."""
 
     paths: frozenset[str]
     endpoint: ASGIApp
@@ -205,7 +204,7 @@ _TOOLSET: Final = HEADER.encode()
 
 
 class _NamedEndpoint:
-    """The endpoint for all tools or one toolset; adds the package's name to log lines."""
+    """The endpoint for all tools or one toolset; adds the package name to log lines."""
 
     def __init__(self, app: ASGIApp, core: Core, toolset: str | None = None) -> None:
         self.app = app
@@ -219,7 +218,7 @@ class _NamedEndpoint:
             if name == _TOOLSET:  # proxies may join headers (RFC 9110, 5.3)
                 asked = (*asked, *(each.strip() for each in value.decode("latin-1").split(",")))
         if unknown := [name for name in asked if name not in self._core.toolsets] if asked else None:
-            words = f"There is no toolset {clean(unknown[0])!r}: {self._core.toolsets.describe()}"
+            words = f"No toolset {clean(unknown[0])!r}; {self._core.toolsets.describe()}"
             await JSONResponse({"error": words}, status_code=400)(scope, receive, send)
             return
         token = REQUESTED.set(asked) if asked else None
@@ -239,6 +238,6 @@ def _endpoints(path: str, inner: ASGIApp, core: Core) -> dict[str, ASGIApp]:
 
 
 def _spellings(path: str) -> list[str]:
-    """Return a path without and with a trailing slash: clients use both, and few follow the redirect of a POST."""
+    """Return a path with and without a trailing slash, because clients use both and few follow redirects for a POST."""
     bare = path.rstrip("/")
     return [bare, f"{bare}/"] if bare else ["/"]

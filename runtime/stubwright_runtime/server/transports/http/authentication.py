@@ -1,7 +1,7 @@
-"""Authentication of HTTP requests by access tokens and scopes.
+"""Authenticates HTTP requests by access token, and authorizes them by scope.
 
 It runs before the endpoint, because a challenge is a status and a header (RFC 6750, section 3; MCP 2025-11-25,
-basic/authorization, "Token Handling" and "Scope Challenge Handling"). All inner layers get the caller from the current
+basic/authorization, "Token Handling" and "Scope Challenge Handling"). All inner layers read the caller from the current
 context, without the token. Requests arrive over ASGI, or on the fast path.
 """
 
@@ -48,11 +48,11 @@ class Caller(SimpleUser):
     Attributes:
         access_token: The token.
         principal: The principal, with the scopes of the token.
-        owner: The principal, in the form that sessions are bound to.
+        owner: The principal, in the form to which sessions are bound.
     """
 
     def __init__(self, token: VerifiedToken) -> None:
-        """Create the caller of a token."""
+        """Create the caller for a token."""
         super().__init__(token.client_id)
         self.access_token = token
         self.principal = make_from_token(token)
@@ -60,12 +60,12 @@ class Caller(SimpleUser):
         self.owner: Mapping[str, Any] = {"client_id": token.client_id, "issuer": issuer, "subject": token.subject}
 
     def enter(self) -> None:
-        """Set the caller of the current task."""
+        """Make this the current task's caller."""
         CALLER.set(self)
 
 
 def find_caller(user: object) -> Caller | None:
-    """Return the caller for the `user` of an ASGI scope; `None` without an access token.
+    """Return the caller for the `user` in an ASGI scope; `None` without an access token.
 
     The token was verified by this server, or by an application that mounts it.
     """
@@ -93,10 +93,10 @@ class Authentication:
 
         Args:
             app: The application.
-            verifier: The verifier of tokens.
+            verifier: Verifies tokens.
             required: The scopes that every request needs.
             metadata_url: The URL of the protected resource metadata (RFC 9728).
-            scopes: The scopes that single entries need.
+            scopes: The scopes that individual entries need.
             audiences: The identifiers of this server; tokens with another resource are refused.
             recorder: Records refusals.
         """
@@ -110,8 +110,8 @@ class Authentication:
         self._uploads = Uploads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400, 401, 403 or 503, or pass the request to the application."""
-        if scope["type"] != "http" or POST in scope:  # the connection has authenticated the request
+        """Pass the request to the application, or respond with 400, 401, 403 or 503."""
+        if scope["type"] != "http" or POST in scope:  # the connection has already authenticated the request
             await self._app(scope, receive, send)
             return
         headers = scope["headers"]
@@ -138,11 +138,11 @@ class Authentication:
             await self._app(scope, receive, send)
 
     async def authenticate(self, sent: Sequence[bytes], revision: str | None) -> Caller | Response:
-        """Return the caller of a request, or its refusal.
+        """Return a request's caller, or the refusal.
 
         Args:
-            sent: The values of its `Authorization` headers.
-            revision: The revision in its header, for the record of a refusal.
+            sent: The values of the `Authorization` headers.
+            revision: The revision in the request's header, to record a refusal.
         """
         if len(sent) > 1:
             self._record_refusal("denied", "unauthenticated", revision)
@@ -154,7 +154,7 @@ class Authentication:
         try:
             token = await self._verifier.verify_token(text[len(_BEARER) :].strip(" \t"))
         except VerificationUnavailableError as error:
-            log().error("a token cannot be verified: %s", error)
+            log().error("cannot verify a token: %s", error)
             self._record_refusal("failed", "unverifiable", revision)
             retry_after = (b"retry-after", b"%d" % error.retry_after)
             return _encode(503, {"error": "temporarily_unavailable"}, retry_after)
@@ -164,11 +164,11 @@ class Authentication:
         return Caller(token)
 
     def find_refusal(self, caller: Caller, revision: str | None, body: bytes | None) -> Response | None:
-        """Return the refusal of a request whose caller lacks scopes; `None` if it has all of them.
+        """Return the refusal for a caller that lacks required scopes; `None` if it has them all.
 
         Args:
             caller: The caller.
-            revision: The revision in its header, for the record of a refusal.
+            revision: The revision in the request's header, to record a refusal.
             body: The body of a POST, if entries may need scopes.
         """
         principal = caller.principal
@@ -194,14 +194,14 @@ class Authentication:
         principal: Principal | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record the refusal of a request; `params` are the parameters of a call that was read."""
+        """Record a request's refusal; `params` are the parameters if the request was parsed as a call."""
         if self._recorder is not None:
             call_state = CallState(time.time(), "http", revision, principal=principal, status=status, reason=reason)
             call_state.record_parameters(params or {})
             self._recorder.record(call_state)
 
     def _is_current(self, token: VerifiedToken) -> bool:
-        """Return whether a verified token is not expired and meant for this server."""
+        """Return whether a verified token has not expired and is for this server."""
         if token.expires_at is not None and token.expires_at < time.time():
             return False
         return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences
@@ -232,10 +232,10 @@ def _strip_slash(url: str) -> str:
 def _find_lacking(
     policy: Scopes, principal: Principal, body: bytes
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
-    """Return the scopes that the caller of a request lacks, and the calls that need them."""
+    """Return the scopes that a request's caller lacks, and the calls that need them."""
     try:
         content: Any = json.loads(body)
-    except (ValueError, RecursionError):  # the endpoint answers with an error
+    except (ValueError, RecursionError):  # the endpoint responds with an error
         return (), ()
     messages: list[Any] = list(content) if is_list(content) else [content]
     lacking = [

@@ -16,10 +16,8 @@ _ORIGIN: Final = re.compile(
     r"(?!https://.*:443$|http://.*:80$)https?://[^\s/*?#@\u0080-\U0010ffff]+", re.IGNORECASE | re.ASCII
 )
 
-ORIGIN_HELP: Final = (
-    "is not an origin as browsers send it, such as https://app.example.com: in ASCII, without a path or a default port"
-)
-"""The rest of the message about an invalid origin."""
+ORIGIN_HELP: Final = "is not an origin such as https://app.example.com: in ASCII, without a path or default port"
+"""The end of the message about an invalid origin."""
 
 _HOST: Final = re.compile(r"[^\s/?#@]+")
 
@@ -29,17 +27,17 @@ _READABLE: Final = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
 
 
 def is_origin(text: str) -> bool:
-    """Return whether a text is an origin."""
+    """Return whether a string is an origin."""
     return _ORIGIN.fullmatch(text) is not None
 
 
 def is_host(text: str) -> bool:
-    """Return whether a text is a valid `Host` header, not a URL or a path."""
+    """Return whether a string is a valid `Host` header, not a URL or path."""
     return _HOST.fullmatch(text) is not None
 
 
 def check_places(path: str, hosts: Sequence[str], origins: Sequence[str]) -> None:
-    """Validate the path, hosts and origins of an endpoint.
+    """Validate an endpoint's path, hosts and origins.
 
     Raises:
         TypeError: The hosts or the origins are a string instead of a list.
@@ -47,33 +45,33 @@ def check_places(path: str, hosts: Sequence[str], origins: Sequence[str]) -> Non
     """
     for name, values in (("allowed_hosts", hosts), ("allowed_origins", origins)):
         if isinstance(values, str):
-            raise TypeError(f"{name} is a list, such as [{values!r}]")
+            raise TypeError(f"{name} must be a list, such as [{values!r}]")
     if path and not path.startswith("/"):
-        raise ValueError(f"path is {path!r}; it must start with /")
+        raise ValueError(f"path must start with /, not {path!r}")
     for host in hosts:
         if not is_host(host):
-            raise ValueError(f"{host!r} is not a host; write one such as api.example.com, without a scheme and a path")
+            raise ValueError(f"{host!r} is not a host, such as api.example.com, without a scheme or path")
 
 
 class CorsPolicy:
-    """The CORS policy of an endpoint.
+    """An endpoint's CORS policy.
 
     Attributes:
         origins: The allowed origins.
     """
 
     def __init__(self, origins: Sequence[str]) -> None:
-        """Create the policy for some origins. Raises ValueError if one is invalid."""
+        """Create a policy for origins. Raises ValueError if one is invalid."""
         for origin in origins:
             if not is_origin(origin):
                 raise ValueError(f"{origin!r} {ORIGIN_HELP}")
-        self.origins = tuple(origin.lower() for origin in origins)  # as browsers send them
+        self.origins = tuple(origin.lower() for origin in origins)  # the form that browsers send
 
     def wrap(self, endpoint: ASGIApp) -> ASGIApp:
         """Return the endpoint with CORS headers; without origins, the endpoint itself."""
         if not self.origins:
             return endpoint
-        # All headers are allowed, because arguments may be mirrored into headers of any name.
+        # All headers are allowed, because headers with any name may mirror arguments.
         return CORSMiddleware(
             endpoint, self.origins, allow_methods=_METHODS, allow_headers=("*",), expose_headers=_READABLE
         )

@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from .resumption.shared_replay import Resumption
     from .sessions import Session
 
-_NOT_STARTED: Final = Rejection(500, "the server was mounted without its lifespan; see its log")
+_NOT_STARTED: Final = Rejection(500, "the server is mounted without its lifespan; see its log")
 
 _RESUMED: Final = 500
 """The maximum number of open requests with `Last-Event-ID`."""
 
 _RESUMED_EACH: Final = 16
-"""The maximum number of these for one caller."""
+"""The maximum number of such requests per caller."""
 
 
 class HttpEndpoint:
-    """The Streamable HTTP endpoint of one server.
+    """One server's Streamable HTTP endpoint.
 
     Attributes:
-        handle: Answers a POST with a parsed head and a complete body.
-        parse_head: Parses the common headers of a POST; returns `None` if there are others.
+        handle: Handles a POST with a parsed head and a complete body.
+        parse_head: Parses a POST's headers if they are common; returns `None` for others.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class HttpEndpoint:
         open_log: Callable[[], EventLog],
         elsewhere: Resumption | None,
     ) -> None:
-        """Create the endpoint of a server.
+        """Create a server's endpoint.
 
         Args:
             core: The server.
@@ -78,8 +78,8 @@ class HttpEndpoint:
             most: The maximum number of open sessions.
             idle: The idle timeout of sessions in seconds.
             stateless: True to serve without sessions.
-            open_log: Returns the log of a new session of the caller.
-            elsewhere: Resumes streams of sessions in other processes.
+            open_log: Returns the log for a new session of the caller.
+            elsewhere: Resumes streams from sessions in other processes.
 
         Raises:
             ValueError: A number is not positive.
@@ -98,7 +98,7 @@ class HttpEndpoint:
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
-        """Answer requests during the block."""
+        """Accept requests during the block."""
         async with self._core.lifespan():
             self._core.publishers.append(self._sessions.publish)
             self._core.streams.append(self._sessions.end_streams)
@@ -115,7 +115,7 @@ class HttpEndpoint:
                 self._sessions.end_all()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request.
+        """Handle a request.
 
         Raises:
             RuntimeError: The application that mounts this one has not run its lifespan.
@@ -125,13 +125,13 @@ class HttpEndpoint:
             if await self._uploads.read(receive, send) is not None:
                 await _NOT_STARTED.answer().close().send(send)
             raise RuntimeError(
-                f"the server of {self._core.package.name} has not been started: Starlette runs the lifespan of the "
+                f"the server of {self._core.package.name} has not started: Starlette runs the lifespan of the "
                 "outermost application only, so enter `mcp.router.lifespan_context(mcp)` there, if `mcp` is what "
                 "`asgi_app` returned"
             )
         if (
             post := scope.pop(POST, None)
-        ) is not None:  # popped, because the connection retains its last scope: a cycle
+        ) is not None:  # removed to avoid a cycle, because the connection retains its last scope
             await _serve(post, receive, send)
             return
         method = scope["method"]
@@ -156,7 +156,7 @@ class HttpEndpoint:
             CALLER.reset(before)
 
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a message, or the messages of a batch."""
+        """Respond to a message or a batch of messages."""
         wire: RawConnection | None = scope.get(WIRE)
         is_complete = wire is not None and wire.has_whole_body(scope)
         body = await self._uploads.read(receive, send, is_complete=is_complete)
@@ -170,7 +170,7 @@ class HttpEndpoint:
                 await answer_batch(entries, self, scope, receive, send)
                 return
         serving: list[asyncio.Task[None]] = []
-        context = copy_context()  # without a current call
+        context = copy_context()  # a context without a current call
 
         def connect(post: Post) -> None:
             task = _serve(post, receive, send)
@@ -190,7 +190,7 @@ class HttpEndpoint:
             await serving[0]
 
     async def _listen(self, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
-        """Answer a GET: open the listening stream, or resume a stream."""
+        """Handle a GET: open the listening stream, or resume a stream."""
         last = head.last_event
         if last is None:
             await self._listen_on(None, head, owner, receive, send)
@@ -218,7 +218,7 @@ class HttpEndpoint:
                 if last is None:
                     await stream.connect(writer)
                 elif position is None:
-                    # A 404 would end the client's session, and MCP allows only a stream or 405.
+                    # A 404 would end the client's session; MCP allows only a stream or 405.
                     writer.close()
                 else:
                     await stream.resume(writer, position)
@@ -234,7 +234,7 @@ class HttpEndpoint:
                     await asyncio.wait((announcing,))
 
     async def _delete(self, head: Head, owner: Owner, send: Send) -> None:
-        """Answer a DELETE: end the session."""
+        """Handle a DELETE: end the session."""
         session = self._sessions.find(head.session, owner)
         if session is None:
             await NO_SESSION.answer(head.revision).send(send)
@@ -244,12 +244,12 @@ class HttpEndpoint:
 
 
 async def _serve(post: Post, receive: Receive, send: Send) -> None:
-    """Send the stream of a request over its connection."""
+    """Send a request's stream over its connection."""
     stream = post.stream
     if stream is None:
         raise RuntimeError("the request has no stream")
     writer = EventWriter(send, stream.session)
-    is_disconnected = True  # a middleware of the embedder may raise
+    is_disconnected = True  # the embedder's middleware may raise
     try:
         await stream.connect(writer)
         is_disconnected = await writer.serve(receive)
@@ -260,6 +260,6 @@ async def _serve(post: Post, receive: Receive, send: Send) -> None:
 
 
 def _find_stream(session: Session, position: Position | None) -> EventStream:
-    """Return the stream of a message; if it has ended, a stream that only replays messages."""
+    """Return a message's stream; if it has ended, return a stream that only replays messages."""
     name = "" if position is None else position.stream
     return session.streams.get(name) or EventStream(session.log, name, has_ended=True)

@@ -1,6 +1,6 @@
 """Event streams (MCP, basic/transports, "Streamable HTTP").
 
-A stream without a log starts with its first message, so that a single response can be sent with its own HTTP status.
+A stream without a log starts with its first message, so that a single response can have its own HTTP status.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ EVENT_HEADERS: Final = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),  # otherwise nginx buffers events
 )
-"""The headers of an event stream."""
+"""Event stream headers."""
 
 SESSION: Final = b"mcp-session-id"
-"""The header with the session id."""
+"""The session ID header."""
 
 _JSON: Final = (b"content-type", b"application/json")
 
@@ -40,8 +40,8 @@ def encode_event(message: bytes, name: str = "", retry: int | None = None) -> by
     """Return a message as an event (HTML, "Server-sent events").
 
     Args:
-        message: The message; empty for an event that only carries an id.
-        name: The event id; empty for none.
+        message: The message; empty for an event with only an ID.
+        name: The event ID; empty for none.
         retry: Milliseconds after which the client should reconnect.
     """
     head = b"" if not name else b"id: %b\r\n" % name.encode()
@@ -70,7 +70,7 @@ class Response(NamedTuple):
 
     @classmethod
     def from_answer(cls, status: int, body: bytes, session: str | None = None) -> Response:
-        """Return a JSON response, optionally with a session id."""
+        """Return a JSON response, optionally with a session ID."""
         headers: Headers = (_JSON, (b"content-length", str(len(body)).encode()))
         return cls(status, headers if session is None else (*headers, (SESSION, session.encode())), body)
 
@@ -93,11 +93,11 @@ class EventWriter:
     """
 
     def __init__(self, send: Send, session: str | None = None) -> None:
-        """Create the writer of a connection.
+        """Create a connection's writer.
 
         Args:
             send: The ASGI `send`.
-            session: The session id for the response headers.
+            session: The session ID for the response headers.
         """
         self.has_started = False
         self._send = send
@@ -110,13 +110,13 @@ class EventWriter:
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def begin(self) -> None:
-        """Start the response, unless it has started."""
+        """Start the response unless it has started."""
         if not self.has_started and not self._closed.done():
             self.has_started = True
             await self._pass(self._start)
 
     async def write(self, data: bytes) -> None:
-        """Send a part of the stream, unless the writer is closed."""
+        """Send part of the stream unless the writer is closed."""
         async with self._writing:
             await self.begin()
             await self._pass({"type": "http.response.body", "body": data, "more_body": True})
@@ -136,7 +136,7 @@ class EventWriter:
     async def serve(self, receive: Receive) -> bool:
         """Wait until the writer or the client closes the connection; return whether the client did.
 
-        Exceptions of outer middlewares are raised here, not in the sender of the message, which may be a handler. An
+        Exceptions from outer middlewares are raised here, not in the message's sender, which may be a handler. An
         OSError means that the client disconnected (ASGI, "Disconnected Client").
         """
         leaving = asyncio.create_task(wait_until_closed(receive))
@@ -152,7 +152,7 @@ class EventWriter:
             if self._failure is not None:
                 raise self._failure
             if not self._is_answered:
-                # ASGI requires a start, even of an empty stream.
+                # ASGI requires a response start, even for an empty stream.
                 if not self.has_started:
                     await self._send(self._start)
                 await self._send({"type": "http.response.body", "body": b""})
@@ -163,10 +163,10 @@ class EventWriter:
             await asyncio.wait((leaving,))
 
     async def _pass(self, message: Message) -> None:
-        """Send an ASGI message, unless the writer is closed first."""
+        """Send an ASGI message unless the writer is closed first."""
         if self._closed.done():
             return
-        # A client that does not read would block the sender, although it may have reconnected.
+        # A client that does not read would block the sender, although the client may have reconnected.
         sending = asyncio.ensure_future(self._send(message))
         sending.add_done_callback(self._on_sent)
         try:
@@ -182,10 +182,10 @@ class EventWriter:
 
 
 class EventStream:
-    """A stream of messages that belong to one request, or to none.
+    """A stream of messages, either for one request or outside any request.
 
     Attributes:
-        has_ended: True after its end.
+        has_ended: True after the stream has ended.
         session: The session id.
     """
 
@@ -202,10 +202,10 @@ class EventStream:
 
         Args:
             log: The event log, for resumption.
-            name: The name of the stream in the log.
+            name: The stream name in the log.
             session: The session id.
-            has_cursor: True to start with an empty event whose id allows resumption (MCP 2025-11-25).
-            has_ended: True to only replay logged messages.
+            has_cursor: True to start with an empty event whose ID allows resumption (MCP 2025-11-25).
+            has_ended: True to replay logged messages only.
         """
         self.has_ended = has_ended
         self.session = session
@@ -221,12 +221,12 @@ class EventStream:
         return self._log is not None
 
     async def send(self, message: bytes) -> None:
-        """Log a message, and send it if there is a connection."""
+        """Log a message, and send it if a connection is open."""
         async with self._sending:
             await self._write(encode_event(message, await self._append(message)))
 
     async def connect(self, writer: EventWriter) -> None:
-        """Replace the connection, whose client may have disconnected unnoticed."""
+        """Replace the connection, whose client may have disconnected without notice."""
         self._close_writer()
         self._writer = writer
         await writer.begin()
@@ -241,9 +241,9 @@ class EventStream:
         """
         if self._log is None:
             raise RuntimeError("this stream has no log")
-        self._close_writer()  # before the lock, because a sender may wait for its client
+        self._close_writer()  # before taking the lock, which a sender may hold while it waits for its client
         async with self._sending:
-            self._close_writer()  # another client may have reconnected meanwhile
+            self._close_writer()  # another client may have reconnected in the meantime
 
             async def send(message: bytes, name: str) -> None:
                 await writer.write(encode_event(message, name))
@@ -285,7 +285,7 @@ class EventStream:
 
 
 class AnswerStream(EventStream):
-    """The stream of one request, which ends with the response."""
+    """One request's stream, which ends with the response."""
 
     def __init__(
         self,
@@ -296,19 +296,19 @@ class AnswerStream(EventStream):
         has_cursor: bool = False,
         ended: Callable[[], object] = lambda: None,
     ) -> None:
-        """Create a stream as `EventStream` does; `ended` is called at its end."""
+        """Create a stream as `EventStream` does; `ended` is called when it ends."""
         super().__init__(log, name, session=session, has_cursor=has_cursor)
         self._ended = ended
         self._waiting: list[bytes] | None = []
-        """The events for the first connection; `None` after it."""
+        """The events to send on the first connection; `None` after it connects."""
         self._is_primed = False
         self._answer: Response | None = None
         self._is_released = False
 
     async def connect(self, writer: EventWriter) -> None:
-        """Attach the first connection, and send the earlier messages."""
+        """Attach the first connection, and send the queued messages."""
         async with self._sending:
-            # With a log, the response is always an event. Otherwise a single response has its own status.
+            # With a log, the response is always an event. Otherwise, a single response has its own status.
             if self._log is not None:
                 await writer.begin()
             await self._prime_first()
@@ -352,7 +352,7 @@ class AnswerStream(EventStream):
                 await self._send_answer(answer)
 
     def release(self) -> None:
-        """Close the connection, if the client can reconnect."""
+        """Close the connection if the client can reconnect."""
         if self._has_cursor:
             self._is_released = True
             self._close_writer()

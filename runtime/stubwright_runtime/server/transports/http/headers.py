@@ -1,4 +1,4 @@
-"""Validation of HTTP headers, and of their agreement with the message (MCP 2025-11-25 and 2026-07-28, basic/transports,
+"""Validates HTTP headers, and checks them against the message (MCP 2025-11-25 and 2026-07-28, basic/transports,
 "Streamable HTTP").
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .heads import Heads
 
 LARGEST: Final = 4 * 1024 * 1024
-"""The maximum size of a body in bytes."""
+"""The maximum body size in bytes."""
 
 _ROUTING: Final = frozenset({VERSION, b"mcp-method", b"mcp-name"})
 """The headers that mirror the body (MCP 2026-07-28, basic/transports, "Standard Headers")."""
@@ -29,7 +29,7 @@ _ROUTING: Final = frozenset({VERSION, b"mcp-method", b"mcp-name"})
 _PARAMETER: Final = PREFIX.lower().encode()
 
 _TASK_METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
-"""The methods whose `Mcp-Name` is the task id (tasks extension, "Streamable HTTP: Routing Headers")."""
+"""The methods whose `Mcp-Name` is the task ID (tasks extension, "Streamable HTTP: Routing Headers")."""
 
 
 class Rejection(NamedTuple):
@@ -40,8 +40,8 @@ class Rejection(NamedTuple):
         text: The reason.
         code: The JSON-RPC error code; `None` for a plain-text body.
         allow: The value of the `Allow` header.
-        session: The session that the request names; an unknown session takes precedence (404, `NO_SESSION`).
-        logged: The reason for the log, if the operator may have to change the configuration.
+        session: The session in the request's header; an unknown session takes precedence (404, `NO_SESSION`).
+        logged: The reason to log if the operator may need to change the configuration.
         accepted_encoding: The value of the `Accept-Encoding` header.
     """
 
@@ -54,7 +54,7 @@ class Rejection(NamedTuple):
     accepted_encoding: str | None = None
 
     def answer(self, named: str | None = None) -> Response:
-        """Return the response; `named` is the revision in the request's header, if any."""
+        """Return the HTTP response; `named` is the revision in the request's header, if any."""
         error = None if self.code is None else ProtocolError(self.code, self.text)
         body = self.text.encode() if error is None else encode_error(None, error, parse_revision(named))
         kind = b"text/plain; charset=utf-8" if error is None else b"application/json"
@@ -65,18 +65,18 @@ class Rejection(NamedTuple):
 
 
 UNNAMED_SESSION: Final = Rejection(400, "Bad Request: Missing session ID", INVALID_REQUEST)
-"""The response to a request without the required session id."""
+"""The response to a request without the required session ID."""
 
 NO_SESSION: Final = Rejection(404, "Session not found", INVALID_REQUEST)
-"""The response to a request whose session does not exist, or belongs to another caller."""
+"""The response to a request whose session does not exist or belongs to another caller."""
 
 _FORBIDDEN: Final = {"Host": Rejection(421, "Invalid Host header"), "Origin": Rejection(403, "Invalid Origin header")}
 _ALLOW_HINTS: Final = {
-    "Host": "use `--allow-host`, or `allowed_hosts` of `asgi_app`",
-    "Origin": "use `--allow-origin`, or `allowed_origins` of `asgi_app`",
+    "Host": "use `--allow-host`, or `allowed_hosts` in `asgi_app`",
+    "Origin": "use `--allow-origin`, or `allowed_origins` in `asgi_app`",
 }
 _MAX_LOGGED: Final = 100
-"""The maximum number of logged bytes of a header."""
+"""The maximum length of a logged header in bytes."""
 
 TOO_LARGE: Final = Rejection(413, "Request body too large")
 """The response to a request whose body is too large."""
@@ -93,26 +93,26 @@ _ENCODED: Final = Rejection(
 _ACCEPTS_NO_EVENTS: Final = Rejection(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
 _UNKNOWN_REVISION: Final = Rejection(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
 _NO_SESSIONS: Final = Rejection(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
-"""The response of a server without sessions to GET and DELETE."""
+"""The response to GET and DELETE from a server without sessions."""
 
 
 def validate_headers(
     method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads, *, stateless: bool
 ) -> Head | Rejection:
-    """Return the parsed headers of a request, or their rejection.
+    """Return a request's parsed headers, or the rejection.
 
-    Unknown revisions are rejected later, because the response contains the id of the message.
+    Unknown revisions are rejected later, because the response contains the message ID.
 
     Args:
         method: The HTTP method in upper case.
-        headers: The headers with names in lower case.
-        heads: The parser of common headers, with the allowed hosts and origins.
+        headers: The headers with lower-case names.
+        heads: Parses common headers, and has the allowed hosts and origins.
         stateless: True if the server has no sessions.
     """
     if method == "POST" and (plain := heads.read(headers)) is not None:
         return plain
-    # Checked first: a forbidden page gets 403 even if the request has other errors (MCP 2025-11-25, basic/transports,
-    # "Security Warning").
+    # Checked first, because a forbidden page gets 403 even if the request has other errors (MCP 2025-11-25,
+    # basic/transports, "Security Warning").
     if (foreign := find_forbidden(headers, heads.hosts, heads.origins)) is not None:
         header, sent = foreign
         shown = sent[:_MAX_LOGGED].decode("latin-1")
@@ -123,7 +123,7 @@ def validate_headers(
         if name in fields and name in _ROUTING and duplicate is None:
             duplicate = name
         text = value.decode("latin-1")
-        # A list may be split into several lines (RFC 9110, 5.3).
+        # A list may be split across several lines (RFC 9110, 5.3).
         fields[name] = f"{fields[name]},{text}" if name == b"accept" and name in fields else fields.get(name, text)
     head = Head(
         fields.get(b"mcp-session-id"),
@@ -149,15 +149,15 @@ def validate_headers(
 def find_header_error(
     head: Head, message: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]], *, has_tasks: bool
 ) -> ProtocolError | None:
-    """Return the error of a POST whose headers contradict its message; `None` if they agree.
+    """Return the error for a POST whose headers contradict its message; `None` if they agree.
 
     `find_stateless_error`, which is called next, checks the rest of the message.
 
     Args:
         head: The parsed headers.
         message: A well-formed JSON-RPC message.
-        headers: All headers with names in lower case; not needed for common headers.
-        has_tasks: True if the server has tasks; otherwise `mcp-name` is not checked for their methods.
+        headers: All headers with lower-case names; not needed for common headers.
+        has_tasks: True if the server has tasks; if false, `mcp-name` is not checked for task methods.
     """
     meta = get_meta(message)
     is_request = "id" in message and "method" in message
@@ -190,9 +190,9 @@ def find_header_error(
 def _find_other_revision(
     head: Head, request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return the error of a request whose header contradicts the revision in `_meta`; `None` if they agree.
+    """Return the error for a request whose header contradicts the revision in `_meta`; `None` if they agree.
 
-    The code is always -32020, because only a header can name a revision without `_meta` (MCP 2026-07-28, "Protocol
+    The code is always -32020, because only a header can declare a revision without `_meta` (MCP 2026-07-28, "Protocol
     Version Header").
     """
     meta = get_meta(request)
@@ -200,7 +200,7 @@ def _find_other_revision(
         return None
     in_body = meta[PROTOCOL_VERSION_META_KEY]
     named = [value.decode("latin-1") for name, value in headers if name == VERSION]
-    if not named and head.revision is not None:  # common headers are not passed
+    if not named and head.revision is not None:  # common headers are not passed in
         named = [head.revision]
     if named and all(value == in_body for value in named):
         return None
@@ -213,7 +213,7 @@ def _find_other_revision(
 
 
 def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str | None) -> Rejection | None:
-    """Return the rejection of a request from 2026-07-28; `None` if its headers are valid.
+    """Return the rejection for a request from 2026-07-28; `None` if its headers are valid.
 
     A GET or DELETE with an unknown revision may belong to a session (MCP 2025-11-25, basic/transports, "Protocol
     Version Header": 400).
@@ -228,7 +228,7 @@ def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str 
 
 
 def _validate_handshake(method: str, fields: Mapping[bytes, str], *, stateless: bool) -> Rejection | None:
-    """Return the rejection of a request up to 2025-11-25; `None` if its headers are valid."""
+    """Return the rejection for a request up to 2025-11-25; `None` if its headers are valid."""
     if method == "POST":
         if not _begins_as_json(fields):
             return _NO_TYPE
@@ -245,7 +245,7 @@ def _validate_handshake(method: str, fields: Mapping[bytes, str], *, stateless: 
 
 
 def _is_large(length: str | None) -> bool:
-    """Return whether a Content-Length is too large; the size of the body is checked again when it arrives."""
+    """Return whether a Content-Length is too large; the body's size is checked again when it arrives."""
     try:
         return length is not None and int(length) > LARGEST
     except ValueError:
@@ -264,7 +264,9 @@ def _is_listed_json(kind: str) -> bool:
 
 
 def _accepts(fields: Mapping[bytes, str]) -> tuple[bool, bool]:
-    """Return whether a client accepts JSON, and event streams (RFC 9110, 12.5.1; weights are ignored)."""
+    """Return whether a client accepts JSON, and whether it accepts event streams (RFC 9110, 12.5.1; weights are
+    ignored).
+    """
     kinds = {kind.partition(";")[0].strip().lower() for kind in fields.get(b"accept", "").split(",")}
     return (
         not kinds.isdisjoint(("*/*", "application/*", "application/json")),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 VERSION: Final = b"mcp-protocol-version"
-"""The header that names the revision (MCP 2025-06-18, basic/transports, "Protocol Version Header")."""
+"""The revision header (MCP 2025-06-18, basic/transports, "Protocol Version Header")."""
 
 _KNOWN: Final = frozenset(
     {
@@ -32,15 +32,15 @@ _LONGEST: Final = 256
 """The maximum length of a cached header in bytes."""
 
 _HEADS: Final = 1024
-"""The number of cached heads."""
+"""The maximum number of cached heads."""
 
 _DIGITS: Final = 6
-"""The maximum number of digits of a Content-Length on the fast path."""
+"""The maximum number of digits in a Content-Length on the fast path."""
 
 _JSON: Final = b"application/json"
 
 LARGEST: Final = 1024 * 1024
-"""The maximum size of a body on the fast path in bytes."""
+"""The maximum body size on the fast path in bytes."""
 
 Foreign: TypeAlias = Literal["Host", "Origin"]
 
@@ -49,17 +49,17 @@ NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", 
 
 
 class Head(NamedTuple):
-    """The relevant headers of one request; of repeated headers, the first one.
+    """One request's relevant headers; the first value if a header is repeated.
 
     Attributes:
-        session: The session id.
+        session: The session ID.
         revision: The revision.
         method: The value of `Mcp-Method`.
         name: The decoded value of `Mcp-Name`; `None` without, or if its encoding is invalid.
-        last_event: The value of `Last-Event-ID`, in a GET only.
+        last_event: The value of `Last-Event-ID`; only in a GET.
         has_parameters: True if headers mirror arguments (`Mcp-Param-…`).
         duplicate: The first repeated header that mirrors the body.
-        traceparent: The trace of the caller (W3C Trace Context).
+        traceparent: The caller's trace (W3C Trace Context).
         is_stateless: True if the revision has no handshake, or is unknown.
     """
 
@@ -92,7 +92,7 @@ class Allowlist:
         self.allows = lru_cache(256)(self._allows)
 
     def permits(self, name: bytes) -> bool:
-        """Return whether a host or an origin is allowed; long names are not cached."""
+        """Return whether a host or origin is allowed; long names are not cached."""
         return self.allows(name) if len(name) <= _LONGEST else self._allows(name)
 
     def _allows(self, name: bytes) -> bool:
@@ -120,7 +120,7 @@ def parse_revision(named: str | None) -> Revision:
 
 
 def find_version(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
-    """Return the revision in the headers of a request, if any."""
+    """Return the revision in a request's headers, if any."""
     return next((value.decode("latin-1") for name, value in headers if name == VERSION), None)
 
 
@@ -138,13 +138,13 @@ class Heads:
     """
 
     def __init__(self, hosts: Allowlist, origins: Allowlist) -> None:
-        """Create the parser of an endpoint."""
+        """Create an endpoint's parser."""
         self.hosts = hosts
         self.origins = origins
         self._read_known = lru_cache(_HEADS)(self._parse)
 
     def read(self, headers: Sequence[tuple[bytes, bytes]]) -> Head | None:
-        """Return the parsed headers of a POST; `None` if any header is uncommon or invalid."""
+        """Parse a POST's headers; return `None` if any is uncommon or invalid."""
         known: list[tuple[bytes, bytes]] = []
         length = trace = None
         for pair in headers:
@@ -191,7 +191,7 @@ class Heads:
 def find_forbidden(
     headers: Sequence[tuple[bytes, bytes]], hosts: Allowlist, origins: Allowlist
 ) -> tuple[Foreign, bytes] | None:
-    """Return the header with a host or an origin that is not allowed; `None` if all are allowed."""
+    """Return the header whose host or origin is not allowed; `None` if all are allowed."""
     named = [value for name, value in headers if name == b"host"] or [b""]
     for value in named:
         if not hosts.permits(value):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make_routes(core: Core) -> list[Route]:
-    """Return the routes of the health checks, which answer 200 or 503."""
+    """Return the routes for the health checks, which respond with 200 or 503."""
     is_closed = _needs_state(core.package)
 
     async def answer_livez(_request: Request) -> JSONResponse:

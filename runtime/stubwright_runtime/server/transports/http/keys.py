@@ -1,4 +1,4 @@
-"""Keys of the server's own objects in ASGI scopes."""
+"""Keys for the server's own objects in ASGI scopes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ POST: Final = "stubwright.post"
 """The pending `Post` whose stream is sent over this connection."""
 
 WIRE: Final = "stubwright.wire"
-"""The `RawConnection` of a request, if the server's own listener received it."""
+"""A request's `RawConnection`, if the server's own listener received the request."""
 
 
 class RawConnection(Protocol):
-    """Access to the connection of a request, beyond ASGI."""
+    """Access to a request's connection beyond ASGI."""
 
     def has_whole_body(self, scope: Mapping[str, Any]) -> bool:
-        """Return whether the whole body of the request has arrived."""
+        """Return whether the whole request body has arrived."""
         ...
 
     def hold_head(self) -> None:
-        """Delay the head of the response until its body, which follows immediately."""
+        """Delay the response head until the body, which follows immediately."""
         ...

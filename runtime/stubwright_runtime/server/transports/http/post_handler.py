@@ -1,6 +1,6 @@
 """Handles messages in POST requests.
 
-A request that takes long, or whose handler sends messages before its response, is answered by an event stream.
+The response is an event stream if the request takes long or its handler sends messages first.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
 Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
 Owner: TypeAlias = "Mapping[str, Any] | None"
-"""The owner of a session; `None` without tokens."""
+"""A session's owner; `None` without tokens."""
 
 _STREAM_DELAY: Final = 0.1
 """Seconds after which a response switches to a stream, so that a disconnected client can resume it."""
 
-_ENDED: Final = ProtocolError(CANCELLED.code, "The session has ended; the request may have taken effect")
-"""The response to a request whose session has ended."""
+_ENDED: Final = ProtocolError(CANCELLED.code, "The session was closed; the request may have taken effect")
+"""The response to a request whose session was closed."""
 
 _STATUS: Final = dict.fromkeys(
     (
@@ -70,15 +70,15 @@ _STATUS: Final = dict.fromkeys(
     ),
     400,
 ) | {METHOD_NOT_FOUND: 404}
-"""The HTTP statuses of errors, from 2026-07-28; the default is 200."""
+"""HTTP statuses for errors, from 2026-07-28; the default is 200."""
 
 _FULL: Final = Rejection(503, "Too many open sessions", INTERNAL_ERROR)
 _NO_ROOM: Final = Rejection(
-    429, "The handshakes of your open sessions use up your share of memory; end a session", INTERNAL_ERROR
+    429, "The handshakes of your open sessions have used your share of memory; close a session", INTERNAL_ERROR
 )
 _NO_ROOM_FOR_ADDRESS: Final = Rejection(
     429,
-    "The handshakes of open sessions from your address use up its share of memory; end a session, or try again later",
+    "The handshakes of open sessions from your address have used its share of memory; close one, or try again later",
     INTERNAL_ERROR,
 )
 _EMPTY: Final = ProtocolError(PARSE_ERROR, "The message is empty")
@@ -86,14 +86,14 @@ _BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send eac
 
 
 class _Sender(NamedTuple):
-    """The client of a request, and the error of an invalid request."""
+    """A request's client and, if it is invalid, its error."""
 
     client: Client
     error: ProtocolError | None = None
 
 
 class PostHandler:
-    """Handles the POST requests to one server."""
+    """Handles POST requests to one server."""
 
     def __init__(
         self,
@@ -104,13 +104,13 @@ class PostHandler:
         *,
         stateless: bool,
     ) -> None:
-        """Create the handler of a server.
+        """Create a server's handler.
 
         Args:
             core: The server.
             sessions: The open sessions.
             detached: The requests that continue without their clients.
-            open_log: Returns the log of a new session of the caller.
+            open_log: Returns the log for a new session of the caller.
             stateless: True to serve without sessions.
         """
         self._core = core
@@ -121,7 +121,7 @@ class PostHandler:
         self._stateless = stateless
         self._mirrored: dict[str, Mapping[str, Any] | None] = {}
         self._stream_timer = StreamTimer(_STREAM_DELAY)
-        self.refused = LogThrottle(log(), "requests refused: %d; of the last: %s")
+        self.refused = LogThrottle(log(), "requests refused: %d; the last: %s")
 
     def handle(
         self,
@@ -133,16 +133,16 @@ class PostHandler:
         headers: Headers = (),
         address: str = "",
     ) -> Awaitable[Response | None]:
-        """Return an awaitable of the response; `None` if the response is a stream.
+        """Return an awaitable for the response; it returns `None` if the response is a stream.
 
         Args:
             head: The parsed headers.
             body: The body.
-            connect: Connects the stream of a request to the client.
-            owner: The owner of the session.
+            connect: Connects a request's stream to the client.
+            owner: The session's owner.
             peer: The client's address, for telemetry.
             headers: All headers, unless only common ones were sent.
-            address: The IP address of the client, which identifies callers without a token in budgets.
+            address: The client's IP address, which identifies callers without a token in budgets.
         """
         entries = [*read(body)]
         if not entries:
@@ -195,12 +195,12 @@ class PostHandler:
             length=len(body),
         )
         if session is not None:
-            session.posts[message["id"]] = post  # its cancellation may arrive before its task starts
+            session.posts[message["id"]] = post  # a cancellation may arrive before the task starts
             session.is_used = True
         return self._answer(post, owner)
 
     def accepts_batches(self, head: Head, owner: Owner) -> bool:
-        """Return whether the revision of a request has batches (MCP 2025-03-26, basic, "Batching")."""
+        """Return whether a request's revision supports batches (MCP 2025-03-26, basic, "Batching")."""
         session = self._sessions.find(head.session, owner)
         if session is None and (head.session is None) != self._stateless:
             return False
@@ -214,7 +214,7 @@ class PostHandler:
         )
 
     async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:
-        """Process a notification, or the response to a request of the server."""
+        """Process a notification, or a response to one of the server's requests."""
         if session is None:
             return Response.from_answer(202, b"")
         params = message.get("params") or {}
@@ -223,7 +223,7 @@ class PostHandler:
                 session.questions.resolve(message)
             case "notifications/initialized":
                 session.begin(self._core.changes)
-            # `True` equals the id 1, and would cancel that request.
+            # `True` equals the ID 1, and would cancel that request.
             case "notifications/cancelled" if type(params.get("requestId")) in (int, str):
                 if (post := session.posts.get(params["requestId"])) is not None:
                     post.cancel()
@@ -232,7 +232,7 @@ class PostHandler:
         return Response.from_answer(202, b"", session.id)
 
     def _identify_client(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender:
-        """Return the client of a request, and its error, if any."""
+        """Return a request's client, and the error if it is invalid."""
         has_tasks = self._lifecycle.has_tasks
         if head.is_stateless:
             error = find_stateless_error(message, has_tasks=has_tasks)
@@ -249,7 +249,7 @@ class PostHandler:
         return _Sender(Client.make_unknown(head.revision or UNNAMED, stateless=False), error)
 
     def _find_parameter_error(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
-        """Return the error of headers that contradict the arguments they mirror; `None` if they agree."""
+        """Return the error for headers that contradict the arguments they mirror; `None` if they agree."""
         if message["method"] != "tools/call":
             return None
         called, package = message["params"]["name"], self._core.package
@@ -271,7 +271,7 @@ class PostHandler:
         )
 
     async def _answer(self, post: Post, owner: Owner) -> Response | None:
-        """Answer a request, with the returned response or on its stream."""
+        """Handle a request; return the response or send it on the stream."""
         session, opens = post.session, post.method == "initialize" and post.is_admissible
         if opens and not self._stateless:
             if not self._sessions.has_capacity():
@@ -286,7 +286,7 @@ class PostHandler:
         elif post.error is None:
             self._stream_timer.begin(post)
         left = token_lifetime() if session is not None and session.is_resumable else None
-        # The stream ends when the token expires; the call continues, and its response is stored for the client.
+        # The stream closes when the token expires; the call continues, and its response is stored for the client.
         expiry = None if left is None else asyncio.get_running_loop().call_later(left, post.expire)
         try:
             if session is None:
@@ -314,7 +314,7 @@ class PostHandler:
         except asyncio.CancelledError:
             if post.task is None or not post.is_cancelled:
                 raise
-            # The cancellation was meant for the call; this task still has to send the response.
+            # The cancellation was for the call; this task must still send the response.
             post.task.uncancel()
         post.has_ended = True
         if result is CANCELLED and post.session is not None and post.session.has_ended:
@@ -341,7 +341,7 @@ class PostHandler:
         """Return whether a request may continue without its client; log a refusal."""
         if self._detached.admit(post, post.account, post.length):
             return True
-        self.refused.count("its client disconnected, and the memory for requests without clients is used up")
+        self.refused.count("its client disconnected, and the memory for requests without clients is exhausted")
         return False
 
     def _make_response(self, post: Post, result: Result | ProtocolError) -> Response:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[Authentication, list[BaseRoute]]:
-    """Return the endpoint behind authentication, and the routes of its metadata.
+    """Return the endpoint behind authentication, and the routes for its metadata.
 
     Args:
         endpoint: The endpoint.
         core: The server.
-        verifier: The verifier of tokens; by default the verifier of the manifest's `auth`.
+        verifier: Verifies tokens; by default from the manifest's `auth`.
     """
     routes: list[BaseRoute] = []
     package = core.package
@@ -59,13 +59,13 @@ _METADATA: Final = "/.well-known/oauth-protected-resource"
 
 
 def _build_metadata_url(resource: AnyHttpUrl) -> str:
-    """Return the URL of the metadata: the well-known path before the path of the resource (RFC 9728, section 3.1)."""
+    """Return the metadata URL: the well-known path before the resource path (RFC 9728, section 3.1)."""
     parts = urlsplit(str(resource))
     return urlunsplit((parts.scheme, parts.netloc, _METADATA + ("" if parts.path == "/" else parts.path), "", ""))
 
 
 def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> Route:
-    """Return the route of the metadata: the issuer of tokens, and the scopes (RFC 9728, section 2)."""
+    """Return the route for the metadata: the token issuer and the scopes (RFC 9728, section 2)."""
     scopes = auth.get("requiredScopes") if core.scopes is None else core.scopes.every
     metadata: dict[str, Any] = {"resource": str(resource), "authorization_servers": [str(_url(auth["issuer"]))]}
     if scopes:
@@ -78,7 +78,7 @@ def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttp
     async def answer(_request: Request) -> JSONResponse:
         return JSONResponse(metadata, headers={"Cache-Control": "public, max-age=3600"})
 
-    methods = ["GET", "OPTIONS"]  # for clients in browsers
+    methods = ["GET", "OPTIONS"]  # for browser clients
     cors = Middleware(CORSMiddleware, allow_origins="*", allow_methods=methods, allow_headers=["mcp-protocol-version"])
     return Route(urlsplit(_build_metadata_url(resource)).path, answer, methods=methods, middleware=[cors])
 

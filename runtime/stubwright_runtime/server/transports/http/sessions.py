@@ -31,25 +31,25 @@ class Session:
     """One session.
 
     Attributes:
-        id: The id.
-        owner: The principal that may use it; `None` without tokens.
-        client: The client of the handshake.
-        is_resumable: True if its streams begin with an event for resumption.
-        has_ended: True after its end.
+        id: The ID.
+        owner: The principal that may use the session; `None` without tokens.
+        client: The client that sent the handshake.
+        is_resumable: True if its streams start with an event for resumption.
+        has_ended: True after the session was closed.
         is_used: True after the first request or stream that follows the handshake.
         account: The caller whose budget counts the handshake.
-        posts: The pending requests, by id.
+        posts: The pending requests, by ID.
         streams: The open streams, by name.
         log: The log of sent messages.
         questions: The pending requests to the client.
-        listening: The stream that belongs to no request, which the client opens with a GET.
+        listening: The stream for messages outside any request, which the client opens with a GET.
         connection: Sends messages on that stream.
         timer: The idle timer.
-        record_end: Records the duration of the session; `None` without telemetry.
+        record_end: Records the session's duration; `None` without telemetry.
     """
 
     def __init__(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog, account: Account) -> None:
-        """Open the session of a client."""
+        """Open a client's session."""
         self.id = uuid4().hex
         self.owner = owner
         self.account = account
@@ -82,7 +82,7 @@ class Session:
             self._last = asyncio.get_running_loop().time()
 
     def idle_since(self) -> float:
-        """Return the end of the last request by the event loop's clock; infinite while a request is pending."""
+        """Return the event loop's time when the last request finished; infinite while a request is pending."""
         return math.inf if self._in_progress else self._last
 
     def open_stream(self) -> AnswerStream:
@@ -108,12 +108,12 @@ class Session:
             self.questions.begin()
 
     def on_change(self, change: Change) -> None:
-        """Queue the notification of a change."""
+        """Queue a change notification."""
         if self._notifier is not None:
             self._notifier.on_change(change)
 
     async def announce(self) -> None:
-        """Send notifications of changes on the listening stream until this is cancelled."""
+        """Send change notifications on the listening stream until cancelled."""
         await self._is_ready.wait()
         if self._notifier is not None:
             await self._notifier.run()
@@ -132,14 +132,14 @@ class Session:
 
 
 class Sessions:
-    """The sessions of one server."""
+    """One server's sessions."""
 
     def __init__(self, most: int, budget: Budget, idle: float) -> None:
         """Create an empty table of sessions.
 
         Args:
             most: The maximum number of open sessions.
-            budget: The limits on the bytes of handshakes, per caller and in total.
+            budget: The limits on handshake bytes, per caller and in total.
             idle: The idle timeout of sessions in seconds.
 
         Raises:
@@ -155,14 +155,14 @@ class Sessions:
         self._open: dict[str, Session] = {}
 
     def has_capacity(self) -> bool:
-        """Return whether one more session may open, ending an unused session if necessary."""
+        """Return whether one more session may open, closing an unused session if necessary."""
         return len(self._open) < self._most or self._end_unused(None)
 
     def has_room(self, client: Client, account: Account) -> bool:
-        """Return whether the budget allows one more handshake of a caller.
+        """Return whether the budget allows one more handshake from a caller.
 
-        If necessary, unused sessions end, oldest first: sessions of the caller if its own budget is exhausted,
-        otherwise of any caller.
+        If necessary, close unused sessions, oldest first: the caller's sessions if its own budget is exhausted, else
+        any caller's.
         """
         while limit := self._handshakes.find_limit(account, _size(client)):
             if not self._end_unused(make_key(account) if limit == "caller" else None):
@@ -170,7 +170,7 @@ class Sessions:
         return True
 
     def _end_unused(self, key: str | None) -> bool:
-        """End the oldest unused session of any caller, or of the caller with a key; return whether one ended."""
+        """Close the oldest unused session, optionally only of the caller with a key; return whether one was closed."""
         for session in self._open.values():
             if not session.is_used and key in (None, make_key(session.account)):
                 self.end(session)
@@ -186,7 +186,7 @@ class Sessions:
         return session
 
     def find(self, name: str | None, owner: Mapping[str, Any] | None) -> Session | None:
-        """Return the session with an id, if the caller owns it."""
+        """Return the session with an ID if the caller owns it."""
         session = None if name is None else self._open.get(name)
         return session if session is not None and session.owner == owner else None
 

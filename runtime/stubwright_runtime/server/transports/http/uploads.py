@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 10.0
 _FLOOR: Final = 4096
-"""The timeout of a body: `_SECONDS`, and one more second for each `_FLOOR` bytes received."""
+"""The timeout for a body: `_SECONDS`, plus one second per `_FLOOR` bytes received."""
 
-_SLOW: Final = ProtocolError(INVALID_REQUEST, "The body of the request took too long to arrive")
+_SLOW: Final = ProtocolError(INVALID_REQUEST, "The request body took too long to arrive")
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return an ASGI `receive` that repeats a body, and then continues with the original one."""
+    """Return an ASGI `receive` that repeats a body, then continues with the original `receive`."""
     read: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def replay() -> Message:
@@ -41,19 +41,19 @@ class Uploads:
 
         Args:
             seconds: The base timeout in seconds.
-            floor: The number of bytes that extend the timeout by one second.
+            floor: The number of received bytes that extends the timeout by one second.
         """
         self._seconds = seconds
         self._floor = floor
-        self._broken = LogThrottle(log(), "requests that broke off: %d; the last after %d bytes of its body")
-        self._late = LogThrottle(log(), "requests whose body took too long: %d; the last had %d bytes by then")
+        self._broken = LogThrottle(log(), "requests disconnected during their body: %d; the last after %d bytes")
+        self._late = LogThrottle(log(), "request bodies timed out: %d; the last after %d bytes")
 
     async def read(self, receive: Receive, send: Send, *, is_complete: bool = False) -> bytes | None:
-        """Return the body of a request; `None` if it is incomplete or too large, after sending a response.
+        """Return a request's body; if it is incomplete or too large, send a response and return `None`.
 
         Args:
-            receive: The ASGI `receive` of the request.
-            send: The ASGI `send` of the request.
+            receive: The request's ASGI `receive`.
+            send: The request's ASGI `send`.
             is_complete: True if the whole body has arrived, so that no timeout is needed.
         """
         message = await receive() if is_complete else None

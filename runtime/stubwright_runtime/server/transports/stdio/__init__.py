@@ -1,1 +1,1 @@
-"""The server on standard input and output."""
+"""Serves over standard input and output."""

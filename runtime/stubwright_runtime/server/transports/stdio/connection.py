@@ -1,4 +1,4 @@
-"""The connection of a client over stdio, or in the same process."""
+"""A client's connection over stdio or in the same process."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     _Send: TypeAlias = Callable[[bytes], Awaitable[None]]
 
-_DRAIN_SECONDS: Final = 2.0  # for pending responses after the end of the input
-_ABORT_SECONDS: Final = 1.0  # for the errors of aborted requests
+_DRAIN_SECONDS: Final = 2.0  # seconds for pending responses after the end of the input
+_ABORT_SECONDS: Final = 1.0  # seconds to send the errors for aborted requests
 
 _INITIALIZED: Final = "notifications/initialized"
 
@@ -53,21 +53,21 @@ class Delivery(Protocol):
 
     @property
     def send(self) -> _Send:
-        """Sends a message."""
+        """Send a message."""
         ...
 
     async def wait_for_change(self) -> None:
-        """Wait until the client reads, or `end_waits` is called."""
+        """Wait until the client reads or `end_waits` is called."""
 
     def end_waits(self) -> None:
         """End all calls of `wait_for_change`."""
 
 
 class Connection:
-    """The connection of one client."""
+    """One client's connection."""
 
     def __init__(self, core: Core, output: Delivery, transport: Transport = "stdio") -> None:
-        """Create the connection of a client to a server.
+        """Create a client's connection to a server.
 
         Args:
             core: The server.
@@ -84,19 +84,19 @@ class Connection:
         """The tasks that send the responses to batches."""
         self._has_ended = False
         self._is_stateless: bool | None = None
-        """True from 2026-07-28, which has no handshake; the first request decides, `None` before it."""
+        """True from 2026-07-28, which has no handshake; `None` until the first request decides."""
         self._client: Client | None = None
-        """The client of the handshake, up to 2025-11-25."""
+        """The client that sent the handshake, up to 2025-11-25."""
         self._handshake: str | int | None = None
-        """The id of the handshake request."""
+        """The handshake request's ID."""
         self._notifier: ChangeNotifier | None = None
         self._notifier_task: asyncio.Task[None] | None = None
         self._end_session: Callable[[], None] | None = None
-        """Records the duration of the session, if telemetry observes it."""
+        """Records the session's duration, if telemetry observes it."""
         core.publishers.append(self._publish)
 
     def try_handle(self, line: Line) -> bool:
-        """Start to answer a line if it is one well-formed request and the output has room; return whether it did."""
+        """Start handling a line if it is one well-formed request and the output has room; return whether it started."""
         message = parse(line.data) if line.is_whole and not self._output.is_full else None
         if message is None or "id" not in message or validate(message).problem is not None or "method" not in message:
             return False
@@ -106,12 +106,12 @@ class Connection:
         return True
 
     def end(self) -> None:
-        """Process the end of the input: responses no longer wait for room."""
+        """Process the end of the input. From then on, responses do not wait for room in the output."""
         self._has_ended = True
         self._output.end_waits()
 
     async def handle(self, line: Line) -> None:
-        """Process the messages of a line once the output has room or the input has ended."""
+        """Process the messages in a line once the output has room or the input has ended."""
         while self._output.is_full and not self._has_ended:
             await self._output.wait_for_change()
         if not line.data.strip() or self.try_handle(line):
@@ -134,7 +134,7 @@ class Connection:
             sending.add_done_callback(self._batches.discard)
 
     async def _dispatch(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None] | None:
-        """Process a message; for a request that was started, return its task."""
+        """Process a message; return the task if it started a request."""
         if "method" not in message:
             self._outgoing.questions.resolve(message)
         elif "id" not in message:
@@ -146,7 +146,7 @@ class Connection:
         return None
 
     def _answer(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None]:
-        """Start to answer a request, and return the task."""
+        """Start handling a request, and return the task."""
         if self._is_stateless is None:
             self._is_stateless = is_stateless_request(message)
         error = self._find_error(message)
@@ -183,7 +183,7 @@ class Connection:
         return ClientChannel(request.client, request.params, self._outgoing, urls, connection=self._outgoing)
 
     def _find_error(self, message: Mapping[str, Any]) -> ProtocolError | None:
-        """Return the error of an invalid request; `None` if it is valid."""
+        """Return the error for an invalid request; `None` if it is valid."""
         has_tasks = self._lifecycle.has_tasks
         if not self._is_stateless:
             return find_handshake_error(message, is_initialized=self._client is not None, has_tasks=has_tasks)
@@ -192,7 +192,7 @@ class Connection:
         return find_stateless_error(message, has_tasks=has_tasks)
 
     def _identify_client(self, params: Mapping[str, Any], error: ProtocolError | None) -> Client:
-        """Return the client of a request; a placeholder before the handshake, and if the request is invalid."""
+        """Return a request's client; a placeholder before the handshake or if the request is invalid."""
         if self._client is not None:
             return self._client
         if not self._is_stateless:
@@ -210,7 +210,7 @@ class Connection:
         except asyncio.CancelledError:
             if not request.is_cancelled:
                 raise
-            # Not raised again: a cancelled task retains its frames, and with them the message and the task.
+            # Not re-raised, because a cancelled task retains its frames, and with them the message and the task.
         finally:
             self._forget(request_id, request)
 
@@ -230,7 +230,7 @@ class Connection:
                     self._client.subscriptions, self._core.changes, self._outgoing
                 )
                 self._notifier_task = asyncio.create_task(self._notifier.run())
-        # `True` equals the id 1, and would cancel that request.
+        # `True` equals the ID 1, and would cancel that request.
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             request_id, request = params["requestId"], self._requests.get(params["requestId"])
             if request is None or request.task is None or request_id == self._handshake:  # MUST NOT be cancelled
@@ -244,7 +244,7 @@ class Connection:
             self._notifier.on_change(change)
 
     async def abort_requests(self) -> None:
-        """Answer the pending requests with errors."""
+        """End the pending requests with errors."""
         self._core.end_streams()
         self._core.in_flight.end()
         with suppress(TimeoutError):
@@ -252,7 +252,9 @@ class Connection:
                 await self.wait_for_answers()
 
     async def disconnect(self) -> None:
-        """Wait for pending requests after the client's last message, then abort them; requests to the client fail."""
+        """Wait for pending requests after the client's last message, then abort the rest; requests to the client
+        fail.
+        """
         self._outgoing.questions.close()
         self._core.end_streams()
         try:
@@ -271,7 +273,7 @@ class Connection:
         return [*tasks, *self._batches]
 
     async def close(self) -> None:
-        """Cancel all tasks of the connection."""
+        """Cancel all of the connection's tasks."""
         if self._end_session is not None:
             self._end_session()
         self._core.publishers.remove(self._publish)
@@ -288,7 +290,7 @@ class _Batch:
     """The responses to one batch, sent as one array (JSON-RPC 2.0, 6).
 
     Attributes:
-        tasks: The tasks that answer the requests of the batch.
+        tasks: The tasks that handle the batch's requests.
     """
 
     def __init__(self, output: Delivery) -> None:
@@ -300,7 +302,7 @@ class _Batch:
         self._responses.append(response)
 
     async def send(self) -> None:
-        """Wait for all requests, and send their responses, if any: cancelled requests are not answered."""
+        """Wait for all requests, and send their responses, if any; cancelled requests get no response."""
         if self.tasks:
             await asyncio.wait(self.tasks)
         if self._responses:

@@ -19,7 +19,7 @@ MAX_LINE: Final = 32 * 1024 * 1024
 """The maximum length of a line in bytes."""
 
 _CHUNK: Final = 1 << 16  # bytes per read
-_MAX_WAITING: Final = 1 << 20  # bytes of waiting lines at which reading pauses
+_MAX_WAITING: Final = 1 << 20  # reading pauses at this many bytes of waiting lines
 _LINE_OVERHEAD: Final = 128  # bytes
 
 
@@ -35,12 +35,12 @@ class Line:
 async def read_lines(
     descriptor: int, try_handle: Callable[[Line], bool], end: Callable[[], None]
 ) -> AsyncGenerator[AsyncIterator[Line], None]:
-    """Yield an iterator of incoming lines. Pipes are read by the event loop, files and terminals by a thread.
+    """Yield an iterator over incoming lines. The event loop reads pipes; a thread reads files and terminals.
 
     Args:
         descriptor: The file descriptor to read.
-        try_handle: Processes a line immediately if possible, and returns whether it did; the iterator yields the
-            other lines.
+        try_handle: Processes a line immediately if possible and returns whether it did; the iterator yields the other
+            lines.
         end: Called at the end of the input, before the waiting lines are processed.
     """
     loop = asyncio.get_running_loop()
@@ -58,12 +58,12 @@ async def read_lines(
         yield lines.read_waiting()
     finally:
         transport.close()
-        # The parent process shares the open file, and with it the flag.
+        # The parent process shares the open file and thus the flag.
         os.set_blocking(descriptor, True)
 
 
 class _ThreadReader(asyncio.ReadTransport):
-    """Reads a file or a terminal in a thread, because the event loop cannot wait for either.
+    """Reads a file or terminal in a thread, because the event loop cannot wait for either.
 
     The thread waits until the event loop has processed each chunk, and while reading is paused.
     """
@@ -90,7 +90,7 @@ class _ThreadReader(asyncio.ReadTransport):
         self._may_read.set()
 
     def close(self) -> None:
-        """End the thread after the current read; on a terminal, a read cannot be interrupted."""
+        """Stop the thread after the current read; a read from a terminal cannot be interrupted."""
         self._is_closed = True
         self.resume_reading()
 
@@ -109,7 +109,7 @@ class _ThreadReader(asyncio.ReadTransport):
 
 
 class _Lines(asyncio.Protocol):
-    """Splits incoming bytes into lines. Only the start of a line that is too long is retained."""
+    """Splits incoming bytes into lines. Only the start of an overlong line is retained."""
 
     def __init__(self, try_handle: Callable[[Line], bool], end: Callable[[], None]) -> None:
         self._try_handle = try_handle
@@ -129,7 +129,7 @@ class _Lines(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         rest = self._rest
-        # Searching a long line from its start for each chunk would take quadratic time.
+        # Searching a long line from the start for each chunk would take quadratic time.
         searched = len(rest)
         rest += data
         while (end := rest.find(b"\n", searched)) >= 0:
@@ -140,7 +140,7 @@ class _Lines(asyncio.Protocol):
             self._is_skipping = True
             del rest[_CHUNK:]
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio names it
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio requires the parameter
         if self._rest:
             self._enqueue(Line(bytes(self._rest), is_whole=not self._is_skipping))
         self._has_ended = True

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def run(core: Core, wire: StdioPipes) -> None:
-    """Serve until a pipe is closed, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, and return.
+    """Serve until a pipe closes or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
 
-    Pending requests are then answered with an error. A second signal ends the process immediately.
+    Pending requests then receive an error. A second signal kills the process immediately.
 
     Args:
         core: The server.
-        wire: The file descriptors of the messages.
+        wire: The file descriptors for messages.
     """
     asyncio.run(_serve(core, wire))
 
@@ -70,7 +70,7 @@ async def _serve_client(core: Core, wire: StdioPipes, connection: Connection) ->
 
 @contextmanager
 def _stop_on_signals(stop: Callable[[], None]) -> Generator[None, None, None]:
-    """Call `stop` at the first signal; the second one ends the process, as by default."""
+    """Call `stop` on the first signal; restore the default, so that a second one kills the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_UNREAD: Final = 16 * 1024 * 1024
-"""The maximum number of unread bytes; beyond it, no request of the client starts."""
+"""The maximum number of unread bytes; above it, no client request starts."""
 
 
 @dataclass(eq=False, slots=True)
@@ -24,7 +24,7 @@ class _PendingLine:
     Attributes:
         data: The bytes.
         written: Resolved when all bytes are written.
-        has_started: True if the start of the line is written.
+        has_started: True if the start of the line has been written.
     """
 
     data: memoryview
@@ -36,7 +36,7 @@ class Output:
     """Writes lines in order; each sender waits until its line is written."""
 
     def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
-        """Create the writer of a file descriptor; it calls `gone` once, when the reader has closed the pipe."""
+        """Create a writer for a file descriptor; it calls `gone` once when the reader has closed the pipe."""
         self._descriptor = descriptor
         self._gone: Callable[[], None] | None = gone
         self._unwritten: deque[_PendingLine] = deque()
@@ -52,7 +52,7 @@ class Output:
         return self._size > MAX_UNREAD
 
     async def wait_for_change(self) -> None:
-        """Wait until the client reads, or `end_waits` is called."""
+        """Wait until the client reads or `end_waits` is called."""
         self._changed.clear()
         await self._changed.wait()
 
@@ -61,7 +61,7 @@ class Output:
         self._changed.set()
 
     async def send(self, line: bytes) -> None:
-        """Write a line, unless the client has closed the pipe.
+        """Write a line unless the client has closed the pipe.
 
         If the sender is cancelled, a partly written line is completed, so that the next line remains valid.
         """
@@ -113,7 +113,7 @@ class Output:
             asyncio.get_running_loop().remove_writer(self._descriptor)
 
     def close(self) -> None:
-        """Restore the blocking mode of the file descriptor."""
+        """Restore the file descriptor's blocking mode."""
         if self._unwritten:
             asyncio.get_running_loop().remove_writer(self._descriptor)
         if self._is_pipe:

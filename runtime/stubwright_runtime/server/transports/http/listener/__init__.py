@@ -1,1 +1,1 @@
-"""The listener on a network address, which speaks HTTP."""
+"""The HTTP listener."""

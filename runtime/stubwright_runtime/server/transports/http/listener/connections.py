@@ -1,4 +1,4 @@
-"""Connections of the HTTP listener, with limits on their number and timeouts.
+"""Connections to the HTTP listener, with timeouts and limits on their number.
 
 At the limit, a new connection replaces a waiting one, so that idle connections cannot exhaust the limit.
 """
@@ -36,13 +36,13 @@ MOST: Final = 4096
 """The maximum number of open connections, even if descriptors allow more."""
 
 HEAD: Final = 10.0
-"""The timeout for the head of a request in seconds, from the start of the connection or the previous response."""
+"""The timeout for a request head in seconds, from the start of the connection or the previous response."""
 
 IDLE: Final = 5
 """The keep-alive timeout in seconds."""
 
 BATCH: Final = 16
-"""Connections accepted at a time; small, because this many may briefly exceed the limit."""
+"""Connections accepted at a time; small, because that many may briefly exceed the limit."""
 
 _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -59,7 +59,7 @@ class Bounds:
     Attributes:
         most: The maximum in total.
         each: The maximum per address; None for no limit.
-        head: The timeout for the head of a request in seconds.
+        head: The timeout for a request head in seconds.
     """
 
     most: int
@@ -68,7 +68,7 @@ class Bounds:
 
     @classmethod
     def choose(cls, most: int | None, each: int | None) -> Bounds:
-        """Return the given bounds; by default half of the file descriptors, and half of that per address.
+        """Return the bounds; by default half of the file descriptors, and half of that per address.
 
         Args:
             most: The maximum in total; None for the default.
@@ -80,7 +80,7 @@ class Bounds:
 
 
 def _descriptors() -> int:
-    """Return the maximum number of open file descriptors of the process."""
+    """Return the process's limit on open file descriptors."""
     if sys.platform == "win32":
         return 2 * MOST
     import resource
@@ -90,7 +90,7 @@ def _descriptors() -> int:
 
 
 class _WaitingConnections:
-    """Connections that wait for a request: new connections first, then used ones."""
+    """Connections that are waiting for a request: new connections first, then used ones."""
 
     def __init__(self) -> None:
         self._new: dict[Connection, None] = {}
@@ -111,7 +111,7 @@ class _WaitingConnections:
 
 
 class Connections:
-    """All connections of one server.
+    """One server's connections.
 
     Attributes:
         is_closing: True if the server is stopping, so that connections close after the next response.
@@ -122,7 +122,7 @@ class Connections:
 
         Args:
             bounds: The limits.
-            endpoint: The endpoint of the fast path, if any.
+            endpoint: The fast path's endpoint, if any.
         """
         self.bounds = bounds
         self.endpoint = endpoint
@@ -138,15 +138,15 @@ class Connections:
         self._dropped = LogThrottle(log(), "connections closed: %d, because no complete request arrived in time")
 
     def has_any_since(self, moment: float) -> bool:
-        """Return whether a waiting connection was opened or answered since a time of the loop's clock."""
+        """Return whether a waiting connection was opened or received a response since a time on the loop's clock."""
         return self._waiting.has_any_since(moment)
 
     def make_protocol(self, **options: Any) -> Connection:
-        """Return the HTTP protocol of a new connection."""
+        """Return the HTTP protocol for a new connection."""
         return self._kind(self, **options)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Return whether a new connection is accepted, and count it; a waiting connection is closed if necessary."""
+        """Count a new connection and return whether it is accepted, closing a waiting connection if necessary."""
         bounds = self.bounds
         is_over_limit = bounds.each is not None and self._count_by_address[address] >= bounds.each
         if is_over_limit and not self._make_room(self._waiting_by_address[address]):
@@ -196,7 +196,7 @@ class Connections:
 
 
 class BufferedTransport:
-    """A transport that joins the writes of one event loop iteration, such as the head and body of a response."""
+    """A transport that joins the writes in one event loop iteration, such as a response's head and body."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         """Wrap a transport."""
@@ -206,11 +206,11 @@ class BufferedTransport:
         self._is_held = False
 
     def hold(self) -> None:
-        """Delay the next write, and send it together with the one after it."""
+        """Delay the next write to send it with the one after it."""
         self._is_held = True
 
     def write_now(self, data: bytes) -> None:
-        """Send delayed data, and this data, immediately."""
+        """Send delayed data and this data immediately."""
         self._waiting.append(data)
         self._flush()
 
@@ -225,7 +225,7 @@ class BufferedTransport:
             self._flush()
 
     def close(self) -> None:
-        """Close the transport after sending delayed data."""
+        """Send delayed data, then close the transport."""
         self._is_held = False
         self._flush()
         self._transport.close()
@@ -236,7 +236,7 @@ class BufferedTransport:
             self._transport.write(b"".join(waiting))
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the wrapped transport."""
+        """Return an attribute from the wrapped transport."""
         return getattr(self._transport, name)
 
 
@@ -245,7 +245,7 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         is_used: True after the first complete request.
-        waits_since: The loop's time of the start or the last response.
+        waits_since: The loop's time at the start or the last response.
     """
 
     transport: asyncio.Transport
@@ -268,7 +268,7 @@ class Connection(asyncio.Protocol):
         self._deadline: float | None = None
         self.address = ""
         self._unsent = 0
-        """Unread bytes of the last response at the last check of the deadline."""
+        """The unread bytes in the last response at the last deadline check."""
         self._timer: asyncio.TimerHandle | None = None
         self._seen: object = None
         self._direct = None if connections.endpoint is None else DirectReader(connections.endpoint, self)
@@ -276,11 +276,11 @@ class Connection(asyncio.Protocol):
         self._context = copy_context()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection, or answer 503."""
+        """Accept the connection, or respond with 503."""
         peer: object = transport.get_extra_info("peername")
         self.address = str(peer[0]) if is_list(peer) else ""
         if not self._connections.admit(self, self.address):
-            # uvicorn's protocol is not initialized, and must not receive data from this client.
+            # uvicorn's protocol is not initialized, so it must not receive data from this client.
             transport.set_protocol(asyncio.Protocol())
             transport.write(_FULL)
             transport.close()
@@ -292,7 +292,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop counting the connection."""
         if self._direct is not None:
-            self._direct.release()  # which logs incomplete requests
+            self._direct.release()  # uvicorn logs incomplete requests
         self._connections.remove(self)
         self._is_lost = True
         if self._timer is not None:
@@ -300,8 +300,8 @@ class Connection(asyncio.Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Process received bytes."""
-        if self._direct is None or self.access_log:  # which uvicorn writes
+        """Process bytes from the client."""
+        if self._direct is None or self.access_log:  # uvicorn writes the response
             self.feed(data)
         else:
             if self._direct.is_answering:
@@ -309,7 +309,7 @@ class Connection(asyncio.Protocol):
             self._direct.read(data)
 
     def feed(self, data: bytes, more: Mapping[str, Any] | None = None) -> None:
-        """Pass bytes to uvicorn, and extend the scope of the request."""
+        """Pass bytes to uvicorn, and extend the request's scope."""
         super().data_received(data)
         if self.scope is not None:
             self.scope |= {WIRE: self, **(more or {})}
@@ -328,7 +328,7 @@ class Connection(asyncio.Protocol):
         self.is_used = True
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task that answers a request."""
+        """Start a task that handles a request."""
         self.tasks.add(self.loop.create_task(self._finish(work)))
 
     async def _finish(self, work: Coroutine[Any, Any, None]) -> None:
@@ -359,26 +359,26 @@ class Connection(asyncio.Protocol):
             self._close_idle_at(self.waits_since + self.timeout_keep_alive)
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Pass a request that switches to a stream to uvicorn."""
+        """Pass uvicorn a request that switches to a stream."""
         if self._is_lost:
             post.abandon()
         else:
             self._context.copy().run(self.feed, data, {POST: post})  # a context without a current call
 
     def shutdown(self) -> None:
-        """Close the connection after the pending response."""
+        """Close the connection after any pending response."""
         if self._direct is not None:
             self._direct.release()
         if self._direct is None or not self._direct.is_answering:
             super().shutdown()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def has_whole_body(self, scope: Mapping[str, Any]) -> bool:
-        """Return whether the whole body of the request has arrived."""
+        """Return whether the whole request body has arrived."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is not None and cycle.scope is scope and not cycle.more_body
 
     def hold_head(self) -> None:
-        """Delay the head of the response until its body, which follows immediately."""
+        """Delay the response head until the body, which follows immediately."""
         self._buffered.hold()
 
     def on_response_complete(self) -> None:
@@ -386,10 +386,10 @@ class Connection(asyncio.Protocol):
         self._connections.mark_active(self)
         self._wait(float(self.timeout_keep_alive))
         super().on_response_complete()  # type: ignore[misc]  # uvicorn's protocols have it
-        self._check_request()  # the next request may have arrived
+        self._check_request()  # the next request may have arrived already
 
     def _check_request(self) -> None:
-        """Check whether the head and the body of a request have arrived."""
+        """Check whether a request's head and body have arrived."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # missing before the first request
         if cycle is None or cycle.response_complete:
             return
@@ -404,7 +404,7 @@ class Connection(asyncio.Protocol):
             self._connections.mark_active(self)
 
     def _wait(self, more: float) -> None:
-        """Set the deadline for the next head, which parts of a head do not extend."""
+        """Set the deadline for the next head; a partial head does not extend it."""
         self._connections.mark_waiting(self)
         self._unsent = self.transport.get_write_buffer_size()
         self.waits_since = self.loop.time()
@@ -418,7 +418,7 @@ class Connection(asyncio.Protocol):
         self._timer = self.loop.call_at(at, self._check_deadline)
 
     def _check_deadline(self) -> None:
-        """Close the connection after the deadline. The timer is moved lazily, not at each request."""
+        """Close the connection after the deadline. The timer is rescheduled when it fires, not at each request."""
         self._timer = None
         if self._deadline is None:
             return
@@ -443,12 +443,12 @@ class Connection(asyncio.Protocol):
             super().timeout_keep_alive_handler()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def _close_idle_at(self, at: float) -> None:
-        # Requests do not reset this timer: when it fires, it checks the time of the last response.
+        # Requests do not reset this timer; when it fires, it checks the time of the last response.
         self.timeout_keep_alive_task = self.loop.call_at(at, self.timeout_keep_alive_handler)
 
 
 def _connection_kind() -> type[Connection]:
-    """Return the connection class for httptools if it is installed (extra `server`), otherwise for h11."""
+    """Return the connection class for httptools if it is installed (extra `server`), else for h11."""
     try:
         from .httptools_parser import HttptoolsConnection
     except ImportError:
@@ -459,8 +459,8 @@ def _connection_kind() -> type[Connection]:
 
 
 def log_accept_errors(loop: asyncio.AbstractEventLoop) -> None:
-    """Log repeated accept errors in one line; asyncio retries later."""
-    failed = LogThrottle(log(), "connections not accepted: %d attempts, because the system ran out of resources: %s")
+    """Log repeated accept errors as one line; asyncio retries later."""
+    failed = LogThrottle(log(), "connections not accepted: %d, because the system ran out of resources: %s")
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

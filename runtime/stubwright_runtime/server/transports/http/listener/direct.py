@@ -1,6 +1,6 @@
-"""Fast path: answers common requests without uvicorn's protocol.
+"""Fast path: handles common requests without uvicorn's protocol.
 
-All other bytes are passed to uvicorn unchanged, and so are requests that switch to a stream.
+All other bytes and requests that switch to a stream are passed to uvicorn unchanged.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 _AUTHORIZATION: Final = re.compile(rb"\r\nauthorization:[ \t]*([!-~](?:[ -~]*[!-~])?)[ \t]*(?=\r\n|\Z)", re.IGNORECASE)
 _TOOLSET: Final = HEADER.encode()
 _FORWARDED: Final = b"x-forwarded-"
-"""The prefix of headers in which a proxy names the client; uvicorn has the list of trusted proxies."""
+"""The prefix of headers in which a proxy identifies the client; uvicorn has the list of trusted proxies."""
 
 _HEADS: Final = 1024
-"""The number of cached heads; clients repeat their headers."""
+"""The maximum number of cached heads; clients repeat their headers."""
 
 _LATE: Final = 0.005
 """Seconds to wait for the body, for clients that send it after the head."""
 
 
 CLOSE: Final = (b"connection", b"close")
-"""The header of the last response of a connection."""
+"""The header for a connection's last response."""
 
 _FAILED: Final = Response(
     500,
@@ -53,8 +53,8 @@ class ParsedHead(NamedTuple):
 
     Attributes:
         head: The relevant headers.
-        length: The size of the body in bytes.
-        is_forwarded: True if a proxy names the client.
+        length: The body size in bytes.
+        is_forwarded: True if a proxy identifies the client.
     """
 
     head: Head
@@ -63,18 +63,18 @@ class ParsedHead(NamedTuple):
 
 
 class Endpoint:
-    """The endpoint of a server without middlewares of the embedder.
+    """The endpoint of a server to which the embedder has added no middlewares.
 
     Attributes:
         direct: The HTTP endpoint.
-        package: The name of the package.
+        package: The package name.
         authentication: Authenticates callers; `None` without tokens.
     """
 
     def __init__(
         self, direct: HttpEndpoint, path: str, package: str, authentication: Authentication | None = None
     ) -> None:
-        """Create the fast path of an HTTP endpoint at a path."""
+        """Create the fast path for an HTTP endpoint at a path."""
         self.direct = direct
         self.package = package
         self.authentication = authentication
@@ -84,7 +84,7 @@ class Endpoint:
     def read(self, head: bytes) -> tuple[ParsedHead | None, bytes]:
         """Return the parsed head and its credentials; heads are cached without credentials.
 
-        The head is `None` if uvicorn or the application has to handle the request.
+        The head is `None` if uvicorn or the application must handle the request.
         """
         if self.authentication is None:
             return self.parse_cached(head), b""
@@ -96,21 +96,23 @@ class Endpoint:
     def _parse(self, head: bytes) -> ParsedHead | None:
         lower = head.lower()
         post = read_post(head, self._path.encode())
-        is_whole = post is not None and _TOOLSET not in lower  # which the application handles
-        if self.authentication is not None and b"\r\nauthorization:" in lower:  # a second one, which is refused
+        is_whole = post is not None and _TOOLSET not in lower  # the application handles it
+        if (
+            self.authentication is not None and b"\r\nauthorization:" in lower
+        ):  # a second header, which the application refuses
             return None
         parsed = self.direct.parse_head(post.headers) if post is not None and is_whole else None
         return None if post is None or parsed is None else ParsedHead(parsed, post.length, _FORWARDED in lower)
 
 
 class DirectConnection(Protocol):
-    """The interface of connections with a fast path."""
+    """The interface for connections with a fast path."""
 
     address: str
-    """The IP address of the client."""
+    """The client's IP address."""
 
     client: tuple[str, int] | None
-    """The address and port of the client."""
+    """The client's address and port."""
 
     @property
     def is_idle(self) -> bool:
@@ -124,24 +126,24 @@ class DirectConnection(Protocol):
         """Mark the connection as active."""
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task that answers a request."""
+        """Start a task that handles a request."""
 
     async def respond(self, response: Response, *, is_last: bool = False) -> None:
         """Send a response; `is_last` closes the connection."""
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Pass a request that switches to a stream to uvicorn."""
+        """Pass uvicorn a request that switches to a stream."""
 
 
 class DirectReader:
-    """Reads the bytes of one connection before uvicorn.
+    """Reads one connection's bytes before uvicorn.
 
     Attributes:
-        is_answering: True while the fast path answers a request.
+        is_answering: True while the fast path handles a request.
     """
 
     def __init__(self, endpoint: Endpoint, connection: DirectConnection) -> None:
-        """Create the reader of a connection."""
+        """Create a connection's reader."""
         self.is_answering = False
         self._endpoint = endpoint
         self._connection = connection
@@ -149,10 +151,12 @@ class DirectReader:
         self._timer: asyncio.TimerHandle | None = None
         self._later: list[bytes] = []
         self._is_delegated = False
-        """True after bytes were passed to uvicorn; only uvicorn can find the start of the next request then."""
+        """True after bytes were passed to uvicorn; from then on, only uvicorn can find the start of the next
+        request.
+        """
 
     def read(self, data: bytes) -> None:
-        """Answer a request, or pass the bytes to uvicorn."""
+        """Handle a request, or pass the bytes to uvicorn."""
         if self.is_answering:
             self._later.append(data)
             return
@@ -226,8 +230,8 @@ class DirectReader:
         with name_records(self._endpoint.package):
             try:
                 response = await answering
-            except Exception:  # noqa: BLE001 - as uvicorn does of an application's exceptions
-                log().exception("a request could not be answered")
+            except Exception:  # noqa: BLE001 - logged, as uvicorn does for application exceptions
+                log().exception("failed to handle a request")
                 response = _FAILED
         if response is None:
             return
@@ -253,7 +257,7 @@ async def _authenticate(
     body: bytes,
     answer: Callable[..., Awaitable[Response | None]],
 ) -> Response | None:
-    """Answer a request with its caller in the context of the current task, or refuse it."""
+    """Handle a request with its caller in the current task's context, or refuse it."""
     caller = await authentication.authenticate([credentials], revision)
     if isinstance(caller, Response):
         return caller

@@ -29,7 +29,7 @@ def check_framing(headers: Iterable[tuple[bytes, bytes]]) -> None:
     """Check that at most one header frames the body, with a valid value (RFC 9112, 6.1 and 6.3).
 
     Args:
-        headers: All headers, including repeated ones, with names in lower case.
+        headers: All headers, including repeated ones, with lower-case names.
 
     Raises:
         UnclearFramingError: Several headers frame the body, the transfer coding is not `chunked`, or the length is not
@@ -49,10 +49,10 @@ def check_head(data: bytes) -> None:
     """Check a complete or partial head before a lenient parser reads it.
 
     Args:
-        data: The received bytes of the request; the body is not checked.
+        data: The request's bytes so far; the body is not checked.
 
     Raises:
-        UnclearFramingError: A line of the head is folded or does not end in CRLF, or the framing headers are invalid.
+        UnclearFramingError: A line in the head is folded or does not end in CRLF, or the framing headers are invalid.
     """
     head, end, _ = data.partition(_END)
     if _FAULTY_BREAK.search(head + end):

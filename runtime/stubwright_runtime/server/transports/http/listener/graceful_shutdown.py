@@ -1,4 +1,4 @@
-"""Graceful shutdown of HTTP servers: listening streams end, and pending requests get time to complete."""
+"""Graceful shutdown of HTTP servers: listening streams close, and pending requests get time to complete."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
     from .direct import Endpoint
 
 _LATE: Final = 0.25
-"""The minimum seconds in which existing connections may send another request after a stop signal."""
+"""The minimum seconds after a stop signal during which existing connections may send another request."""
 
 _LATEST: Final = 1.25
-"""The maximum seconds, which apply while a connection was opened or answered this recently."""
+"""The maximum seconds, which apply while a connection was opened or received a response this recently."""
 
 _LOOK: Final = 0.02
-"""Seconds between two checks of these connections."""
+"""Seconds between checks of these connections."""
 
 _BACKLOG: Final = 2048
-"""The length of the accept queue of the kernel."""
+"""The length of the kernel's accept queue."""
 
 _LAST_ERRORS: Final = 1
-"""Seconds for the errors of aborted requests, before their connections are closed."""
+"""Seconds to send the errors for aborted requests before their connections are closed."""
 
 
 class _Lifespan(LifespanOn):
-    """The lifespan of an application; a stop signal during startup aborts the startup.
+    """An application's lifespan; a stop signal during startup aborts the startup.
 
     Attributes:
         is_aborted: True if the startup was aborted.
-        is_ending: True during the shutdown of the application.
+        is_ending: True while the application shuts down.
     """
 
     def __init__(self, config: uvicorn.Config, asked: asyncio.Event, is_explained: Callable[[], bool]) -> None:
@@ -65,7 +65,7 @@ class _Lifespan(LifespanOn):
         self._is_explained = is_explained
 
     async def startup(self) -> None:
-        """Wait until the application has started, or a stop signal arrives."""
+        """Wait until the application has started or a stop signal arrives."""
         starting, asked = asyncio.create_task(super().startup()), asyncio.create_task(self._asked.wait())
         await asyncio.wait([starting, asked], return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
@@ -83,7 +83,7 @@ class _Lifespan(LifespanOn):
         self.is_ending = False
 
     async def send(self, message: LifespanSendMessage) -> None:
-        """Process a lifespan message, without the traceback of a failure that is reported elsewhere."""
+        """Process a lifespan message; omit the traceback of a failure that is reported elsewhere."""
         if self.is_aborted or self._is_explained():
             if message["type"] == "lifespan.startup.failed":
                 message = {"type": "lifespan.startup.failed", "message": ""}
@@ -123,15 +123,15 @@ class GracefulServer(uvicorn.Server):
         bounds: Bounds | None = None,
         is_explained: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Create the server of an application.
+        """Create a server for an application.
 
         Args:
             app: The application.
-            seconds: The grace period of pending requests.
-            stop: Called at a stop signal; ends listening streams.
-            abort_requests: Called after the grace period; answers the remaining requests with errors.
+            seconds: The grace period for pending requests.
+            stop: Called on a stop signal; closes listening streams.
+            abort_requests: Called after the grace period; ends the remaining requests with errors.
             bounds: The limits on connections.
-            is_explained: Returns whether a failure of the application is reported elsewhere.
+            is_explained: Returns whether an application failure is reported elsewhere.
         """
         self._seconds = seconds
         self._stop = stop
@@ -158,11 +158,11 @@ class GracefulServer(uvicorn.Server):
 
     @property
     def is_aborted(self) -> bool:
-        """True if a stop signal arrived before the application had started."""
+        """True if a stop signal arrived before the application started."""
         return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_aborted
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, with a longer accept queue than uvicorn's."""
+        """Start serving, with a longer accept queue than uvicorn's."""
         self._loop = asyncio.get_running_loop()
         self.lifespan = _Lifespan(self.config, self._asked, self._is_explained)
         await super().startup(sockets)
@@ -171,7 +171,7 @@ class GracefulServer(uvicorn.Server):
         log_accept_errors(asyncio.get_running_loop())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting requests, and complete the pending ones."""
+        """Stop accepting requests, and complete pending ones."""
         self._stop()
         await self._close(sockets or [])
         cutting = asyncio.get_running_loop().call_later(self._seconds, self._abort_requests)
@@ -184,10 +184,10 @@ class GracefulServer(uvicorn.Server):
         self._asked.set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal, also during startup and shutdown of the application, when uvicorn ignores it."""
+        """Handle a signal, even during the application's startup and shutdown, when uvicorn ignores signals."""
         lifespan = getattr(self, "lifespan", None)  # uvicorn sets it after its signal handlers
         if isinstance(lifespan, _Lifespan) and lifespan.is_ending:
-            # The shutdown may hang, and uvicorn has no timeout: the second signal ends the process immediately.
+            # The shutdown may hang, and uvicorn has no timeout, so the second signal kills the process immediately.
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
         super().handle_exit(sig, frame)
@@ -196,7 +196,7 @@ class GracefulServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Handle SIGHUP as well, which would otherwise end the process immediately."""
+        """Also handle SIGHUP, which would otherwise kill the process immediately."""
         is_heard = threading.current_thread() is threading.main_thread()
         added = {*stop_signals()} - {signal.SIGINT, signal.SIGTERM} if is_heard else ()
         before = {number: signal.signal(number, self.handle_exit) for number in added}
@@ -210,8 +210,8 @@ class GracefulServer(uvicorn.Server):
     async def _close(self, listeners: list[socket.socket]) -> None:
         """Accept the queued connections, close the listeners, and wait for requests on open connections.
 
-        A connected client must get a response, because otherwise the effect of its request is unknown.
-        Responses ask clients to send the next request on another connection; new connections are refused.
+        A connected client must receive a response; otherwise, the effect of its request would be unknown. Responses ask
+        clients to send the next request on another connection; new connections are refused.
         """
         self._connections.is_closing = True
         waiting: list[socket.socket] = []
@@ -227,7 +227,7 @@ class GracefulServer(uvicorn.Server):
         asked = loop.time()
         await asyncio.sleep(_LATE)
         end = asked + _LATEST
-        while loop.time() < end and self._connections.has_any_since(loop.time() - _LATEST):  # noqa: ASYNC110 - seldom
+        while loop.time() < end and self._connections.has_any_since(loop.time() - _LATEST):  # noqa: ASYNC110 - rare
             await asyncio.sleep(_LOOK)
 
     def _protocol(self) -> asyncio.Protocol:

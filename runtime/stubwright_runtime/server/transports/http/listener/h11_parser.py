@@ -1,4 +1,4 @@
-"""HTTP connections parsed by h11, the dependency of uvicorn in pure Python."""
+"""HTTP connections parsed by h11, uvicorn's pure-Python dependency."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class _Parser(h11.Connection):
-    """An h11 parser with strict framing, which resolves absolute targets to paths.
+    """An h11 parser with strict framing that resolves absolute targets to paths.
 
-    h11 accepts bare LF and folded lines, merges equal lengths, and prefers chunks to a length.
+    h11 accepts bare LF and folded lines, merges equal Content-Length headers, and prefers chunks to a length.
     """
 
     def __init__(self) -> None:
-        """Create the parser of a connection."""
+        """Create a connection's parser."""
         super().__init__(h11.SERVER)
         self._body: ChunkedBody | None = None
         self._error: UnclearFramingError | None = None
 
     def receive_data(self, data: bytes) -> None:
-        """Add bytes; empty bytes are the end of the input."""
+        """Add bytes; empty bytes signal the end of the input."""
         super().receive_data(data)
         self._check_body(data)
 
@@ -62,7 +62,7 @@ class _Parser(h11.Connection):
 
 
 def _resolve(request: h11.Request) -> h11.Request:
-    if request.target.startswith(b"/"):  # h11 ensures that there is one Host
+    if request.target.startswith(b"/"):  # h11 ensures that there is exactly one Host
         return request
     target, headers = resolve_target(request.target, request.http_version, [*request.headers])
     return h11.Request(method=request.method, headers=headers, target=target, http_version=request.http_version)
@@ -77,7 +77,7 @@ class H11Connection(Connection, H11Protocol):  # type: ignore[misc]
         self.conn: h11.Connection = _Parser()
 
     def send_400_response(self, msg: str) -> None:
-        """Send 400 unless a response has begun, and close the connection."""
+        """Send 400 unless a response has started, and close the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:

@@ -1,4 +1,4 @@
-"""HTTP connections parsed by httptools, in C (extra `server`)."""
+"""HTTP connections parsed by httptools, which is written in C (extra `server`)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from .connections import Connections
 
 _HEAD: Final = 16 * 1024
-"""The maximum size of a head in bytes, the same as in h11; httptools has no limit."""
+"""The maximum head size in bytes, the same as in h11; httptools has no limit."""
 
 _PIECE: Final = 4 * 1024
-"""Bytes parsed at a time; small, so that few pipelined requests are in memory."""
+"""Bytes to parse at a time; small, so that few pipelined requests are in memory."""
 
 
 class _Parser:
-    """A parser that ignores `Upgrade` headers, and parses the body of such a request (RFC 9110, 7.8).
+    """A parser that ignores `Upgrade` headers, and parses the request body as HTTP (RFC 9110, 7.8).
 
-    httptools has no option for this: it treats the bytes after such a head as another protocol.
+    httptools has no option for this; it treats the bytes after an `Upgrade` head as another protocol.
     """
 
     def __init__(self, connection: HttptoolsConnection) -> None:
@@ -39,8 +39,8 @@ class _Parser:
         """Parse incoming bytes, unless a pipelined request is waiting.
 
         Raises:
-            httptools.HttpParserError: They are not valid HTTP.
-            httptools.HttpParserUpgrade: They follow a CONNECT request.
+            httptools.HttpParserError: The bytes are not valid HTTP.
+            httptools.HttpParserUpgrade: The bytes follow a CONNECT request.
         """
         rest, self._unparsed = memoryview(self._unparsed + data), b""
         for start in range(0, len(rest), _PIECE):
@@ -51,7 +51,7 @@ class _Parser:
 
     @property
     def is_behind(self) -> bool:
-        """True if bytes wait for the response to a pipelined request."""
+        """True if bytes are waiting for the response to a pipelined request."""
         return bool(self._unparsed)
 
     def _feed_piece(self, rest: memoryview) -> None:
@@ -73,7 +73,7 @@ class _Parser:
         return str(self._parser.get_http_version())
 
     def get_method(self) -> bytes:
-        """Return the method of the request."""
+        """Return the request method."""
         return bytes(self._parser.get_method())
 
     def should_keep_alive(self) -> bool:
@@ -86,14 +86,14 @@ class _Parser:
 
     def _make_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self._connection)
-        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn sets it
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # the attribute that uvicorn sets
         return parser
 
 
 class _UnchunkedApp:
-    """An ASGI wrapper for HTTP/1.0 requests, whose clients do not support chunks (RFC 9112, 7.1).
+    """An ASGI wrapper for HTTP/1.0 requests, whose clients do not support chunked encoding (RFC 9112, 7.1).
 
-    The end of the connection marks the end of a response without a length.
+    Closing the connection marks the end of a response without a length.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -126,15 +126,15 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         self._is_in_body = False
         self._unfinished = 0
         self._head = b""
-        """A head without its `Upgrade` header, which is parsed again."""
+        """A head to parse again, without its `Upgrade` header."""
 
     def take_head(self) -> bytes:
-        """Remove and return the head to parse instead of the last one; empty if there is none."""
+        """Remove and return the head to parse instead of the last one; empty if none."""
         head, self._head = self._head, b""
         return head
 
     def data_received(self, data: bytes) -> None:
-        """Parse incoming bytes; refuse a head that is too long."""
+        """Parse incoming bytes; refuse an oversized head."""
         if self._is_in_head:
             self._unfinished += len(data)
         super().data_received(data)
@@ -147,11 +147,11 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Process a header, without the white space around its value (RFC 9110, 5.5)."""
+        """Process a header, stripping the whitespace around its value (RFC 9110, 5.5)."""
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """Process the end of a head; httptools turns an exception into a parser error, which is answered 400.
+        """Process the end of a head; httptools turns an exception into a parser error, which results in a 400 response.
 
         Raises:
             UnclearFramingError: The framing is ambiguous (RFC 9112, 6.3).
@@ -171,7 +171,7 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             super().on_headers_complete()
             return
         self.expect_100_continue = False  # RFC 9110, 10.1.1
-        self.app = unframed = _UnchunkedApp(self.app)  # the connection ends with this request
+        self.app = unframed = _UnchunkedApp(self.app)  # the connection closes after this request
         super().on_headers_complete()
         unframed.cycle = self.cycle
 
@@ -182,13 +182,13 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             self.feed(b"")
 
     def on_message_complete(self) -> None:
-        """Process the end of a request, unless its head is parsed again."""
+        """Process the end of a request unless its head is parsed again."""
         self._is_in_body = False
         if not self._head:
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request and close the connection; without a response if the client would match it to another
+        """Refuse a request and close the connection, without a response that the client would match to another
         request.
         """
         cycle: RequestResponseCycle | None = self.cycle

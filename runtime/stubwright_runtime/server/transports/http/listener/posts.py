@@ -9,12 +9,12 @@ import re
 from typing import Final, NamedTuple
 
 LARGEST: Final = 4096
-"""The maximum size of a head for the fast path."""
+"""The maximum head size for the fast path, in bytes."""
 
 END: Final = b"\r\n\r\n"
 
 _LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([!-~](?:[ -~]*[!-~])?)[ \t]*")
-"""A header with a value in ASCII (RFC 9110, 5.5 and 5.6.2)."""
+"""A header with an ASCII value (RFC 9110, 5.5 and 5.6.2)."""
 
 _DECISIVE: Final = frozenset({b"connection", b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
 """Headers that change the framing or the connection."""
@@ -24,8 +24,8 @@ class Post(NamedTuple):
     """The head of a POST.
 
     Attributes:
-        headers: The headers with names in lower case.
-        length: The size of the body in bytes.
+        headers: The headers with lower-case names.
+        length: The body size in bytes.
     """
 
     headers: tuple[tuple[bytes, bytes], ...]
@@ -56,7 +56,7 @@ def read_post(head: bytes, path: bytes) -> Post | None:
         headers.append((name, value))
     if len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 8:
         return None
-    # RFC 9112, 3.2: any other number is an error, which the parser answers.
+    # RFC 9112, 3.2: any other number is an error, which the parser refuses.
     if [name for name, _ in headers].count(b"host") != 1:
         return None
     return Post(tuple(headers), int(lengths[0]))

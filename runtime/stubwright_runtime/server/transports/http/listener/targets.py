@@ -13,27 +13,27 @@ _ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)((?:[/?][^#]*)?)", re.IGNORE
 
 _HOST: Final = b"host"
 _SERVER: Final = b"*"
-"""The target of a request about the server itself."""
+"""The target of a request to the server itself."""
 
 
 class UnclearHostError(ValueError):
-    """The host of a request is ambiguous."""
+    """A request's host is ambiguous."""
 
 
 def resolve_target(
     target: bytes, version: bytes, headers: Sequence[tuple[bytes, bytes]]
 ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """Return the path and query of a target, and the headers with the effective host.
+    """Return a target's path and query, and the headers with the effective host.
 
     A host in the target overrides the Host header (RFC 9112, 3.2.2).
 
     Args:
-        target: The target of the request line.
+        target: The target in the request line.
         version: The HTTP version, such as `1.1`.
-        headers: The headers with names in lower case.
+        headers: The headers with lower-case names.
 
     Raises:
-        UnclearHostError: There are several Host headers, or none in HTTP/1.1 (RFC 9112, 3.2), or the target is
+        UnclearHostError: The request has several Host headers, or none in HTTP/1.1 (RFC 9112, 3.2), or the target is
             neither a path nor a URL.
     """
     hosts = sum(name == _HOST for name, _ in headers)

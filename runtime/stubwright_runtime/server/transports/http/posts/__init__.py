@@ -1,1 +1,1 @@
-"""POSTs that are being answered."""
+"""Pending POST requests."""

@@ -1,4 +1,4 @@
-"""Accounting of retained bytes per caller, within a budget."""
+"""Accounts for retained bytes per caller, within a budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Account: TypeAlias = Mapping[str, Any] | str
 
 
 class Accounts:
-    """The bytes of one kind, by caller."""
+    """Bytes of one kind, by caller."""
 
     def __init__(self, budget: Budget) -> None:
         """Create empty accounts with limits per caller and in total."""
@@ -24,11 +24,11 @@ class Accounts:
         self._bytes: Counter[str] = Counter()
 
     def find_limit(self, account: Account, size: int) -> Whose | None:
-        """Return the limit that more bytes of a caller would exceed; `None` if there is room."""
+        """Return the limit that more bytes from a caller would exceed; `None` if there is room."""
         return self._budget.refuses(size, self._bytes[make_key(account)], self._bytes.total())
 
     def has_room(self, account: Account, size: int) -> bool:
-        """Return whether there is room for more bytes of a caller."""
+        """Return whether there is room for more bytes from a caller."""
         return self.find_limit(account, size) is None
 
     def add(self, account: Account, size: int) -> None:
@@ -44,7 +44,7 @@ class Accounts:
 
 
 def make_key(account: Account) -> str:
-    """Return the key of a caller; without a token it is the IPv4 address, or the /64 network of an IPv6 address."""
+    """Return a caller's key: without a token, the IPv4 address or the /64 network of an IPv6 address."""
     if not isinstance(account, str):
         return json.dumps(account, sort_keys=True, default=str)
     if ":" not in account:

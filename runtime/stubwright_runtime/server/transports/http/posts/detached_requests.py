@@ -1,4 +1,4 @@
-"""Requests that continue after their clients disconnected, up to 2025-11-25, and their memory limit.
+"""Requests that continue after their clients disconnect, up to 2025-11-25, and their memory limit.
 
 All other requests are limited by the number of connections.
 """
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from .post import Post
 
 _EACH: Final = 16 * 1024
-"""The approximate memory overhead of a request in bytes: its tasks and its stream."""
+"""The approximate memory overhead of a request's tasks and stream, in bytes."""
 
 _COPIES: Final = 3
-"""Copies of the arguments in memory: bytes, parsed values and a model."""
+"""The number of copies of the arguments in memory: bytes, parsed values and a model."""
 
 
 class DetachedRequests:
-    """The detached requests of one server."""
+    """One server's detached requests."""
 
     def __init__(self, budget: Budget) -> None:
         """Create an empty set with memory limits per caller and in total."""
@@ -30,12 +30,12 @@ class DetachedRequests:
         self._posts: dict[Post, tuple[Account, int]] = {}
 
     def admit(self, post: Post, owner: Account, body: int) -> bool:
-        """Return whether a request may continue without its client; if so, count it until it ends.
+        """Return whether a request may continue without its client; if so, count it until it finishes.
 
         Args:
             post: The request.
             owner: The caller.
-            body: The size of the message in bytes.
+            body: The message size in bytes.
         """
         if post not in self._posts:
             size = _EACH + _COPIES * body
@@ -46,6 +46,6 @@ class DetachedRequests:
         return True
 
     def end(self, post: Post) -> None:
-        """Stop counting a request that has ended."""
+        """Stop counting a finished request."""
         if post in self._posts:
             self._accounts.remove(*self._posts.pop(post))

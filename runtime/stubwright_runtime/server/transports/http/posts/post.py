@@ -1,6 +1,6 @@
 """A pending HTTP request.
 
-It gets a plain response, unless its handler sends another message or takes long: then it switches to a stream.
+It gets a plain response, but switches to a stream if its handler sends another message or takes long.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
 """The HTTP response to a cancelled request, up to 2025-11-25.
 
-Receivers SHOULD NOT answer it (basic/utilities/cancellation). But a POST must be answered by one JSON object, or by a
-stream that SHOULD NOT end without the response (basic/transports); otherwise a client whose stream broke off would
-reconnect again and again. The official SDK sends the same response. Over stdio, the request is not answered;
-from 2026-07-28, a client cancels by closing its stream.
+Receivers SHOULD NOT respond to it (basic/utilities/cancellation). But the response to a POST must be one JSON object,
+or a stream that SHOULD NOT close before the response (basic/transports); otherwise, a client whose stream broke would
+reconnect forever. The official SDK sends the same response. Over stdio, the request gets no response; from 2026-07-28,
+a client cancels by closing its stream.
 """
 
 
@@ -37,10 +37,10 @@ class Post(ClientRequest):
         is_streamed: True if the response is an event stream.
         stream: The event stream.
         session: The session; `None` without sessions.
-        answering: The handler of the request.
+        answering: The handler for the request.
         connect: Connects the stream to the client.
         account: The caller whose memory limit applies after the client has disconnected.
-        length: The size of the message in bytes.
+        length: The message size in bytes.
     """
 
     answering: PostHandler
@@ -53,13 +53,13 @@ class Post(ClientRequest):
 
     @property
     def key(self) -> str | int:
-        """The JSON-RPC id."""
+        """The JSON-RPC ID."""
         if self.id is None:
-            raise RuntimeError("a notification is not answered")
+            raise RuntimeError("a notification gets no response")
         return self.id
 
     def switch_to_stream(self) -> None:
-        """Switch to an event stream, unless it has switched or ended."""
+        """Switch to an event stream unless the request has switched or finished."""
         if not self.is_streamed and not self.has_ended:
             self.is_streamed = True
             self.stream = AnswerStream() if self.session is None else self.session.open_stream()
@@ -91,7 +91,7 @@ class Post(ClientRequest):
             self.stream.release()
 
     async def send_before_response(self, message: bytes) -> None:
-        """Send a message before the response, on the stream; after its end, on the session's stream."""
+        """Send a message before the response, on the stream or, if it has closed, on the session's stream."""
         self.switch_to_stream()
         if self.stream is not None and not self.stream.has_ended:
             await self.stream.send(message)

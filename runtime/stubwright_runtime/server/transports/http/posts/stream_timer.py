@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class StreamTimer:
-    """One timer for all requests of a server that may still get a plain response."""
+    """One timer for all of a server's requests that may still get a plain response."""
 
     def __init__(self, seconds: float) -> None:
         """Create a timer with a delay in seconds."""
@@ -26,13 +26,13 @@ class StreamTimer:
             self._timer = loop.call_later(self._seconds, self._switch_due)
 
     def end(self, post: Post) -> None:
-        """Forget a request that has ended."""
+        """Forget a finished request."""
         self._ends.pop(post, None)
 
     def _switch_due(self) -> None:
         loop = asyncio.get_running_loop()
         now, self._timer = loop.time(), None
-        for post, at in [*self._ends.items()]:  # ordered by their ends
+        for post, at in [*self._ends.items()]:  # ordered by deadline
             if at > now:
                 self._timer = loop.call_at(at, self._switch_due)
                 return

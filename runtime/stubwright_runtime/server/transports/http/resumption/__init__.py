@@ -1,1 +1,1 @@
-"""Streams that clients come back to, up to 2025-11-25: their messages, kept in one process or in the shared store."""
+"""Resumable streams, up to 2025-11-25: their messages are stored in one process or in the shared store."""

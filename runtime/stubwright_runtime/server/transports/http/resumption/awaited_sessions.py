@@ -1,4 +1,4 @@
-"""Notifications of new events to processes whose clients wait for a session of another process."""
+"""Announces new events to processes whose clients wait for another process's session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .shared_replay import SharedReplay
 
 MAX_WAIT: Final = 20.0
-"""The maximum seconds that a client waits for a response from another process before it has to reconnect."""
+"""The maximum seconds that a client waits for a response from another process before it must reconnect."""
 
 POLL_INTERVAL: Final = 5.0
 """Seconds between two lookups without a notification from another process."""
@@ -25,10 +25,10 @@ _KEPT: Final = "events-kept"
 
 
 class AwaitedSessions:
-    """The sessions whose clients wait at another process; only their messages are announced.
+    """The sessions whose clients are waiting in another process; only their messages are announced.
 
-    A process that starts to wait asks all processes, and the process of the session announces messages from then on.
-    Lost notifications only delay a response, because the waiting process polls, and asks again.
+    A process that starts to wait asks all processes, and the session's process announces messages from then on. A lost
+    notification only delays a response, because the waiting process polls and asks again.
     """
 
     def __init__(self, store: Store) -> None:
@@ -41,11 +41,11 @@ class AwaitedSessions:
         store.listen(_KEPT, self._on_event)
 
     def add(self, session: str, replay: SharedReplay) -> None:
-        """Add a session of this process."""
+        """Add one of this process's sessions."""
         self._here[session] = replay
 
     async def announce(self, session: str) -> None:
-        """Announce a new message of a session, if a process waits for it. Raises StateLost."""
+        """Announce a session's new message if a process is waiting for it. Raises StateLost."""
         if (until := self._until.get(session)) is None:
             return
         if until > asyncio.get_running_loop().time():
@@ -54,7 +54,7 @@ class AwaitedSessions:
             del self._until[session]
 
     async def ask(self, session: str) -> None:
-        """Ask the process of a session to announce new messages. Raises StateLost."""
+        """Ask a session's process to announce new messages. Raises StateLost."""
         await self.store.publish(_ASKED, session.encode())
 
     @contextmanager

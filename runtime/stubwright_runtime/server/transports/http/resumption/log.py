@@ -1,4 +1,4 @@
-"""The interface of event logs, in memory or in the store."""
+"""The interface for event logs, in memory or in the store."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 LISTENING: Final = "_"
-"""The name of the stream that belongs to no request."""
+"""The name of the stream for messages outside any request."""
 
 Sending: TypeAlias = Callable[[bytes, str], Awaitable[None]]
-"""Sends a message with its id."""
+"""Sends a message with its event ID."""
 
 
 class Position(NamedTuple):
-    """The position of a message in a session.
+    """A message's position in a session.
 
     Attributes:
-        stream: The name of its stream.
-        number: Its number.
+        stream: The stream name.
+        number: The message number.
     """
 
     stream: str
@@ -25,25 +25,25 @@ class Position(NamedTuple):
 
 
 class EventLog(Protocol):
-    """The event log of one session."""
+    """One session's event log."""
 
     async def append(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
-        """Append a message to its stream, and return its id.
+        """Append a message to its stream, and return its event ID.
 
         Args:
             stream: The name of the stream.
-            message: The message; `None` is the start of the stream, where clients can also resume.
-            is_answer: True for the last message of a stream.
+            message: The message; `None` marks the start of the stream, where clients can also resume.
+            is_answer: True for a stream's last message.
 
         Returns:
-            The event id; empty if the message could not be stored.
+            The event ID; empty if the message could not be stored.
         """
         ...
 
     async def find(self, last: str) -> Position | None:
-        """Return the position of an event id; `None` if this session has not sent it.
+        """Return an event ID's position; `None` if this session has not sent it.
 
-        The message itself may have been dropped, because its stream may continue.
+        The position is valid even if the message was dropped, because its stream may continue.
         """
         ...
 

@@ -1,7 +1,7 @@
 """In-memory event logs of HTTP sessions, for resumption (MCP 2025-11-25, basic/transports).
 
-All sessions share one budget of bytes, so that abandoned sessions cannot fill the memory. When it is exhausted, the
-principal with the most bytes loses its oldest messages.
+All sessions share one budget of bytes, so that abandoned sessions cannot fill the memory. When the budget is exhausted,
+the principal with the most bytes loses its oldest messages.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 _TOTAL: Final = 64 * 1024 * 1024
-"""The maximum number of bytes of all sessions' messages; the newest is retained even if it is larger."""
+"""The maximum total size of all sessions' messages in bytes; the newest is retained even if it is larger."""
 
 _SESSION: Final = 4 * 1024 * 1024
-"""The maximum number of bytes of one session's messages; its newest is retained even if it is larger."""
+"""The maximum total size of one session's messages in bytes; the newest is retained even if it is larger."""
 
 _EVENTS: Final = 512
-"""The maximum number of retained messages of one session."""
+"""The maximum number of retained messages per session."""
 
 _EACH: Final = 512
 """The approximate memory overhead of a message in bytes."""
 
 _PRINCIPAL: Final = 16 * 1024 * 1024
-"""The maximum number of bytes of the messages of one principal's sessions."""
+"""The maximum total size of the messages in one principal's sessions, in bytes."""
 
 _ID: Final = re.compile(r"(0|[1-9][0-9]{0,8})/(.*)", re.DOTALL)
 
 _Key: TypeAlias = tuple[int, int]
-"""The number of a session, and of a message in it."""
+"""A session number, and a message number within the session."""
 
 
 class _Event(NamedTuple):
@@ -57,14 +57,14 @@ class _Session(NamedTuple):
 
 
 class Archive:
-    """The messages of all sessions, oldest first."""
+    """All sessions' messages, oldest first."""
 
     def __init__(self, size: int = _TOTAL, each: int = _PRINCIPAL) -> None:
         """Create an empty archive.
 
         Args:
-            size: The maximum number of bytes in total.
-            each: The maximum number of bytes of one principal.
+            size: The maximum total size in bytes.
+            each: The maximum size per principal in bytes.
         """
         self._largest = size
         self._each = each
@@ -74,7 +74,7 @@ class Archive:
         self._sessions = count(1)
 
     def open_session(self, principal: str = "", events: int = _EVENTS, size: int = _SESSION) -> Replay:
-        """Return the log of a new session of a principal; deleting the log deletes its messages."""
+        """Return the log for a principal's new session; deleting the log deletes its messages."""
         session = _Session(next(self._sessions), principal)
         numbers: deque[int] = deque()
         store = Replay(self, session, numbers, events, size)
@@ -84,11 +84,11 @@ class Archive:
 
     @property
     def size(self) -> int:
-        """The approximate number of bytes of all messages."""
+        """The approximate size of all messages in bytes."""
         return self._principals.total()
 
     def measure(self, session: _Session) -> int:
-        """Return the approximate number of bytes of a session's messages."""
+        """Return the approximate size of a session's messages in bytes."""
         return self._sizes[session.number]
 
     def add(self, session: _Session, number: int, stream: str, text: bytes | None) -> None:
@@ -105,11 +105,11 @@ class Archive:
             self._drop(most, next(other for other in self._events[most] if other != key))
 
     def drop(self, session: _Session, number: int) -> None:
-        """Drop a message, if it is still retained."""
+        """Drop a message if it is still retained."""
         self._drop(session.principal, (session.number, number))
 
     def get(self, session: _Session, number: int) -> _Event | None:
-        """Return a message, if it is still retained."""
+        """Return a message if it is still retained."""
         return self._events.get(session.principal, _NONE).get((session.number, number))
 
     def _drop(self, principal: str, key: _Key) -> None:
@@ -128,10 +128,10 @@ class Archive:
 
 
 class Replay:
-    """The event log of one session."""
+    """One session's event log."""
 
     def __init__(self, archive: Archive, session: _Session, numbers: deque[int], events: int, size: int) -> None:
-        """Create the log of a session, with the limits of `Archive.open_session`."""
+        """Create a session's log, with the limits from `Archive.open_session`."""
         self._archive = archive
         self._session = session
         self._numbers = numbers
@@ -146,7 +146,7 @@ class Replay:
         *,
         is_answer: bool = False,  # noqa: ARG002 - a parameter of `EventLog`
     ) -> str:
-        """Append a message to its stream, and return its id; `None` is the start of the stream."""
+        """Append a message to its stream, and return its event ID; `None` marks the start of the stream."""
         self._number += 1
         self._archive.add(self._session, self._number, stream, message)
         self._numbers.append(self._number)
@@ -155,7 +155,7 @@ class Replay:
         return f"{self._number}/{stream}"
 
     async def find(self, last: str) -> Position | None:
-        """Return the position of an event id; `None` if this session has not sent it."""
+        """Return an event ID's position; `None` if this session has not sent it."""
         parts = _ID.fullmatch(last)
         if parts is None or int(parts[1]) > self._number:
             return None

@@ -1,8 +1,8 @@
 """Event logs of HTTP sessions in the store, for all processes (MCP 2025-11-25, basic/transports).
 
-A session exists in one process. If that process has ended, or a client reconnects to another one, its messages and
-pending responses are still available. The key of a message contains its principal, session, stream and number. A client
-that reconnects reads only the messages after its last one; an id of another client, or an invented one, is not found.
+A session exists in one process. If that process has exited or a client reconnects to another one, the session's
+messages and pending responses are still available. A message's key contains its principal, session, stream and number.
+A client that reconnects reads only the messages after its last one; another client's ID or an invented ID is not found.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 _KIND: Final = "event"
 
 _SECONDS: Final = 600.0
-"""The seconds for which a message is stored."""
+"""Seconds for which a message is stored."""
 
 _EVENTS: Final = 512
-"""The maximum number of stored messages of one session."""
+"""The maximum number of stored messages per session."""
 
 _BYTES: Final = 4 * 1024 * 1024
-"""The maximum number of bytes of one session's messages; its newest is retained even if it is larger."""
+"""The maximum total size of one session's messages in bytes; the newest is retained even if it is larger."""
 
 _LARGE: Final = 256 * 1024
-"""The size in bytes above which a message counts as large."""
+"""The size above which a message counts as large, in bytes."""
 
 _ROOM: Final = 4
 """The maximum number of large messages in memory at a time."""
@@ -56,12 +56,12 @@ _ID: Final = re.compile(r"([A-Za-z0-9_-]{24})\.([1-9][0-9]{0,8})/(.{1,256})")
 
 _ANSWER: Final = "answer"
 _Number: TypeAlias = "int | Literal['answer']"
-"""The number of a message in its stream. The last one, the response, has a fixed key."""
+"""A message's number in its stream. The last message, the response, has a fixed key."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """The stream of one request."""
+    """One request's stream."""
 
     principal: str
     session: str
@@ -71,15 +71,15 @@ class _Stream:
         return json.dumps([self.principal, self.session, number, self.name])
 
     def make_id(self, number: _Number) -> str:
-        """Return the event id of a message. The id of the response is never found, because no message follows it."""
+        """Return a message's event ID. The response's ID is never found, because no message follows it."""
         return f"{self.session}.{number}/{self.name}"
 
 
 class SharedReplay:
-    """The event log of one session."""
+    """One session's event log."""
 
     def __init__(self, awaited: AwaitedSessions) -> None:
-        """Create the log of a new session of the current caller."""
+        """Create the log for a new session of the current caller."""
         self._awaited = awaited
         self._store = awaited.store
         self._session = secrets.token_urlsafe(18)
@@ -87,13 +87,13 @@ class SharedReplay:
         self._stored: dict[tuple[_Stream, _Number], int] = {}
         self._size = 0
         self._numbers: dict[_Stream, int] = {}
-        """The last number of each open stream."""
+        """The last message number in each open stream."""
         self._last = 0
         self._storing = asyncio.Lock()
         awaited.add(self._session, self)
 
     async def append(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
-        """Store a message, and return its id; the id is empty if the store is unavailable or full."""
+        """Store a message, and return its event ID; the ID is empty if the store is unavailable or full."""
         place = _Stream(self._current_principal_key, self._session, stream)
         try:
             async with self._storing:
@@ -102,7 +102,7 @@ class SharedReplay:
             return ""
 
     async def _append_next(self, stream: _Stream, data: bytes, *, is_answer: bool) -> _Number:
-        """Store the next message of a stream, and return its number. Raises StateLost and BudgetExceeded."""
+        """Store a stream's next message, and return its number. Raises StateLost and BudgetExceeded."""
         number = self._numbers.get(stream, self._last) + 1
         place: _Number = _ANSWER if is_answer else number
         while len(self._stored) >= _EVENTS or (self._stored and self._size + len(data) > _BYTES):
@@ -127,7 +127,7 @@ class SharedReplay:
         return place
 
     async def find(self, last: str) -> Position | None:
-        """Return the position of an event id; `None` if this session has not sent it."""
+        """Return an event ID's position; `None` if this session has not sent it."""
         parts = _ID.fullmatch(last)
         if (
             parts is None
@@ -163,9 +163,9 @@ class _Place(NamedTuple):
 
 
 async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | None:
-    """Return the stream and the number of an event; `None` if it was not sent to the current caller. Raises StateLost.
+    """Return an event's stream and number; `None` if it was not sent to the current caller. Raises StateLost.
 
-    The search takes at most three short lookups for any id.
+    The search takes at most three short lookups for any ID.
     """
     parts = _ID.fullmatch(last_event_id)
     if parts is None:
@@ -177,7 +177,7 @@ async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | Non
 
 
 async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
-    """Return the place of the next message if it is stored, otherwise of the response. Raises StateLost."""
+    """Return the location of the next message if it is stored, else of the response. Raises StateLost."""
     for place in (number + 1, _ANSWER):
         key = stream.make_key(place)
         if (size := await store.measure(_KIND, key)) is not None:
@@ -186,31 +186,31 @@ async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
 
 
 async def _read(store: Store, key: str) -> bytes | None:
-    """Return a message, if it is still stored. Raises StateLost."""
+    """Return a message if it is still stored. Raises StateLost."""
     record = await store.get(_KIND, key)
     return None if record is None else record.data
 
 
 class Resumption:
-    """Resumes streams of sessions in other processes."""
+    """Resumes streams from sessions in other processes."""
 
     def __init__(self, awaited: AwaitedSessions) -> None:
-        """Create the resumption of streams."""
+        """Create it with the sessions that clients wait for."""
         self._awaited = awaited
         self._store = awaited.store
         self._room = asyncio.Semaphore(_ROOM)
 
     async def answer(self, last: str, receive: Receive, send: Send) -> bool:
-        """Send the messages after an event, until the response is sent or the client disconnects.
+        """Send the messages after an event until the response is sent or the client disconnects.
 
         Returns:
-            True if the event was found; otherwise nothing was sent.
+            True if the event was found; if false, nothing was sent.
         """
         try:
             place = await _locate(self._store, last)
         except StateLost:
             return False
-        if place is None or place[0].name == LISTENING:  # its end is not visible in this process
+        if place is None or place[0].name == LISTENING:  # this process cannot see the session end
             return False
         await send({"type": "http.response.start", "status": 200, "headers": [*EVENT_HEADERS]})
         sending = asyncio.create_task(self._send_all(*place, send))
@@ -227,14 +227,14 @@ class Resumption:
         return True
 
     async def _send_all(self, stream: _Stream, number: int, send: Send) -> None:
-        """Send the messages, and without a response the id for the next resumption."""
+        """Send the messages and, if there is no response yet, the ID for the next resumption."""
         with suppress(TimeoutError):  # the client does not read
             last = await self._send_rest(stream, number, send)
             rest = b"" if last is None else encode_event(b"", stream.make_id(last), RETRY)
             await send({"type": "http.response.body", "body": rest})
 
     async def _send_rest(self, stream: _Stream, number: int, send: Send) -> int | None:
-        """Send messages as they arrive, and return the number of the last one; `None` if it was the response.
+        """Send messages as they arrive, and return the last one's number; `None` if it was the response.
 
         Raises:
             TimeoutError: The client does not read a message.
@@ -243,10 +243,10 @@ class Resumption:
         end = loop.time() + MAX_WAIT
         with self._awaited.watch(stream.session) as woken:
             try:
-                # Before the first lookup, so that no message between the two is missed.
+                # Before the first lookup, so that no message in between is missed.
                 await self._awaited.ask(stream.session)
                 while True:
-                    # Before the lookup, so that a message that arrives during it ends the next wait.
+                    # Before the lookup, so that a message that arrives during the lookup ends the next wait.
                     woken.clear()
                     while (place := await _next(self._store, stream, number)) is not None:
                         async with self._room if place.size > _LARGE else nullcontext():
