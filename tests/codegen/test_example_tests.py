@@ -78,7 +78,7 @@ def test_an_example_with_the_id_of_a_handle_is_left_out(tmp_path: Path) -> None:
     status, said = run(tmp_path, value)
     assert status == 0, said
     assert re.findall(r"test_example\[test_it: (.+?)\] (\w+)", said) == [("example 1", "PASSED"), ("with", "SKIPPED")]
-    assert "test_it takes the id of a handle" in said
+    assert "test_it takes a handle ID" in said
 
 
 def test_each_example_is_a_test(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ class Recorder:
     def record(self, call_state: CallState) -> None:
         """Queue the record of a completed call, without waiting."""
         if call_state.result is not None:
-            with suppress(ValueError):  # a lone surrogate, which no transport can encode either
+            with suppress(ValueError):  # a lone surrogate, which transports cannot encode either
                 call_state.result_bytes = len(to_json(call_state.result))
             call_state.result = None  # so that queued records are small
         if not self._shows or not call_state.is_valid or call_state.size is None or call_state.size > _ARGUMENTS:
