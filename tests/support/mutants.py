@@ -81,7 +81,7 @@ MUTANTS: Final = (
         47,
         "server/core/feature.py",
         "def offers(",
-        "if key not in self.lists.by_name[section]:",
+        "if key not in self.lists.by_name[section].visible:",
         "if key.lower() not in self.lists.by_name[section]:",
         "tests/runtime/server/test_server_offers.py::test_names_differ_by_case",
     ),
