@@ -12,10 +12,10 @@ from stubwright.codegen.models.types import (
     ANYTHING,
     LIST,
     OBJECT,
+    AnyScalar,
     Const,
     Document,
     FixedTuple,
-    Free,
     Items,
     Leaf,
     Object,
@@ -23,7 +23,7 @@ from stubwright.codegen.models.types import (
     Shape,
 )
 
-STRING, NUMBER, INTEGER, NULL = Free("string"), Free("number"), Free("integer"), Free("null")
+STRING, NUMBER, INTEGER, NULL = AnyScalar("string"), AnyScalar("number"), AnyScalar("integer"), AnyScalar("null")
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 
@@ -73,7 +73,7 @@ def test_shape(wire: dict[str, Any], expected: Shape) -> None:
 def test_keywords_without_a_type_say_nothing_of_other_types() -> None:
     made = shape({"properties": {"a": {"type": "string"}}})
     assert made[0] == Object((Property("a", at("properties", "a")),))
-    assert set(made[1:]) == {LIST, STRING, NUMBER, Free("boolean"), NULL}
+    assert set(made[1:]) == {LIST, STRING, NUMBER, AnyScalar("boolean"), NULL}
 
 
 def test_a_tuple_needs_a_fixed_length() -> None:

@@ -26,7 +26,7 @@ from stubwright.diff.compare import compare
 from stubwright.diff.subsumption.proof import SchemaValidator, covers
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.inlining import LARGEST, InlinedSchema, inline
-from stubwright.jsonschema.references import Folder, Local, Outline
+from stubwright.jsonschema.references import Folder, LocalTarget, Outline
 from stubwright.project.files import disk
 
 pytestmark = pytest.mark.corpus
@@ -570,7 +570,7 @@ def _loops(schema: dict[str, Any]) -> bool:
     leading: dict[Any, set[Any]] = {(dialect.defs, name): set() for name in NAMES}
     for reference in outline.references:
         for pointer in outline.find_folded(reference.pointer):
-            if pointer in leading and isinstance(reference.target, Local):
+            if pointer in leading and isinstance(reference.target, LocalTarget):
                 leading[pointer].add(reference.target.pointer)
     for start, first in leading.items():
         waiting = [*first]

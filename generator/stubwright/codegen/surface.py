@@ -431,7 +431,7 @@ def describe_tool_method(
     sent = tuple(fill("{}: {}", format_literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, describe_parameter(parameter.doc, parameter.default)) for parameter in parameters]
     rest_name = naming.find_free(Name("extra"), {each.name for each in parameters})
-    rest = Parameter(rest_name, make_optional(_named(extra)), fill("None")) if extra is not None else None
+    rest = Parameter(rest_name, make_optional(_make_mapping(extra)), fill("None")) if extra is not None else None
     if rest is not None:
         described.append((rest.name, _EXTRA))
     doc = describe_tool(tool)
@@ -442,7 +442,7 @@ def describe_tool_method(
         role="tool",
         name=tool.names.method,
         parameters=(
-            *(_taken(each.wire, each.name, each.type, required=each.required) for each in parameters),
+            *(_make_parameter(each.wire, each.name, each.type, required=each.required) for each in parameters),
             *([rest] if rest is not None else []),
         ),
         by_name=True,
@@ -485,7 +485,7 @@ def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
 _EXTRA = "Additional arguments that the schema allows, by wire name."
 
 
-def _named(values: Type) -> Type:
+def _make_mapping(values: Type) -> Type:
     text = fill("Mapping[str, {}]", values.text)
     return Type(text, (text,), values.names | {Name("Mapping")})
 
@@ -506,7 +506,7 @@ def _primitive_method(primitive: ir.Primitive) -> ClientMethod:
         role="prompt" if is_prompt else "resource",
         name=primitive.names.method,
         parameters=tuple(
-            _taken(each.name, names[each.name], _TEXTS if each.many else STR, required=each.required)
+            _make_parameter(each.name, names[each.name], _TEXTS if each.many else STR, required=each.required)
             for each in arguments
         ),
         by_name=True,
@@ -526,7 +526,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
         role="completion",
         name=naming.name_completion(primitive.names),
         parameters=(
-            Parameter(Name("argument"), _one_of(primitive.completed)),
+            Parameter(Name("argument"), _make_literal(primitive.completed)),
             Parameter(Name("value"), STR),
             Parameter(Name("given"), make_optional(_GIVEN), fill("None")),
         ),
@@ -540,12 +540,12 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
     )
 
 
-def _taken(wire: str, name: Name, kind: Type, *, required: bool) -> Parameter:
+def _make_parameter(wire: str, name: Name, kind: Type, *, required: bool) -> Parameter:
     """Convert an argument to a client parameter. Requests can omit optional ones."""
     return Parameter(name, kind, None if required else Name("OMIT"), not required, wire)
 
 
-def _one_of(values: Sequence[str]) -> Type:
+def _make_literal(values: Sequence[str]) -> Type:
     members = [format_literal(value) for value in values]
     choices = tuple(fill("Literal[{}]", member) for member in members)
     return Type(fill("Literal[{}]", join(", ", members)), choices, frozenset({Name("Literal")}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.jsonschema.references import Local, SharedSchema, get_at
+from stubwright.jsonschema.references import LocalTarget, SharedSchema, get_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def find_values(resolved: ResolvedBundle, place: Place) -> list[str]:
             match reference.target:
                 case SharedSchema(key):
                     outline, pointer = resolved.shared[key], ()
-                case Local(inner):
+                case LocalTarget(inner):
                     pointer = inner
             break
     return []

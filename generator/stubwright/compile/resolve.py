@@ -16,7 +16,7 @@ from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.bundling import SharedSchemas, bundle
 from stubwright.jsonschema.inlining import InlinedSchema, inline
-from stubwright.jsonschema.references import Folder, Key, Local, Outline, is_plain
+from stubwright.jsonschema.references import Folder, Key, LocalTarget, Outline, is_plain
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | Non
         for reference in outline.references:
             target = reference.target
             if (
-                isinstance(target, Local)
+                isinstance(target, LocalTarget)
                 and target.pointer not in places
                 and place in outline.find_folded(reference.pointer)
             ):

@@ -109,7 +109,7 @@ def is_quoted(value: Any, types: Iterable[str]) -> bool:
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that is most similar to `word`, or None. Ignores case, `-` and `_`."""
-    return _nearest(word, list(known), _ALIKE)
+    return _find_nearest(word, list(known), _ALIKE)
 
 
 def find_misspelt(word: str, known: Iterable[str]) -> str | None:
@@ -119,7 +119,7 @@ def find_misspelt(word: str, known: Iterable[str]) -> str | None:
     a misspelling even in short words such as `type`.
     """
     names = list(known)
-    near = _nearest(word, names, _THE_SAME)
+    near = _find_nearest(word, names, _THE_SAME)
     if near is None and len(word) >= _SLIP_FROM:
         near = next((other for other in names if sorted(other) == sorted(word) and _edits(word, other) == 1), None)
     return near
@@ -183,9 +183,9 @@ _LISTED: Final = 10
 _COMPARED: Final = 100  # characters; comparing takes quadratic time
 
 
-def _nearest(word: str, known: list[str], cutoff: float) -> str | None:
-    plain = _plain(word)
-    if same := next((other for other in known if _plain(other) == plain), None):
+def _find_nearest(word: str, known: list[str], cutoff: float) -> str | None:
+    plain = _normalize_word(word)
+    if same := next((other for other in known if _normalize_word(other) == plain), None):
         return same
     alike = {other.casefold(): other for other in reversed(known)}
     near = difflib.get_close_matches(word[:_COMPARED].casefold(), alike, 1, cutoff)
@@ -211,5 +211,5 @@ def _edits(word: str, other: str) -> int:
     return row[-1]
 
 
-def _plain(word: str) -> str:
+def _normalize_word(word: str) -> str:
     return word.replace("-", "").replace("_", "").casefold()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from stubwright.docs.tables import Anchor, make_outline
-from stubwright.jsonschema.references import Local, get_at
+from stubwright.jsonschema.references import LocalTarget, get_at
 from stubwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
     """
     targets_by_holder: dict[Pointer, list[Pointer]] = {}
     for reference in schema_outline.references:
-        if isinstance(reference.target, Local):
+        if isinstance(reference.target, LocalTarget):
             targets_by_holder.setdefault(_find_holder(reference.pointer), []).append(reference.target.pointer)
     targets = dict.fromkeys(target for targets in targets_by_holder.values() for target in targets)
     digests: dict[Pointer, str] = {}

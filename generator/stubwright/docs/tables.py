@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.references import KEYWORDS, Folder, Local, Meta, Outline, get_at
+from stubwright.jsonschema.references import KEYWORDS, Folder, LocalTarget, Meta, Outline, get_at
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -185,7 +185,7 @@ class _Reader:
     def _find_target_description(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
         for keyword in KEYWORDS:
             reference = self._references.get((pointer, keyword)) if keyword in schema else None
-            if reference is not None and isinstance(reference.target, Local) and reference.target.pointer:
+            if reference is not None and isinstance(reference.target, LocalTarget) and reference.target.pointer:
                 target = get_at(self._outline.schema, reference.target.pointer)
                 description = target.get("description") if isinstance(target, dict) else None
                 return description if isinstance(description, str) else None
@@ -217,9 +217,9 @@ class _Reader:
         for keyword in KEYWORDS:
             reference = self._references.get((pointer, keyword)) if keyword in schema else None
             match reference.target if reference is not None else None:
-                case Local(pointer=target) if target in self._anchors:
+                case LocalTarget(pointer=target) if target in self._anchors:
                     yield Kind(self._anchors[target].name, anchor=self._anchors[target])
-                case Local(pointer=target):
+                case LocalTarget(pointer=target):
                     yield Kind(_name_table(target), self._numbers.setdefault(target, len(self._numbers)))
                 case Meta(uri=uri):
                     yield Kind(f"JSON Schema ({uri})")

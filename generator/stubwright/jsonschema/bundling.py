@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.jsonschema.cycles import find_cycles, find_reachable
 from stubwright.jsonschema.pointers import format_pointer
-from stubwright.jsonschema.references import HANDLE, Key, Local, Outline, SharedSchema
+from stubwright.jsonschema.references import HANDLE, Key, LocalTarget, Outline, SharedSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -196,7 +196,7 @@ def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dic
         match reference.target:
             case SharedSchema(key):
                 edits[(*reference.pointer, reference.keyword)] = format_pointer(homes[key])
-            case Local(pointer, rooted=True) if moved:
+            case LocalTarget(pointer, rooted=True) if moved:
                 edits[(*reference.pointer, reference.keyword)] = format_pointer((*home, *pointer))
     edits |= {(*pointer, HANDLE): _REMOVED for pointer, _ in outline.find_having(HANDLE)}
     if moved and isinstance(outline.schema, dict) and "$schema" in outline.schema:

@@ -14,7 +14,7 @@ from stubwright.jsonschema import dialects
 from stubwright.jsonschema.bundling import edit
 from stubwright.jsonschema.cycles import find_cycles, find_reachable
 from stubwright.jsonschema.pointers import format_pointer
-from stubwright.jsonschema.references import Folder, Local, Outline, name_id_keyword
+from stubwright.jsonschema.references import Folder, LocalTarget, Outline, name_id_keyword
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
@@ -147,9 +147,9 @@ class _Inliner:
         targets = {
             reference.pointer: reference.target.pointer
             for reference in outline.references
-            if isinstance(reference.target, Local) and not _is_hidden(reference.pointer, hiding)
+            if isinstance(reference.target, LocalTarget) and not _is_hidden(reference.pointer, hiding)
         }
-        self.metas = [each.text for each in outline.references if not isinstance(each.target, Local)]
+        self.metas = [each.text for each in outline.references if not isinstance(each.target, LocalTarget)]
         following = _map_targets(targets)
         starts = (target for pointer, target in targets.items() if not _is_in_definition(pointer))
         # `find_cycles` does not detect nodes that reference themselves.
@@ -181,7 +181,7 @@ class _Inliner:
         if not isinstance(schema, dict):
             return schema, 0
         if not schema.keys().isdisjoint(_DEFS):
-            schema = self._without_unused(schema, pointer, copied)
+            schema = self._remove_unused(schema, pointer, copied)
         edits: dict[Pointer, Any] = {}
         deepest = 0
         for steps, child in dialects.iterate_children(schema, self._dialect):
@@ -201,7 +201,7 @@ class _Inliner:
             raise _TooDeepError
         return edited, deepest + 1
 
-    def _without_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
+    def _remove_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
         """Return a schema without unused definitions."""
         used = dict(schema)
         for keyword in _DEFS:

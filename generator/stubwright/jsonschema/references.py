@@ -47,7 +47,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class LocalTarget:
     """A target in the same root; `rooted` is true if the reference is relative to the root, which bundling moves."""
 
     pointer: Pointer
@@ -77,7 +77,7 @@ class BrokenReference:
     help: str
 
 
-Target: TypeAlias = Local | SharedSchema | Meta | BrokenReference
+Target: TypeAlias = LocalTarget | SharedSchema | Meta | BrokenReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class _Walk:
         for pointer, keyword, text in waiting:  # grows during the loop, by targets outside the places of schemas
             reference = self._make_reference(pointer, keyword, text)
             self.references.append(reference)
-            if not isinstance(reference.target, Local) or reference.target.pointer in self.schemas:
+            if not isinstance(reference.target, LocalTarget) or reference.target.pointer in self.schemas:
                 continue
             target = reference.target.pointer
             if self.is_apart(target):
@@ -310,7 +310,7 @@ class _Walk:
         if fragment and not fragment.startswith("/"):
             anchored = self.anchors.get((uri, fragment))
             if anchored is not None:
-                return Local(anchored[:-1], rooted=False)
+                return LocalTarget(anchored[:-1], rooted=False)
             known = [name for base, name in self.anchors if base == uri]
             fix = did_you_mean(fragment, known, "anchors here")
             return BrokenReference("SW220", f"no schema here has the anchor `{fragment}`", fix)
@@ -333,7 +333,7 @@ class _Walk:
         if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
             fix = f"refer to a schema, or fix this one: it must be valid in {self.dialect.name}"
             return BrokenReference("SW220", f"`{text}` does not refer to a valid schema", fix)
-        return Local(pointer, rooted=not uri)
+        return LocalTarget(pointer, rooted=not uri)
 
     def _suggest_shared(self, text: str, fragment: str) -> str | None:
         """Suggest a shared schema for a pointer to a common place such as `#/definitions/`."""

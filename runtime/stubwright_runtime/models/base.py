@@ -37,7 +37,7 @@ _NULL_ALLOWED = "null allowed"
 
 
 @dataclass(frozen=True, slots=True)
-class _NullAllowed:
+class _NullMarker:
     """Marks an optional field whose schema allows `null`, so that `None` can be a value.
 
     The mark is in pydantic's core schema, because `FieldInfo` is incomplete until later classes are defined.
@@ -49,7 +49,7 @@ class _NullAllowed:
         return cast("CoreSchema", {**schema, "metadata": {**schema.get("metadata", {}), _NULL_ALLOWED: True}})
 
 
-Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
+Nullable: TypeAlias = Annotated[T | None, _NullMarker()]
 """The type of an optional field whose schema allows `null`.
 
 `x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set`

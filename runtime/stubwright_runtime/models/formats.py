@@ -142,13 +142,13 @@ def _write_base64(value: bytes) -> str:
 
 
 @cache
-def _pathless_urls() -> TypeAdapter[_PathlessUrl]:
+def _make_url_adapter() -> TypeAdapter[_PathlessUrl]:
     return TypeAdapter(_PathlessUrl, config=ConfigDict(url_preserve_empty_path=True))
 
 
 def _read_url(text: str) -> AnyUrl:
     url = AnyUrl(text)
-    return url if str(url) == text else _check_round_trip(_pathless_urls().validate_python(text), text, str)
+    return url if str(url) == text else _check_round_trip(_make_url_adapter().validate_python(text), text, str)
 
 
 def _check_round_trip(value: T, text: str, write: Callable[[T], str]) -> T:

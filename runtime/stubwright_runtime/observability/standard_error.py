@@ -69,7 +69,10 @@ class BackgroundStream:
     def open_text(self) -> TextIO:
         """Return a text file for `print` that writes to this stream."""
         return io.TextIOWrapper(
-            io.BufferedWriter(_Raw(self, self._descriptor)), self._encoding, "backslashreplace", line_buffering=True
+            io.BufferedWriter(_RawStream(self, self._descriptor)),
+            self._encoding,
+            "backslashreplace",
+            line_buffering=True,
         )
 
     def flush(self) -> None:
@@ -119,7 +122,7 @@ class BackgroundStream:
                 select.select((), (self._descriptor,), ())
 
 
-class _Raw(io.RawIOBase):
+class _RawStream(io.RawIOBase):
     """A raw `io` file over a stream."""
 
     def __init__(self, stream: BackgroundStream, descriptor: int) -> None:

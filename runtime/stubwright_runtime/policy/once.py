@@ -176,7 +176,7 @@ class _Call:
         return time.monotonic() >= self.expires
 
 
-class Once:
+class IdempotentCalls:
     """The idempotent calls of one server."""
 
     def __init__(self, store: Store, refuse_error: _Refuse) -> None:
@@ -310,7 +310,7 @@ class Once:
             async with self._keep_lease(call):
                 outcome = await call_next(request)
         except BaseException as error:
-            asks = _asks(error)
+            asks = _is_question(error)
             if asks or is_control_flow(error):
                 await _await_shielded(self._settle(tool, request, call, version, None, asks=asks))
                 raise
@@ -393,7 +393,7 @@ async def _await_shielded(storing: Coroutine[Any, Any, None]) -> None:
             raise
 
 
-def _asks(error: BaseException) -> bool:
+def _is_question(error: BaseException) -> bool:
     """Return whether an exception is a question to the client; the handler runs again after the answer."""
     return is_suspended(error) or any(find_inner(error, kind) is not None for kind in (MissingCapability, UrlRequired))
 

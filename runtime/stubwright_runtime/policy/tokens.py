@@ -135,10 +135,10 @@ class Tokens:
         header = jwt.get_unverified_header(token)
         algorithm = str(header.get("alg"))
         if algorithm not in ALGORITHMS:
-            raise ValueError(f"its signature algorithm is {_short(algorithm)}")
+            raise ValueError(f"its signature algorithm is {_shorten(algorithm)}")
         key = await self._keys.find(header.get("kid"), algorithm)
         if key is None:
-            raise ValueError(f"its issuer has no key {_short(header.get('kid'))} for {algorithm}")
+            raise ValueError(f"its issuer has no key {_shorten(header.get('kid'))} for {algorithm}")
         try:
             claims: dict[str, Any] = jwt.decode(
                 token,
@@ -153,9 +153,9 @@ class Tokens:
             raise ValueError("a claim is not a time") from error
         except InvalidIssuerError as error:  # raised after the signature was verified
             value = jwt.decode(token, options={"verify_signature": False})["iss"]
-            raise ValueError(f"its `iss` is {_short(value)}, which is not {self._issuer!r}") from error
+            raise ValueError(f"its `iss` is {_shorten(value)}, which is not {self._issuer!r}") from error
         if not _is_for(self._audience, claims["aud"]):
-            raise ValueError(f"its `aud` is {_short(claims['aud'])}, which is not {self._audience!r}")
+            raise ValueError(f"its `aud` is {_shorten(claims['aud'])}, which is not {self._audience!r}")
         _check_times(claims)
         return header, key, claims
 
@@ -169,7 +169,7 @@ def _check_times(claims: Mapping[str, Any]) -> None:
     for name in _TIMES:
         value = claims.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LAST_TIME:
-            raise ValueError(f"its `{name}` is {_short(value)}, which is not a time")
+            raise ValueError(f"its `{name}` is {_shorten(value)}, which is not a time")
 
 
 def _is_for(audience: str, named: object) -> bool:
@@ -190,12 +190,12 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     """
     kind = str(header.get("typ", _PLAIN)).lower()
     if kind not in _TYPES:
-        raise ValueError(f"its type is {_short(header.get('typ'))}")
+        raise ValueError(f"its type is {_shorten(header.get('typ'))}")
     if kind == _PLAIN and (foreign := _OTHERS & claims.keys()):
         raise ValueError(f"it is not an access token: it has {', '.join(sorted(foreign))}")
     for name in _KINDS if kind == _PLAIN else ():
         if claims.get(name) is not None and str(claims[name]).lower().replace("-", "_") not in _ACCESS:
-            raise ValueError(f"it is not an access token: its `{name}` is {_short(claims[name])}")
+            raise ValueError(f"it is not an access token: its `{name}` is {_shorten(claims[name])}")
     if not (_text(claims.get("sub")) or _client(claims)):
         raise ValueError("it has neither a subject nor a client")
 
@@ -205,7 +205,7 @@ def _client(claims: Mapping[str, Any]) -> str | None:
     return _text(claims.get("client_id") or claims.get("azp"))
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     """Truncate a value for the log."""
     return repr(str(value)[:_SHOWN])
 

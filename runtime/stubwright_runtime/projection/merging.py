@@ -67,7 +67,7 @@ class SchemaMerger:
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
         """Merge the constraints of several schemas on a value; `followed` are the references of outer schemas."""
         merged = View(references=followed)
-        for part in self._parts(schemas, merged, 0):
+        for part in self._list_parts(schemas, merged, 0):
             _add(merged, part)
         if merged.types == _ALL and merged.values is None:
             if merged.properties or merged.more is not None:
@@ -76,7 +76,7 @@ class SchemaMerger:
                 merged.types = frozenset({"array"})
         return merged
 
-    def _parts(self, schemas: Sequence[Json], view: View, depth: int) -> Iterator[Schema]:
+    def _list_parts(self, schemas: Sequence[Json], view: View, depth: int) -> Iterator[Schema]:
         for schema in schemas:
             if schema is False:
                 view.is_impossible = True
@@ -85,17 +85,17 @@ class SchemaMerger:
             reference = schema.get("$ref")
             if isinstance(reference, str):
                 view.references |= {reference}
-                yield from self._parts([self._follow(reference)], view, depth + 1)
+                yield from self._list_parts([self._follow(reference)], view, depth + 1)
                 if self._hides:
                     continue
             yield schema
-            yield from self._parts(schema.get("allOf") or (), view, depth + 1)
+            yield from self._list_parts(schema.get("allOf") or (), view, depth + 1)
             # A branch may not apply: use its properties, but not its requirements.
             for keyword in _MAYBE:
-                for part in self._parts([schema.get(keyword)], view, depth + 1):
+                for part in self._list_parts([schema.get(keyword)], view, depth + 1):
                     yield {"properties": part.get("properties") or {}}
             for below in (schema.get("dependentSchemas") or {}).values():
-                for part in self._parts([below], view, depth + 1):
+                for part in self._list_parts([below], view, depth + 1):
                     yield {"properties": part.get("properties") or {}}
 
     def _follow(self, reference: str) -> Json:

@@ -58,9 +58,9 @@ class SchemaShaper:
         view = self._merging.view(schemas, followed)
         if followed & self._merging.view(schemas).references:
             return self._text(schemas, view)  # it is recursive
-        return self._of_view(view, schemas, level)
+        return self._make_codec(view, schemas, level)
 
-    def _of_view(self, view: View, schemas: Sequence[Json], level: int) -> Codec:
+    def _make_codec(self, view: View, schemas: Sequence[Json], level: int) -> Codec:
         if view.values is not None:
             return self._enum(view)
         if view.choices:
@@ -72,25 +72,25 @@ class SchemaShaper:
         if not types:
             return self._null(view)
         if len(types) == 1:
-            codec = self._of_type(next(iter(types)), view, schemas, level)
-            return self._or_null(codec) if is_nullable else codec
+            codec = self._make_type_codec(next(iter(types)), view, schemas, level)
+            return self._allow_null(codec) if is_nullable else codec
         order = [name for name in (*_SCALARS, "array", "object") if name in types]
-        branches = [self._of_type(name, view, schemas, level) for name in order]
+        branches = [self._make_type_codec(name, view, schemas, level) for name in order]
         return self._union([*branches, *([self._null(view)] if is_nullable else [])], view)
 
-    def _of_type(self, name: str, view: View, schemas: Sequence[Json], level: int) -> Codec:
+    def _make_type_codec(self, name: str, view: View, schemas: Sequence[Json], level: int) -> Codec:
         if name == "object":
             return self._container(view, schemas, level)
         if name == "array":
             return self._array(view, schemas, level)
-        return Codec({"type": name, **self._words(view, name)}, frozenset({name}))
+        return Codec({"type": name, **self._list_keywords(view, name)}, frozenset({name}))
 
     def _null(self, view: View) -> Codec:
         if self._form.nullable:
-            return Codec({"type": "string", "nullable": True, "enum": ["null"], **self._words(view, "null")})
-        return Codec({"type": "null", **self._words(view, "null")}, frozenset({"null"}))
+            return Codec({"type": "string", "nullable": True, "enum": ["null"], **self._list_keywords(view, "null")})
+        return Codec({"type": "null", **self._list_keywords(view, "null")}, frozenset({"null"}))
 
-    def _or_null(self, codec: Codec) -> Codec:
+    def _allow_null(self, codec: Codec) -> Codec:
         """Return a codec that also accepts null."""
         schema = codec.schema
         types = codec.types | {"null"} if codec.types else codec.types
@@ -124,21 +124,25 @@ class SchemaShaper:
             self._characters -= length
             return self._text([{"enum": values}], view)
         if all(isinstance(value, str) for value in values):
-            schema = {"type": "string", "enum": values, **self._words(view, "enum")}
+            schema = {"type": "string", "enum": values, **self._list_keywords(view, "enum")}
             return Codec(schema, frozenset({"string"}))
         is_simple = all(value is None or isinstance(value, str | int | float) for value in values)
         if is_simple and not self._form.string_enums and len(distinct) == len(values):
             types = sorted({_name_type(value) for value in values})
-            return Codec({"type": types[0] if len(types) == 1 else types, "enum": values, **self._words(view, "enum")})
+            return Codec(
+                {"type": types[0] if len(types) == 1 else types, "enum": values, **self._list_keywords(view, "enum")}
+            )
         if len(texts) < len(distinct):  # "1" and 1
             return self._text([{"enum": values}], view)
-        return Values({"type": "string", "enum": [*texts], **self._words(view, "enum")}, frozenset({"string"}), texts)
+        return Values(
+            {"type": "string", "enum": [*texts], **self._list_keywords(view, "enum")}, frozenset({"string"}), texts
+        )
 
     def _array(self, view: View, schemas: Sequence[Json], level: int) -> Codec:
         if view.is_tuple:
             return self._text(schemas, view)
         items = self._make(view.items or [True], level, view.references)
-        schema = {"type": "array", "items": items.schema, **self._words(view, "array")}
+        schema = {"type": "array", "items": items.schema, **self._list_keywords(view, "array")}
         types = frozenset({"array"})
         return Codec(schema, types) if items.is_plain else Array(schema, types, items)
 
@@ -157,7 +161,7 @@ class SchemaShaper:
             return self._text(schemas, view)
         values = self._make(view.more, level + 1, view.references)
         self._properties += 2
-        schema = {"type": "array", "items": self._pair(values), **self._words(view, "pairs")}
+        schema = {"type": "array", "items": self._pair(values), **self._list_keywords(view, "pairs")}
         return Pairs(schema, frozenset({"array"}), values)
 
     def _pair(self, values: Codec) -> dict[str, Any]:
@@ -193,7 +197,7 @@ class SchemaShaper:
         required = [name for name in properties if is_all or (name in members and members[name].is_required)]
         if more is not None and not is_all:
             required.append(more[0])
-        schema = {**self._close(properties, required), **({} if is_root else self._words(view, "object"))}
+        schema = {**self._close(properties, required), **({} if is_root else self._list_keywords(view, "object"))}
         if not properties and self._form.fills_objects:
             schema = {"type": "object"}
         is_same = all(
@@ -217,7 +221,7 @@ class SchemaShaper:
         if takes_null and not _defaults_to_null(schemas):
             return Member(wire, codec, null_is_absent=True, is_wrapped=True)
         if not takes_null:
-            codec = self._or_null(codec)
+            codec = self._allow_null(codec)
         return Member(wire, codec, null_is_absent=True)
 
     def _choice(self, view: View, schemas: Sequence[Json], level: int) -> Codec:
@@ -236,7 +240,7 @@ class SchemaShaper:
             if self._merging.view([branch]).references & view.references:
                 branches.append(self._text([branch], merged))
             else:
-                branches.append(self._of_view(merged, [inherited, branch], level))
+                branches.append(self._make_codec(merged, [inherited, branch], level))
         if not branches or any(isinstance(branch, Text) for branch in branches):
             return self._text([*base, {"anyOf": [*first]}], view)
         return self._union(branches, view)
@@ -246,7 +250,7 @@ class SchemaShaper:
         kept = [*distinct.values()]
         is_nullable = any(_is_null(branch) for branch in kept)
         kept = [branch for branch in kept if not _is_null(branch)]
-        words = self._words(view, "union")
+        words = self._list_keywords(view, "union")
         types = (
             frozenset().union(*(branch.types for branch in kept))
             if all(branch.types for branch in kept)
@@ -262,7 +266,7 @@ class SchemaShaper:
             schema = {"anyOf": flat, **words}
             is_plain = all(branch.is_plain for branch in kept)
             codec = Codec(schema, types) if is_plain else Union(schema, types, kept)
-        return self._or_null(codec) if is_nullable else codec
+        return self._allow_null(codec) if is_nullable else codec
 
     def flatten(self, view: View) -> View:
         """Merge an object's alternatives: all properties, and the common required ones."""
@@ -298,7 +302,7 @@ class SchemaShaper:
         description = f"{about} {sentence}" if isinstance(about, str) and about not in sentence else sentence
         return Text({"type": "string", "description": description}, frozenset({"string"}))
 
-    def _words(self, view: View, kind: str) -> dict[str, Json]:
+    def _list_keywords(self, view: View, kind: str) -> dict[str, Json]:
         """Return the supported keywords, and a description with the others."""
         kinds = ("number",) if kind in ("integer", "number") else (kind,)
         of_type = frozenset().union(*(_OF_TYPES.get(each, frozenset()) for each in kinds))

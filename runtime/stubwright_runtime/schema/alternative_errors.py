@@ -43,7 +43,7 @@ def explain_alternatives(
     right_type = [b for b in branches if not any(_is(e, level, ValidationErrorKind.Type) for e in b)]
     right_tag = [b for b in right_type if not any(_is(e, level + 1, _TAGS) for e in b)]
     meant = right_tag or right_type or branches
-    tags = [] if right_tag else _wrong_tags(right_type, level)
+    tags = [] if right_tag else _find_wrong_tags(right_type, level)
     options = {json.dumps(option): option for inner in tags for option in _options(inner.kind)}
     # If all alternatives have the same values, another keyword distinguishes them, such as `required`.
     is_tag = any(len(_options(inner.kind)) < len(options) for inner in tags)
@@ -121,7 +121,7 @@ def _place_of(node: ErrorNode) -> _Place:
     return node.path, tuple(node.schema_path)
 
 
-def _wrong_tags(branches: Branches, level: int) -> list[ErrorNode]:
+def _find_wrong_tags(branches: Branches, level: int) -> list[ErrorNode]:
     """Return the error of each alternative about their discriminating key; none without such a key."""
     by_key = [{node.path[-1]: node for node in branch if _is(node, level + 1, _TAGS)} for branch in branches]
     keys = [key for key in (by_key[0] if by_key else ()) if all(key in tag for tag in by_key)]

@@ -88,7 +88,7 @@ class Cost:
         if isinstance(schema, dict):
             self._read(schema)
             self._link(schema)
-        unfolded = self._unfolded() if isinstance(schema, dict) else 1
+        unfolded = self._measure_expanded() if isinstance(schema, dict) else 1
         self.is_explosive = unfolded > _SAFE
         self.is_exponential = unfolded > _SMALL or any(
             is_back for links in self._links.values() for _, is_back in links
@@ -125,7 +125,7 @@ class Cost:
         while level:
             below: dict[_Entries, list[Any]] = {}
             for entries, values in level.items():
-                times = self._times(entries, remembering)
+                times = self._count_visits(entries, remembering)
                 total += times.total() * len(values)
                 for alike, applied in self._below(values, times):
                     steps_taken += len(times)
@@ -138,14 +138,14 @@ class Cost:
             level = below
         return total
 
-    def _times(self, entries: _Entries, remembering: bool) -> Counter[int]:
+    def _count_visits(self, entries: _Entries, remembering: bool) -> Counter[int]:
         """Return the number of visits of each schema to a value to which `entries` are applied."""
         times: Counter[int] = Counter()
         waiting = [*entries]
         seen: set[int] = set()
         while waiting:
             entry, number = waiting.pop()
-            applied = self._in_place(entry, remembering)
+            applied = self._find_applied(entry, remembering)
             for node, often in applied.times.items():
                 times[node] += often * number
             waiting += [(target, 1) for target in applied.remembered - seen]
@@ -155,8 +155,8 @@ class Cost:
     def _below(self, values: Iterable[Json], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
         """Yield the parts of objects and arrays, grouped by their schemas."""
         nodes = [(self._nodes[entry], often) for entry, often in times.items()]
-        known = {key for node, _ in nodes for key in _named(node, "properties")}
-        patterns = {pattern for node, _ in nodes for pattern in _named(node, "patternProperties")}
+        known = {key for node, _ in nodes for key in _get_subschemas(node, "properties")}
+        patterns = {pattern for node, _ in nodes for pattern in _get_subschemas(node, "patternProperties")}
         first = max((len(_places(node)) for node, _ in nodes), default=0)
         members: dict[tuple[str | None, frozenset[str]], list[Any]] = {}
         items: dict[int, list[Any]] = {}
@@ -171,9 +171,9 @@ class Cost:
                 if len(value) > first:
                     items.setdefault(first, []).extend(value[first:])
         for (name, matched), alike in members.items():
-            yield alike, _applied((_of_key(node, name, matched), often) for node, often in nodes)
+            yield alike, _applied((_list_key_schemas(node, name, matched), often) for node, often in nodes)
         for index, alike in items.items():
-            yield alike, _applied((_of_index(node, index), often) for node, often in nodes)
+            yield alike, _applied((_list_index_schemas(node, index), often) for node, often in nodes)
 
     def _may_match(self, pattern: str, key: str) -> bool:
         """Return whether a pattern may match a key; the validator limits the time."""
@@ -185,7 +185,7 @@ class Cost:
         validator = self._patterns[pattern]
         return validator is None or validator.is_valid(key)
 
-    def _in_place(self, entry: int, remembering: bool) -> _AppliedSchemas:
+    def _find_applied(self, entry: int, remembering: bool) -> _AppliedSchemas:
         """Return the schemas that are applied to the same value as the schema `entry`."""
         known = self._applied.get((entry, remembering))
         if known is not None:
@@ -197,21 +197,21 @@ class Cost:
                 whole.remembered.add(id(target))
                 continue
             self._add(whole, target, remembering)
-        for sub in _same_place(self._nodes[entry], hides=self._hides(entry)):
+        for sub in _list_same_value(self._nodes[entry], hides=self._hides(entry)):
             self._add(whole, sub, remembering)
         applied.times, applied.remembered = whole.times, whole.remembered
         return applied
 
     def _add(self, whole: _AppliedSchemas, sub: Json, remembering: bool) -> None:
         if isinstance(sub, dict):
-            inner = self._in_place(id(sub), remembering)
+            inner = self._find_applied(id(sub), remembering)
             whole.times.update(inner.times)
             whole.remembered |= inner.remembered
 
     def _hides(self, entry: int) -> bool:
         return self._old and isinstance(self._nodes[entry].get("$ref"), str)
 
-    def _unfolded(self) -> int:
+    def _measure_expanded(self) -> int:
         """Return the size of the schema after expanding all references except recursive ones."""
         sizes: dict[int, int] = {}
         most = 0
@@ -232,7 +232,7 @@ class Cost:
             if id(node) in self._nodes:
                 continue
             identifier = node.get(self._identifier)
-            if isinstance(identifier, str) and not self._old_reference(node):
+            if isinstance(identifier, str) and not self._is_old_reference(node):
                 if not identifier.startswith("#"):
                     base, resource = urldefrag(urljoin(base, identifier)).url, node
                     self._targets[base, ""] = node
@@ -247,7 +247,7 @@ class Cost:
             self._bases[id(node)] = (base, resource)
             waiting += [(sub, base, resource) for sub in _subschemas(node) if isinstance(sub, dict)]
 
-    def _old_reference(self, node: Node) -> bool:
+    def _is_old_reference(self, node: Node) -> bool:
         return self._old and "$ref" in node
 
     def _target(self, node: Node, reference: str) -> Node | None:
@@ -295,11 +295,11 @@ class Cost:
                 if isinstance(node.get(keyword), str) and (target := self._target(node, node[keyword])) is not None
             ]
             self._links[entry] = tuple((target, id(target) in open_) for target in targets)
-            below = [] if self._hides(entry) else [*_objects(_applied_below(node))]
+            below = [] if self._hides(entry) else [*_objects(_list_compiled(node))]
             waiting += [(subschema, False) for subschema in reversed([*targets, *below])]
 
 
-def _same_place(node: Node, *, hides: bool) -> list[Any]:
+def _list_same_value(node: Node, *, hides: bool) -> list[Any]:
     """Return the subschemas that are applied to the same value."""
     if hides:
         return []
@@ -309,17 +309,17 @@ def _same_place(node: Node, *, hides: bool) -> list[Any]:
     return subschemas
 
 
-def _of_key(node: Node, key: str | None, matched: Container[str]) -> Iterator[Any]:
+def _list_key_schemas(node: Node, key: str | None, matched: Container[str]) -> Iterator[Any]:
     """Yield the subschemas for the value of a key; `None` is any unnamed key."""
-    properties = _named(node, "properties")
+    properties = _get_subschemas(node, "properties")
     if key is not None and key in properties:
         yield properties[key]
     else:
         yield from (node[rest] for rest in ("additionalProperties", "unevaluatedProperties") if rest in node)
-    yield from (sub for pattern, sub in _named(node, "patternProperties").items() if pattern in matched)
+    yield from (sub for pattern, sub in _get_subschemas(node, "patternProperties").items() if pattern in matched)
 
 
-def _of_index(node: Node, index: int) -> Iterator[Any]:
+def _list_index_schemas(node: Node, index: int) -> Iterator[Any]:
     """Yield the subschemas for an item of an array."""
     places = _places(node)
     if index < len(places):
@@ -351,7 +351,7 @@ def _objects(values: Iterable[Json]) -> Iterator[Node]:
     return (value for value in values if isinstance(value, dict))
 
 
-def _named(node: Node, keyword: str) -> Mapping[str, Any]:
+def _get_subschemas(node: Node, keyword: str) -> Mapping[str, Any]:
     subschemas: Json = node.get(keyword)
     return subschemas if isinstance(subschemas, dict) else {}
 
@@ -370,16 +370,16 @@ def _copy_apart(schema: Json) -> Json:
     return [_copy_apart(below) for below in schema] if isinstance(schema, list) else schema
 
 
-def _applied_below(node: Node) -> list[Any]:
+def _list_compiled(node: Node) -> list[Any]:
     """Return the subschemas that the validator compiles with this one."""
-    return [sub for keyword, sub in _placed(node) if keyword not in ("$defs", "definitions")]
+    return [sub for keyword, sub in _list_by_keyword(node) if keyword not in ("$defs", "definitions")]
 
 
 def _subschemas(node: Node) -> list[Any]:
-    return [sub for _, sub in _placed(node)]
+    return [sub for _, sub in _list_by_keyword(node)]
 
 
-def _placed(node: Node) -> list[tuple[str, Any]]:
+def _list_by_keyword(node: Node) -> list[tuple[str, Any]]:
     """Return the subschemas of a schema with their keywords."""
     subschemas: list[tuple[str, Any]] = []
     value: Json

@@ -70,7 +70,7 @@ class ShallowSchema:
         self._references: list[tuple[dict[str, Any], str, Pointer]] = []
         self.schema = self._schema(schema, (), (), ())
         for holder, keyword, base in self._references:
-            holder[keyword] = self._led(holder[keyword], base)
+            holder[keyword] = self._rebase_reference(holder[keyword], base)
         self._validators: dict[int, CompiledSchema] = {}
 
     def find_errors(self, number: int, value: Any) -> list[list[ValidationError]]:
@@ -143,7 +143,7 @@ class ShallowSchema:
             copied["allOf"] = [*copied.get("allOf", ()), *wrapped]
         return copied
 
-    def _led(self, reference: str, base: Pointer) -> str:
+    def _rebase_reference(self, reference: str, base: Pointer) -> str:
         """Rewrite a reference to the new place of its target; its pointer starts at `base`."""
         if not reference.startswith("#/"):
             return reference
@@ -173,9 +173,9 @@ class ErrorTree:
     def find_errors(self) -> Iterator[ErrorNode]:
         """Yield the errors of the value."""
         for branch in self._cuts.find_errors(-1, self._value):
-            yield from self._found(branch, self._value, ())
+            yield from self._convert_errors(branch, self._value, ())
 
-    def _found(self, errors: Iterable[ValidationError], value: Any, above: Path) -> Iterator[ErrorNode]:
+    def _convert_errors(self, errors: Iterable[ValidationError], value: Any, above: Path) -> Iterator[ErrorNode]:
         for error in errors:
             node = to_error_node(error, value, above)
             number = _number(error.kind)
@@ -184,16 +184,16 @@ class ErrorTree:
             elif self._cuts.cut(number).size:
                 yield self._choice(number, node)
             else:
-                yield from self._followed(number, node)
+                yield from self._follow_reference(number, node)
 
-    def _followed(self, number: int, node: ErrorNode) -> Sequence[ErrorNode]:
+    def _follow_reference(self, number: int, node: ErrorNode) -> Sequence[ErrorNode]:
         """Return the errors of the target of a reference."""
         key = self._cuts.cut(number).target, node.path
         if key not in self._known:
             self._known[key] = []  # for self-references
             if self._may_look(node.instance):
                 (errors,) = self._cuts.find_errors(number, node.instance)
-                self._known[key] = [*self._found(errors, node.instance, node.path)]
+                self._known[key] = [*self._convert_errors(errors, node.instance, node.path)]
             self._known[key] = self._known[key] or [replace(node, kind=None)]
         return self._known[key]
 
@@ -203,7 +203,7 @@ class ErrorTree:
             if self._chosen[number, node.path] > _LOOKS_AT_ONE or not self._may_look(node.instance):
                 return ()
             return [
-                [*self._found(errors, node.instance, node.path)]
+                [*self._convert_errors(errors, node.instance, node.path)]
                 for errors in self._cuts.find_errors(number, node.instance)
             ]
 

@@ -402,21 +402,21 @@ class Validator:
         return schema
 
     def _is_redacted(self, path: Path) -> bool:
-        return self._redacted_length(path) is not None
+        return self._find_redacted_length(path) is not None
 
     def _holds_secret(self, path: Path) -> bool:
         """Return whether a redacted value is below `path`, where a string may be JSON that contains it."""
         shown = normalize_path(path)
         return shown != () and any(secret[: len(shown)] == shown for secret in self._redacted)
 
-    def _redacted_length(self, path: Path) -> int | None:
+    def _find_redacted_length(self, path: Path) -> int | None:
         shown = normalize_path(path)
         return next((len(secret) for secret in self._redacted if shown[: len(secret)] == secret), None)
 
     def format_path(self, path: Path, root: str) -> str:
         """Format a path, up to the first redacted value."""
         place = ""
-        for step in path[: self._redacted_length(path)]:
+        for step in path[: self._find_redacted_length(path)]:
             if isinstance(step, int):
                 place += f"[{step}]" if place else f"{root}[{step}]"
             elif _PLAIN.fullmatch(step):

@@ -365,7 +365,7 @@ async def test_a_process_that_dies_leaves_the_effect_unknown(
     async def die(*_: object) -> None:
         """A dead process loses its state."""
 
-    monkeypatch.setattr(once.Once, "_settle", die)
+    monkeypatch.setattr(once.IdempotentCalls, "_settle", die)
     async with in_memory(package.build_server(dead, state=redis_url), STATELESS, {}) as wire:
         lost = asyncio.ensure_future(call(wire, name, order_id="A1"))
         while not dead.effects:  # noqa: ASYNC110 - the handler notes it in a list

@@ -26,11 +26,11 @@ from stubwright.codegen.models.types import (
     OBJECT,
     Alternative,
     AnyOf,
+    AnyScalar,
     Const,
     Document,
     Expression,
     FixedTuple,
-    Free,
     Items,
     Leaf,
     Object,
@@ -46,7 +46,7 @@ from stubwright.jsonschema.pointers import format_pointer
 from stubwright.pycode import Code, Name, fill, join
 
 _DEEPEST = 40
-_NULL = Free("null")
+_NULL = AnyScalar("null")
 _TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 _WHOLE = {"input": "arguments", "output": "result"}
 
@@ -133,7 +133,7 @@ class ImportedType:
     name: Name
     module: Name
     members: tuple[Json, ...] = ()
-    scalars: tuple[Free, ...] = ()
+    scalars: tuple[AnyScalar, ...] = ()
     is_exact: bool = False
     parameters: tuple[Argument, ...] = ()
     variants: tuple[Name, ...] = ()
@@ -204,7 +204,7 @@ class _Planner:
         roots: dict[Key, ModelDocument] = {}
         for part in self.parts:
             root = _root(part.document)
-            home = self._home(part.document, root) if isinstance(root, Object) else self._mapping(part)
+            home = self._find_home(part.document, root) if isinstance(root, Object) else self._mapping(part)
             if home is not None:
                 self.used.add(home)
                 doc = self._root_doc(part)
@@ -236,14 +236,14 @@ class _Planner:
                 continue
             self.groups[key] = _ClassGroup(document, {pointer})
             if isinstance(key, Object):
-                for each in self._own(document, key):
-                    waiting += self._within(document, each.expression, (*pointer, "properties", each.name), ())
+                for each in self._list_own_properties(document, key):
+                    waiting += self._find_classes(document, each.expression, (*pointer, "properties", each.name), ())
                 if key.values is not None:
-                    waiting += self._within(document, key.values, (*pointer, "additionalProperties"), ())
+                    waiting += self._find_classes(document, key.values, (*pointer, "additionalProperties"), ())
             else:
                 waiting += self._alternatives(document, key, pointer, (key,))
 
-    def _own(self, document: Document, thing: Object) -> Sequence[Property]:
+    def _list_own_properties(self, document: Document, thing: Object) -> Sequence[Property]:
         """Return the object's properties that its class does not inherit."""
         _, other = self._base(document, thing)
         return [each for each in thing.properties if each not in other.properties]
@@ -255,13 +255,13 @@ class _Planner:
         """
         shared_bases: list[tuple[ImportedType, Object]] = []
         for other in document.find_extended(thing):
-            home = self._home(document, other)
+            home = self._find_home(document, other)
             same = {*other.properties} <= {*thing.properties} and other.values == thing.values
             if home is not None and same and home.name not in {part.name for part in self.parts}:
                 shared_bases.append((home, other))
         return shared_bases[0] if len(shared_bases) == 1 else (None, OBJECT)
 
-    def _within(
+    def _find_classes(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
     ) -> Iterator[tuple[Key, Pointer]]:
         """Yield the schemas in an expression that need a class, without descending into classes."""
@@ -279,18 +279,18 @@ class _Planner:
         for alternative in document.shape(expression):
             match alternative:
                 case Object(properties=properties) if properties:
-                    if (home := self._home(document, alternative)) is not None:
+                    if (home := self._find_home(document, alternative)) is not None:
                         self.used.add(home)
                     else:
                         yield alternative, alternative.pointer if alternative.pointer is not None else pointer
                 case Object(values=values) if values is not None:
-                    yield from self._within(document, values, (*pointer, "additionalProperties"), above)
+                    yield from self._find_classes(document, values, (*pointer, "additionalProperties"), above)
                 case Items(item):
-                    yield from self._within(document, item, (*pointer, "items"), above)
+                    yield from self._find_classes(document, item, (*pointer, "items"), above)
                 case FixedTuple(items):
                     keyword = "prefixItems" if "prefixItems" in document.dialect.keywords else "items"
                     for index, item in enumerate(items):
-                        yield from self._within(document, item, (*pointer, keyword, index), above)
+                        yield from self._find_classes(document, item, (*pointer, keyword, index), above)
 
     def _name(self, fixed: Mapping[Key, Name]) -> None:
         """Name the classes, trying the shortest names first, until no two collide."""
@@ -298,7 +298,7 @@ class _Planner:
         every = {
             key: _ladder(*stems[group.document.name], group) for key, group in self.groups.items() if key not in fixed
         }
-        self.twins = self._twins({key: ladder[0] for key, ladder in every.items()})
+        self.twins = self._merge_equal({key: ladder[0] for key, ladder in every.items()})
         ladders = {key: ladder for key, ladder in every.items() if key not in self.twins}
         self.attributes = {
             name
@@ -311,7 +311,7 @@ class _Planner:
         taken = naming.MODEL_NAMES | self.attributes | {part.name for part in self.parts} | imported | self.reserved
         height = dict.fromkeys(ladders, 0)
         while True:
-            names = {key: _rung(self.stem, key, ladder, height[key]) for key, ladder in ladders.items()}
+            names = {key: _choose_name(self.stem, key, ladder, height[key]) for key, ladder in ladders.items()}
             meetings = Counter(names.values())
             crowded = [key for key, name in names.items() if meetings[name] > 1 or name in taken]
             # Use longer names where possible. If none has one, append a digest to all.
@@ -329,7 +329,7 @@ class _Planner:
         self.names = {**fixed, **names}
         self.names |= {key: names[twin] for key, twin in self.twins.items()}
 
-    def _twins(self, names: Mapping[Key, str]) -> dict[Key, Key]:
+    def _merge_equal(self, names: Mapping[Key, str]) -> dict[Key, Key]:
         """Map classes with the same name and the same schema to the first of them, which they all use."""
         places = Counter(key.pointer for key in names if isinstance(key, Object))
         alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
@@ -349,7 +349,7 @@ class _Planner:
 
     def _rank(self, key: Key) -> tuple[str, bool, int, str]:
         group = self.groups[key]
-        return group.document.name, *_rank(_best(group))
+        return group.document.name, *_rank(_choose_pointer(group))
 
     def _root_doc(self, part: ModelDocument) -> str:
         document = part.document
@@ -357,7 +357,7 @@ class _Planner:
         return f"{part.title}\n\n{text}" if text else part.title
 
     def _doc(self, group: _ClassGroup) -> str:
-        pointer = _best(group)
+        pointer = _choose_pointer(group)
         trail = _trail(pointer, group.document)
         last = trail.steps[-1] if trail.steps else None
         if trail.definition is not None and last is None:
@@ -410,7 +410,7 @@ class _Planner:
             roles,
             is_root,
             closed=key.closed,
-            fields=_unshadowed(fields, naming.MAPPING_NAMES if values or base is not None else ()),
+            fields=_rename_shadowed(fields, naming.MAPPING_NAMES if values or base is not None else ()),
             values=values or None,
             redacted=redacted,
             shared=base,
@@ -427,7 +427,7 @@ class _Planner:
         default: Code | None = None
         form: Form = "plain"
         if not required:
-            given = _given(document, expression)
+            given = _list_defaults(document, expression)
             default_value = self._default(document, given[0], expression) if given else None
             if default_value is not None and default_value.builds and _holds_itself(document, expression):
                 default_value = None
@@ -440,10 +440,10 @@ class _Planner:
                 )
             if default_value is None or default_value.source == "None":
                 default, form = fill("None"), "nullable" if nullable or not shape else "absent"
-        if document.resolve(expression) in self.names or self._named_type(document, expression) is not None:
+        if document.resolve(expression) in self.names or self._find_shared_type(document, expression) is not None:
             schema = self._type(document, expression)
         else:
-            schema = self._schema(document, shape, self._named_types(document, expression), null=form == "plain")
+            schema = self._schema(document, shape, self._list_shared_types(document, expression), null=form == "plain")
         source = default_value.source if default_value is not None else None
         is_made = default_value is not None and default_value.builds and default is None
         is_copied = default_value is not None and default is None and not is_made and default_value.source[0] in "[{"
@@ -472,17 +472,17 @@ class _Planner:
         settled = document.resolve(expression)
         if settled in self.names:
             return {"$ref": f"#/$defs/{self.names[settled]}"}
-        if (home := self._named_type(document, settled)) is not None:
+        if (home := self._find_shared_type(document, settled)) is not None:
             self.used.add(home)
             return {"$ref": f"#/$defs/{home.name}"}
         if settled not in self.seen:
             return {}
         if settled not in self.types:
-            named = self._named_types(document, settled)
+            named = self._list_shared_types(document, settled)
             self.types[settled] = self._schema(document, document.shape(settled), named)
         return self.types[settled]
 
-    def _named_type(self, document: Document, expression: Expression) -> ImportedType | None:
+    def _find_shared_type(self, document: Document, expression: Expression) -> ImportedType | None:
         """Return the type of the shared enumeration or scalar that an expression only references, if any."""
         name = document.find_shared_whole(expression)
         home = self.imported.get(name) if name is not None else None
@@ -490,10 +490,10 @@ class _Planner:
 
     def _is_scalar(self, document: Document, expression: Expression) -> bool:
         """Return whether an expression is just a reference to a shared scalar that has a type."""
-        home = self._named_type(document, expression)
+        home = self._find_shared_type(document, expression)
         return home is not None and bool(home.scalars)
 
-    def _named_types(self, document: Document, expression: Expression) -> list[ImportedType]:
+    def _list_shared_types(self, document: Document, expression: Expression) -> list[ImportedType]:
         """Return the types of the shared enumerations and scalars among an expression's alternatives.
 
         A named scalar that another alternative also allows is omitted: the name would not cover every value.
@@ -504,7 +504,7 @@ class _Planner:
         pending = [expression] if document.bundled else []
         while pending:
             here = document.resolve(pending.pop(0))
-            if (home := self._named_type(document, here)) is not None:
+            if (home := self._find_shared_type(document, here)) is not None:
                 types[home] = None
             elif here not in seen and (parts := self._choices(document, here)):
                 pending += parts
@@ -565,13 +565,13 @@ class _Planner:
                 case Const() if members:
                     choices.append({"enum": members})
                     members = []
-                case Const() | Free("null" | "any"):
+                case Const() | AnyScalar("null" | "any"):
                     pass
-                case Free() if alternative in by_name:
+                case AnyScalar() if alternative in by_name:
                     pass
-                case Free(handle=str(kind)) if not anything:
+                case AnyScalar(handle=str(kind)) if not anything:
                     choices.append({"type": "string", "handle": kind})
-                case Free() if not (anything and ANY not in shape):
+                case AnyScalar() if not (anything and ANY not in shape):
                     types = list_scalar_types([alternative], is_exact=document.is_exact)
                     choices += [each for each in types if each not in choices]
                 case Object() | Items() | FixedTuple() if not (anything and _is_plain(alternative)):
@@ -595,10 +595,10 @@ class _Planner:
                 return {"type": "object", "additionalProperties": values_type or True}
 
     def _class_of(self, document: Document, thing: Object) -> Name:
-        home = self._home(document, thing)
+        home = self._find_home(document, thing)
         return home.name if home is not None else self.names[thing]
 
-    def _home(self, document: Document, thing: Object) -> ImportedType | None:
+    def _find_home(self, document: Document, thing: Object) -> ImportedType | None:
         """Return the class for an object that is a shared schema or a variant of a shared union."""
         name = document.find_shared(thing)
         return self.imported.get(name) if name is not None else self._variant(document, thing)
@@ -630,33 +630,33 @@ class _Planner:
         settled = document.resolve(expression)
         key = settled, id(value)  # the id stays valid, since the document outlives this plan
         if key not in self.defaults:
-            alternatives = sorted(document.shape(settled), key=lambda each: -_named_keys(value, each))
+            alternatives = sorted(document.shape(settled), key=lambda each: -_count_known_keys(value, each))
             value_built = None
             for alternative in alternatives:  # no generators, here and below: values can be deeply nested
                 value_built = self._value(document, value, alternative)
                 if value_built is not None:
                     break
             named = self.names.get(settled) if value_built is not None else None
-            self.defaults[key] = _validated(named, value) if named else value_built
+            self.defaults[key] = _format_validation(named, value) if named else value_built
         return self.defaults[key]
 
     def _value(self, document: Document, value: Json, alternative: Alternative) -> _Value | None:
         match alternative:
-            case Free("any"):
+            case AnyScalar("any"):
                 return _Value(format_literal(value))
-            case Free(handle=str()):
+            case AnyScalar(handle=str()):
                 return None
-            case Free("string", str(form)) if document.is_exact and not _is_represented(value, form):
+            case AnyScalar("string", str(form)) if document.is_exact and not _is_represented(value, form):
                 return None
-            case Free(name):
-                return _Value(format_literal(_plain_number(value, name))) if _is_of(value, name) else None
+            case AnyScalar(name):
+                return _Value(format_literal(_convert_number(value, name))) if _is_of(value, name) else None
             case Const(name, member):
                 return _Value(format_literal(member)) if _is_of(value, name) and value == member else None
             case Items(item) if isinstance(value, list):
-                return _laid_out("[{}]", [self._default(document, each, item) for each in value])
+                return _format_collection("[{}]", [self._default(document, each, item) for each in value])
             case FixedTuple(items) if isinstance(value, list) and len(value) == len(items):
                 members = [self._default(document, each, item) for each, item in zip(value, items, strict=True)]
-                return _laid_out("({},)" if len(items) == 1 else "({})", members)
+                return _format_collection("({},)" if len(items) == 1 else "({})", members)
             case Object() if isinstance(value, dict):
                 return self._object_value(document, value, alternative)
             case _:
@@ -670,11 +670,11 @@ class _Planner:
             for name in known.keys() & value.keys():
                 if self._default(document, value[name], known[name]) is None:
                     return None
-            return _validated(self._class_of(document, thing), dict(value))
+            return _format_validation(self._class_of(document, thing), dict(value))
         if thing.values is None:
             return _Value(format_literal(dict(value)))
         members = [self._entry(document, name, each, thing.values) for name, each in value.items()]
-        return _laid_out("{{{}}}", members)
+        return _format_collection("{{{}}}", members)
 
     def _entry(self, document: Document, key: str, value: Json, expression: Expression) -> _Value | None:
         entry = self._default(document, value, expression)
@@ -693,7 +693,7 @@ def _is_among(value: Json, members: Iterable[Json]) -> bool:
     return any(type(value) is type(each) and value == each for each in members)
 
 
-def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
+def _rename_shadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
     """Rename fields whose names are `reserved` or are classes that occur in the fields' types.
 
     Inside the class body, the attribute would shadow the class.
@@ -709,7 +709,7 @@ def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[F
     )
 
 
-def _given(document: Document, expression: Expression) -> list[Json]:
+def _list_defaults(document: Document, expression: Expression) -> list[Json]:
     """Return the defaults in an expression's schemas, the effective one first."""
     values = [document.get_value(leaf) for leaf in document.find_leaves(expression)]
     return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
@@ -722,14 +722,16 @@ def _holds_itself(document: Document, expression: Expression) -> bool:
     while pending:
         here = pending.pop()
         seen.add(here)
-        left_out = {each for value in _given(document, here)[:1] for each in _left_out(document, value, here, set())}
+        left_out = {
+            each for value in _list_defaults(document, here)[:1] for each in _find_omitted(document, value, here, set())
+        }
         if expression in left_out:
             return True
         pending += left_out - seen
     return False
 
 
-def _left_out(
+def _find_omitted(
     document: Document, value: Json, expression: Expression, seen: set[tuple[Expression, int]]
 ) -> Iterator[Expression]:
     """Yield the properties that a value or its nested values omit although their types declare them."""
@@ -740,16 +742,16 @@ def _left_out(
         match alternative, value:
             case Items(item), list():
                 for each in value:
-                    yield from _left_out(document, each, item, seen)
+                    yield from _find_omitted(document, each, item, seen)
             case FixedTuple(items), list():
                 for each, item in zip(value, items, strict=False):
-                    yield from _left_out(document, each, item, seen)
+                    yield from _find_omitted(document, each, item, seen)
             case Object(), dict():
                 known = {each.name: each.expression for each in alternative.properties}
                 yield from (known[name] for name in known.keys() - value.keys() - alternative.required)
                 for name, each in value.items():
                     if inner := known.get(name, alternative.values):
-                        yield from _left_out(document, each, inner, seen)
+                        yield from _find_omitted(document, each, inner, seen)
 
 
 def _root(document: Document) -> Key:
@@ -772,7 +774,7 @@ def is_mapping(shape: Shape) -> bool:
     return _is_plain_object(shape) and all(isinstance(each, Object) and each.values is not None for each in shape)
 
 
-def _named_keys(value: Json, alternative: Alternative) -> int:
+def _count_known_keys(value: Json, alternative: Alternative) -> int:
     """Count the keys in a value that are properties of the alternative."""
     if not isinstance(value, dict) or not isinstance(alternative, Object):
         return 0
@@ -787,16 +789,18 @@ def list_enumerated(document: Document) -> tuple[Json, ...]:
     return members if is_enumeration and members != (None,) * len(members) else ()
 
 
-def list_scalars(document: Document) -> tuple[Free, ...]:
+def list_scalars(document: Document) -> tuple[AnyScalar, ...]:
     """Return the alternatives of a schema that only allows scalars other than `null` and IDs, or an empty tuple."""
     shape = document.shape(document.root)
     scalars = tuple(
-        each for each in shape if isinstance(each, Free) and each.type not in ("null", "any") and each.handle is None
+        each
+        for each in shape
+        if isinstance(each, AnyScalar) and each.type not in ("null", "any") and each.handle is None
     )
     return scalars if len(scalars) == len(shape) else ()
 
 
-def list_scalar_types(scalars: Iterable[Free], *, is_exact: bool) -> list[Json]:
+def list_scalar_types(scalars: Iterable[AnyScalar], *, is_exact: bool) -> list[Json]:
     """Return scalar types as schemas. A string with a format has two possible types unless `is_exact`."""
     types: list[Json] = []
     for each in scalars:
@@ -812,7 +816,7 @@ def join_choices(choices: list[Json]) -> Json:
 
 def _is_everything(shape: Shape) -> bool:
     """Return whether the alternatives cover every JSON type."""
-    free = {each.type for each in shape if isinstance(each, Free)}
+    free = {each.type for each in shape if isinstance(each, AnyScalar)}
     has = {type(each) for each in shape}
     return free >= {"string", "number", "boolean", "null"} and Object in has and Items in has
 
@@ -880,16 +884,16 @@ def _is_of(value: Json, name: str) -> bool:
             return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _plain_number(value: Json, name: str) -> Json:
+def _convert_number(value: Json, name: str) -> Json:
     return int(value) if name == "integer" else value
 
 
-def _validated(name: Name, value: Json) -> _Value:
+def _format_validation(name: Name, value: Json) -> _Value:
     """Return an expression that builds a model from a value."""
     return _Value(fill("{}.model_validate({})", name, format_literal(value)), builds=True)
 
 
-def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
+def _format_collection(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
     """Return a list, tuple or mapping of members, or None if a member is missing."""
     there = [member for member in members if member is not None]
     if len(there) < len(members):
@@ -929,7 +933,7 @@ def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
     if source[0] in "[{":
         match schema:
             case {"anyOf": choices}:
-                return bool(value) and _natural(value) not in choices
+                return bool(value) and _infer_type(value) not in choices
             case {} if not schema:
                 return _has_empty(value)
     return _is_mistaken(schema, value)
@@ -941,7 +945,7 @@ def _is_mistaken(schema: Json, value: Json) -> bool:
         case {"anyOf": choices}, list() | dict():
             several = [choice for choice in choices if choice.get("type") in ("array", "object")]
             if len(several) > 1:
-                return bool(value) and _natural(value) not in several
+                return bool(value) and _infer_type(value) not in several
             return any(_is_mistaken(choice, value) for choice in several)
         case {"prefixItems": places}, list():
             return any(map(_is_mistaken, places, value))
@@ -953,13 +957,13 @@ def _is_mistaken(schema: Json, value: Json) -> bool:
             return False
 
 
-def _natural(value: Json) -> Json:
+def _infer_type(value: Json) -> Json:
     """Return, as a schema, the type that checkers infer for a standalone value, or None if they disagree."""
     match value:
         case list() | dict():
             kinds: list[Json] = []
             for each in value.values() if isinstance(value, dict) else value:
-                kind = _natural(each)
+                kind = _infer_type(each)
                 kinds += [] if kind in kinds else [kind]
             if len(kinds) != 1 or kinds[0] is None:
                 return None
@@ -1059,7 +1063,7 @@ class _Trail:
     steps: tuple[naming.Step, ...]
 
 
-def _best(group: _ClassGroup) -> Pointer:
+def _choose_pointer(group: _ClassGroup) -> Pointer:
     """Return the location to name a class after: preferably in a definition, then the shortest."""
     return min(group.pointers, key=_rank)
 
@@ -1077,7 +1081,7 @@ def _trail(pointer: Pointer, document: Document) -> _Trail:
     rest = list(pointer)
     while rest:
         keyword = str(rest.pop(0))
-        following = str(rest.pop(0)) if rest and _takes_a_step(keyword, rest[0], document) else ""
+        following = str(rest.pop(0)) if rest and _is_schema_keyword(keyword, rest[0], document) else ""
         at = pointer[: len(pointer) - len(rest)]
         if keyword in ("$defs", "definitions"):
             definition, steps = following, []
@@ -1094,7 +1098,7 @@ def _trail(pointer: Pointer, document: Document) -> _Trail:
     return _Trail(definition, tuple(steps))
 
 
-def _takes_a_step(keyword: str, following: str | int, document: Document) -> bool:
+def _is_schema_keyword(keyword: str, following: str | int, document: Document) -> bool:
     dialect = document.dialect
     if isinstance(following, int):
         return keyword in dialect.listed
@@ -1175,11 +1179,11 @@ def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
 
 def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
     """Return the possible names for a class, shortest first."""
-    trail = _trail(_best(group), group.document)
+    trail = _trail(_choose_pointer(group), group.document)
     return naming.list_nested_names(stem, root, trail.definition, trail.steps)
 
 
-def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
+def _choose_name(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
     """Return the name at `height` on the ladder or, above it, the longest name with a digest of the schema.
 
     If another module has an identical schema at the same location, the digest includes the module's `stem`.

@@ -92,7 +92,7 @@ def find_homes(
     """
     homes = {schema.name: _find_home(schema) for schema in shared}
     imported = {name: home for name, home in homes.items() if home is not None}
-    referenced_whole = _taken_whole(tools, {schema.name: schema for schema in shared}, imported)
+    referenced_whole = _list_reusable(tools, {schema.name: schema for schema in shared}, imported)
     return imported | _with_parameters(shared, referenced_whole, imported, taken)
 
 
@@ -110,7 +110,7 @@ def _find_home(schema: ir.SharedSchema) -> ImportedType | None:
     return home if has_class or home.is_type else None
 
 
-def _taken_whole(
+def _list_reusable(
     tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, ImportedType]
 ) -> frozenset[str]:
     """Return the shared schemas with classes that tools' arguments can equal or extend."""
@@ -128,13 +128,13 @@ def _with_parameters(
     shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, ImportedType], taken: ReservedNames
 ) -> dict[str, ImportedType]:
     """Return the homes of the named shared schemas, with their fields as `parameters`."""
-    imported = _in("", homes)
+    imported = _make_relative("", homes)
     schemas = [schema for schema in shared if schema.name in names]
     drafts = []
     for schema in schemas:
         others = [each for each in shared if schema.circle is not None and each.circle == schema.circle]
         members = [schema, *(each for each in others if each is not schema and each.name in homes)]
-        drafts.append(_shared_draft(members, imported, taken))
+        drafts.append(_draft_shared(members, imported, taken))
     return {
         schema.name: replace(homes[schema.name], parameters=module.parameters)
         for schema, module in zip(schemas, map(_module, drafts), strict=True)
@@ -153,11 +153,11 @@ def make_modules(
         shared: The homes of the manifest's shared schemas, for importing their classes.
         taken: Reserved names of the package.
     """
-    imported = _in("shared.", shared or {})
+    imported = _make_relative("shared.", shared or {})
     return [_module(_draft(tool, imported, taken)) for tool in tools]
 
 
-def _in(folder: str, shared: Mapping[str, ImportedType]) -> dict[str, ImportedType]:
+def _make_relative(folder: str, shared: Mapping[str, ImportedType]) -> dict[str, ImportedType]:
     """Make the classes' modules relative to the parent of `folder`, or to the importing folder if empty."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
@@ -166,7 +166,7 @@ def _draft(tool: ir.Tool, imported: Mapping[str, ImportedType], taken: ReservedN
     stem = tool.names.stem
     title = f"Arguments of the tool ``{tool.name}``."
     arguments = Document("input", tool.input, merged=True)
-    parts = [ModelDocument(arguments, naming.name_input_class(tool.names), "input", title, _ways(tool))]
+    parts = [ModelDocument(arguments, naming.name_input_class(tool.names), "input", title, _list_redacted(tool))]
     if tool.output is not None:
         output = Document("output", tool.output, merged=_is_of_objects(tool.output))
         parts.append(
@@ -180,7 +180,7 @@ def _draft(tool: ir.Tool, imported: Mapping[str, ImportedType], taken: ReservedN
     return _Draft(doc, tuple(parts), plans, used, Name(".handles"), tool.place)
 
 
-def _ways(tool: ir.Tool) -> tuple[Way, ...]:
+def _list_redacted(tool: ir.Tool) -> tuple[Way, ...]:
     """Return the paths of the arguments that the tool's policy redacts."""
     return tuple(tuple(split_pointer(pointer)) for pointer in tool.policy.get("redact") or ())
 
@@ -257,9 +257,9 @@ def make_shared_modules(
         imported_classes: Their homes, if known.
         taken: Reserved names of the package.
     """
-    imported = _in("", find_homes(shared) if imported_classes is None else imported_classes)
+    imported = _make_relative("", find_homes(shared) if imported_classes is None else imported_classes)
     groups = _groups(shared, imported)
-    drafts = [_shared_draft(members, imported, taken) for members in groups]
+    drafts = [_draft_shared(members, imported, taken) for members in groups]
     of = {
         schema.name: _type_module(schema, imported[schema.name])
         for schema in shared
@@ -275,7 +275,7 @@ def make_shared_modules(
         classes = {each.name: each for each in module.classes}
         for schema in members:
             names = draft.groups[naming.name_shared_class(schema.names)]
-            of[schema.name] = _taken_from(home, schema, [classes[name] for name in names])
+            of[schema.name] = _reexport(home, schema, [classes[name] for name in names])
     return SharedModules({schema.name: of[schema.name] for schema in shared if schema.name in of}, circles)
 
 
@@ -288,7 +288,7 @@ def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]
     return list(groups.values())
 
 
-def _shared_draft(
+def _draft_shared(
     members: Sequence[ir.SharedSchema], imported: Mapping[str, ImportedType], taken: ReservedNames
 ) -> _Draft:
     """Return the module for a shared schema, or for several in a reference cycle."""
@@ -328,7 +328,7 @@ def _scalar(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
     choices = _list_scalar_choices(home)
     kind = join(" | ", choices)
     formats = {_FORMATS[each.format] for each in home.scalars if each.format} - naming.ANNOTATION_NAMES
-    imports = _imports(_homes_of({*formats, Name("TypeAlias")}), {})
+    imports = _imports(_group_imports({*formats, Name("TypeAlias")}), {})
     alias = fill("\n{}: TypeAlias = {}\n{}", home.name, kind, format_docstring(doc or title))
     source = join("\n", [fill(_HEAD, format_docstring(title)), *imports, alias])
     return ModelModule(
@@ -381,7 +381,7 @@ from typing import Final, Literal, TypeAlias
 {}"""
 
 
-def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
+def _reexport(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
     """Return a module that imports a shared schema's classes from the module `home`."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
     head = fill(_HEAD, format_docstring(f"Models of the shared schema ``{schema.name}``."))
@@ -395,7 +395,9 @@ def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -
     imported = find_homes(shared)
     schemas = {schema.name: schema.schema for schema in shared}
     ways_by_schema: dict[str, set[Way]] = defaultdict(set)
-    waiting = [(Document("input", tool.input, merged=True), _ways(tool)) for tool in tools if _ways(tool)]
+    waiting = [
+        (Document("input", tool.input, merged=True), _list_redacted(tool)) for tool in tools if _list_redacted(tool)
+    ]
     while waiting:
         document, ways = waiting.pop()
         for name, way in find_marks(document, ways, imported).elsewhere:
@@ -472,7 +474,7 @@ def _module(draft: _Draft) -> ModelModule:
     needed |= {name for plan in draft.plans for name in (*_pydantic(plan), *_runtime(plan))}
     imports = _imports(
         {
-            **_homes_of(needed),
+            **_group_imports(needed),
             draft.ids: {
                 naming.handle_id(kind)
                 for plan in draft.plans
@@ -482,7 +484,7 @@ def _module(draft: _Draft) -> ModelModule:
         },
         {each.module: each.name for each in draft.used},
     )
-    ordered = _ordered(draft, written)
+    ordered = _order_classes(draft, written)
     classes = [fill("\n\n{}", written[name].source) for name in ordered]
     aliases = [
         fill("{}: TypeAlias = {}\n{}", plan.name, plan.shared.name, format_docstring(plan.doc))
@@ -499,7 +501,7 @@ def _module(draft: _Draft) -> ModelModule:
     )
 
 
-def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
+def _group_imports(names: Collection[str]) -> dict[Name, Collection[str]]:
     """Return the names that models import, by module.
 
     Raises:
@@ -533,7 +535,7 @@ from __future__ import annotations
 """
 
 
-def _ordered(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[Name]:
+def _order_classes(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[Name]:
     """Return the classes in module order.
 
     Within a group, a class follows the classes that it references, unless they reference each other. Classes for values
@@ -686,13 +688,15 @@ def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
     while waiting not in orders:
         orders.append(waiting)
         places = {plan.name: index for index, plan in enumerate(waiting)}
-        waiting = sorted(waiting, key=lambda plan: max((places.get(name, -1) for name in _evaluated(plan)), default=-1))
+        waiting = sorted(
+            waiting, key=lambda plan: max((places.get(name, -1) for name in _list_base_classes(plan)), default=-1)
+        )
     if waiting != orders[-1]:  # the bases form a cycle
         waiting.sort(key=lambda plan: plan.name)
     return [*done.values(), *waiting]
 
 
-def _evaluated(plan: ClassPlan) -> Iterator[Name]:
+def _list_base_classes(plan: ClassPlan) -> Iterator[Name]:
     """Yield the classes in the brackets of the base, for a class that does not represent an object."""
     return find_referred(plan.root if plan.values is None else None)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from stubwright.codegen.models.types import AnyOf, Const, FixedTuple, Free, Items, Leaf, make_constant
+from stubwright.codegen.models.types import AnyOf, AnyScalar, Const, FixedTuple, Items, Leaf, make_constant
 
 if TYPE_CHECKING:
     from stubwright.codegen.models.types import Document, Expression
@@ -55,7 +55,7 @@ def summarize(document: Document, leaf: Leaf) -> str:
 
 def format_value(value: Json) -> str:
     """Format a JSON value as text, truncated if long."""
-    return _short(json.dumps(value, ensure_ascii=False))
+    return _shorten(json.dumps(value, ensure_ascii=False))
 
 
 def _text(value: Json, keyword: str) -> str:
@@ -69,7 +69,7 @@ def _sentences(document: Document, leaf: Leaf, is_described: Callable[[Expressio
         yield "Never allowed."
     shape = document.shape(leaf)
     fixed = ("minItems", "maxItems") if any(isinstance(each, FixedTuple) for each in shape) else ()
-    yield from _plain_sentences({name: value for name, value in keywords.items() if name not in fixed})
+    yield from _describe_bounds({name: value for name, value in keywords.items() if name not in fixed})
     yield from _members(document, leaf, keywords)
     if keywords.get("uniqueItems") is True:
         yield "Items are unique."
@@ -91,13 +91,13 @@ def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
 
 def _items(document: Document, item: Expression) -> Iterator[str]:
     """Yield a sentence about each item in a list of plain values."""
-    if all(isinstance(each, Free) for each in document.shape(item)):
-        added = [text for leaf in document.find_leaves(item) for text in _plain_sentences(_keywords(document, leaf))]
+    if all(isinstance(each, AnyScalar) for each in document.shape(item)):
+        added = [text for leaf in document.find_leaves(item) for text in _describe_bounds(_keywords(document, leaf))]
         if added:
             yield f"Each item: {' '.join(text[:1].lower() + text[1:] for text in added)}"
 
 
-def _plain_sentences(keywords: Mapping[str, Json]) -> Iterator[str]:
+def _describe_bounds(keywords: Mapping[str, Json]) -> Iterator[str]:
     for least, most, unit in (
         ("minLength", "maxLength", "character"),
         ("minItems", "maxItems", "item"),
@@ -107,7 +107,7 @@ def _plain_sentences(keywords: Mapping[str, Json]) -> Iterator[str]:
     yield from _range(keywords)
     multiple = _number(keywords.get("multipleOf"))
     if multiple is not None:
-        yield f"Multiple of {_plain(multiple)}."
+        yield f"Multiple of {_format_number(multiple)}."
     for keyword, sentence in (
         ("pattern", "Pattern: `{}`."),
         ("format", "Format: {}."),
@@ -115,18 +115,18 @@ def _plain_sentences(keywords: Mapping[str, Json]) -> Iterator[str]:
         ("contentMediaType", "Media type: {}."),
     ):
         if isinstance(text := keywords.get(keyword), str) and text:
-            yield sentence.format(_short(text))
+            yield sentence.format(_shorten(text))
 
 
 def _counts(low: int | float | None, high: int | float | None, unit: str) -> Iterator[str]:
     if low is not None and low == high:
-        yield f"Exactly {_counted(low, unit)}."
+        yield f"Exactly {_format_count(low, unit)}."
     elif low is not None and low > 0 and high is not None:
         yield f"{_span(low, high)} {unit}s."
     elif low is not None and low > 0:
-        yield f"At least {_counted(low, unit)}."
+        yield f"At least {_format_count(low, unit)}."
     elif high is not None:
-        yield f"At most {_counted(high, unit)}."
+        yield f"At most {_format_count(high, unit)}."
 
 
 def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
@@ -139,13 +139,13 @@ def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
     if low is not None and high is not None:
         yield f"Range: {_span(low, high)}."
     elif low is not None:
-        yield f"Minimum: {_plain(low)}."
+        yield f"Minimum: {_format_number(low)}."
     elif high is not None:
-        yield f"Maximum: {_plain(high)}."
+        yield f"Maximum: {_format_number(high)}."
     if above is not None:
-        yield f"Greater than {_plain(above)}."
+        yield f"Greater than {_format_number(above)}."
     if below is not None:
-        yield f"Less than {_plain(below)}."
+        yield f"Less than {_format_number(below)}."
 
 
 def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> Iterator[str]:
@@ -154,32 +154,32 @@ def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> It
     if members is None and "const" in keywords:
         members = [keywords["const"]]
     if not isinstance(members, list) or all(
-        isinstance(each, Const) or each == Free("null") for each in document.shape(leaf)
+        isinstance(each, Const) or each == AnyScalar("null") for each in document.shape(leaf)
     ):
         return
     if any(member is not None and not isinstance(make_constant(member), Const) for member in members):
-        yield f"{'One of' if len(members) > 1 else 'Always'} {_short(', '.join(map(format_value, members)))}."
+        yield f"{'One of' if len(members) > 1 else 'Always'} {_shorten(', '.join(map(format_value, members)))}."
 
 
 def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
     """Yield sentences about keys other than the declared properties."""
     properties, required = keywords.get("properties") or {}, keywords.get("required")
     if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
-        yield f"Requires {_listed(unnamed)}."
+        yield f"Requires {_join_names(unnamed)}."
     for keyword in ("anyOf", "oneOf"):
         choices = keywords.get(keyword)
         if isinstance(choices, list) and all(
             isinstance(each, dict) and each.keys() == {"required"} for each in choices
         ):
-            yield f"Requires {', or '.join(_listed(each['required']) for each in choices)}."
+            yield f"Requires {', or '.join(_join_names(each['required']) for each in choices)}."
     if "patternProperties" in keywords or "propertyNames" in keywords:
         yield "The schema restricts its keys."
     together = keywords.get("dependentRequired")
     for name, names in together.items() if isinstance(together, dict) else ():
-        yield f"`{name}` requires {_listed(names)}."
+        yield f"`{name}` requires {_join_names(names)}."
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join(f"`{name}`" for name in names)
 
 
@@ -187,17 +187,17 @@ def _number(value: Json) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _plain(value: int | float) -> str:
+def _format_number(value: int | float) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
 
 
 def _span(low: int | float, high: int | float) -> str:
-    return f"{_plain(low)}{' to ' if low < 0 or high < 0 else _DASH}{_plain(high)}"
+    return f"{_format_number(low)}{' to ' if low < 0 or high < 0 else _DASH}{_format_number(high)}"
 
 
-def _counted(count: int | float, noun: str) -> str:
-    return f"{_plain(count)} {noun}{'' if count == 1 else 's'}"
+def _format_count(count: int | float, noun: str) -> str:
+    return f"{_format_number(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

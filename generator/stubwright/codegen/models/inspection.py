@@ -49,7 +49,7 @@ def require_declarations(written: ast.ClassDef) -> None:
     """
     for setting in written.keywords:
         if not _is_literal(setting.value):
-            raise _refused(written, setting.value)
+            raise _make_error(written, setting.value)
     for part in (*written.bases, *written.body):
         match part:
             case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
@@ -59,15 +59,15 @@ def require_declarations(written: ast.ClassDef) -> None:
             case ast.expr() as kind:
                 inside = ast.walk(part)
             case _:
-                raise _refused(written, part)
+                raise _make_error(written, part)
         for text in _texts_among_types(kind):
             if not _is_type(text):
-                raise _refused(written, ast.Constant(text))
+                raise _make_error(written, ast.Constant(text))
         for node in inside:
             if not isinstance(node, _KNOWN) or (isinstance(node, ast.Call) and not _makes_a_field(node)):
-                raise _refused(written, node)
+                raise _make_error(written, node)
     if written.decorator_list:
-        raise _refused(written, written.decorator_list[0])
+        raise _make_error(written, written.decorator_list[0])
 
 
 def parse_module(text: str) -> Code:
@@ -207,5 +207,5 @@ def _makes_a_field(call: ast.Call) -> bool:
             return False
 
 
-def _refused(written: ast.ClassDef, node: ast.AST) -> ValueError:
+def _make_error(written: ast.ClassDef, node: ast.AST) -> ValueError:
     return ValueError(f"the class `{written.name}` contains code that no model needs: `{ast.unparse(node)}`")

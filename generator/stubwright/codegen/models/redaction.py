@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from stubwright.codegen.models.types import Const, Document, Expression, FixedTuple, Free, Items, Object
+from stubwright.codegen.models.types import AnyScalar, Const, Document, Expression, FixedTuple, Items, Object
 
 Way: TypeAlias = tuple[str, ...]
 """The steps of a JSON Pointer, empty for the whole value."""
@@ -72,7 +72,7 @@ class _Walk:
             case FixedTuple(items):
                 held = [self.follow(item, way[1:]) for item in items]
                 return all(held) and bool(way[1:])
-            case Free(type="string" | "any") | Const() | Object():
+            case AnyScalar(type="string" | "any") | Const() | Object():
                 return False
             case _:
                 return bool(way)

@@ -68,7 +68,7 @@ def reserve(manifest: ir.Manifest) -> ReservedNames:
 def reserve_of_tool(tool: ir.Tool) -> frozenset[str]:
     """Return the fixed class names of a tool."""
     output = [naming.name_output_class(tool.names)] if tool.output is not None else []
-    return frozenset([naming.name_input_class(tool.names), *output, *_asking(tool)])
+    return frozenset([naming.name_input_class(tool.names), *output, *_list_context_names(tool)])
 
 
 def reserve_of_shared(manifest: ir.Manifest, taken: ReservedNames) -> frozenset[str]:
@@ -80,10 +80,10 @@ def reserve_of_shared(manifest: ir.Manifest, taken: ReservedNames) -> frozenset[
 def reserve_of_primitive(primitive: ir.Primitive) -> frozenset[str]:
     """Return the fixed class names of a resource, a template or a prompt."""
     arguments = [naming.name_arguments(primitive.names, primitive.kind)] if primitive.has_model else []
-    return frozenset([*arguments, *_asking(primitive)])
+    return frozenset([*arguments, *_list_context_names(primitive)])
 
 
-def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
+def _list_context_names(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
     if primitive.has_context:
         yield naming.name_context_class(primitive.names)
     if isinstance(primitive, ir.Tool) and primitive.has_handles:

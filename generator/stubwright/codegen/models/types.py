@@ -64,7 +64,7 @@ ANYTHING = AllOf(())
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
+class AnyScalar:
     """Any value of a scalar type. The type `any` means any JSON value.
 
     `format` is a string's format if the format has a Python type. `handle` is the kind of handle if the string is an
@@ -122,16 +122,16 @@ class Object:
     pointer: Pointer | None = field(default=None, compare=False)
 
 
-Alternative: TypeAlias = Free | Const | Items | FixedTuple | Object
+Alternative: TypeAlias = AnyScalar | Const | Items | FixedTuple | Object
 Shape: TypeAlias = tuple[Alternative, ...]
 
 BASE64 = "base64"
 FORMATS = frozenset({BASE64, "date", "date-time", "time", "uri", "uuid"})
 """String formats with a Python type, including values of `contentEncoding`."""
 
-ANY = Free("any")
+ANY = AnyScalar("any")
 LIST = Items(ANYTHING)
-_STRING = Free("string")
+_STRING = AnyScalar("string")
 OBJECT = Object()
 
 
@@ -297,7 +297,7 @@ class Document:
                 shape = self._leaf(expression)
             case AllOf(parts):
                 for part in parts:
-                    shape = _both(shape, self.shape(part))
+                    shape = _intersect_shapes(shape, self.shape(part))
             case AnyOf(parts):
                 shape = _union(alternative for part in parts for alternative in self.shape(part))
         self._open.discard(expression)
@@ -332,7 +332,7 @@ class Document:
                 for name in self._outline.schema.get(self.dialect.defs) or ():
                     self._outline.enter((self.dialect.defs, name))
             for reference in new:
-                if isinstance(reference.target, references.Local) and _is_static(reference, self._outline):
+                if isinstance(reference.target, references.LocalTarget) and _is_static(reference, self._outline):
                     target = Leaf(self.name, reference.target.pointer)
                     self._targets[reference.pointer, reference.keyword] = target
 
@@ -343,19 +343,19 @@ class Document:
         if self.get_value(leaf) is False:
             return ()
         keywords = self.get_keywords(leaf)
-        shape = self._own(leaf, keywords)
+        shape = self._read_own_shape(leaf, keywords)
         for keyword in references.KEYWORDS:
             if target := self._targets.get((leaf.pointer, keyword)):
-                shape = _both(shape, self.shape(target))
+                shape = _intersect_shapes(shape, self.shape(target))
         for part in self.find_children(leaf, "allOf"):
-            shape = _both(shape, self.shape(part))
+            shape = _intersect_shapes(shape, self.shape(part))
         for branches in self._branches(leaf):
-            shape = _choose(shape, [self._marked(branch) for branch in branches])
+            shape = _choose(shape, [self._locate_shape(branch) for branch in branches])
         if self._merged and leaf == self.root:
             shape = (_join(_objects(shape) or [OBJECT]),)
         if (kind := self._handles.get(leaf.pointer)) is not None:
             shape = tuple(
-                Free("string", handle=kind) if isinstance(each, Free) and each.type == "string" else each
+                AnyScalar("string", handle=kind) if isinstance(each, AnyScalar) and each.type == "string" else each
                 for each in shape
             )
         return tuple(
@@ -367,36 +367,36 @@ class Document:
             for alternative in shape
         )
 
-    def _marked(self, branch: Expression) -> tuple[Shape, Pointer | None]:
+    def _locate_shape(self, branch: Expression) -> tuple[Shape, Pointer | None]:
         return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
 
-    def _own(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
+    def _read_own_shape(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
         """Return the shape described by `type`, `enum`, `const` and the keywords for objects and lists."""
         named = keywords.get("type")
         shape: Shape
         if named is not None:
             names = named if isinstance(named, list) else [named]
-            shape = _union(self._typed(leaf, name, keywords) for name in names)
+            shape = _union(self._make_alternative(leaf, name, keywords) for name in names)
         else:
             thing, things = self._object(leaf, keywords), self._list(leaf, keywords)
             detailed = thing != OBJECT or things != LIST
-            shape = (thing, things, *(Free(name) for name in _SCALARS)) if detailed else (ANY,)
+            shape = (thing, things, *(AnyScalar(name) for name in _SCALARS)) if detailed else (ANY,)
         if isinstance(keywords.get("enum"), list):
-            shape = _both(_union(_wide(keywords["enum"])), shape)
+            shape = _intersect_shapes(_union(_widen_enum(keywords["enum"])), shape)
         if "const" in keywords and "const" in self.dialect.keywords:
-            shape = _both((make_constant(keywords["const"]),), shape)
+            shape = _intersect_shapes((make_constant(keywords["const"]),), shape)
         return shape
 
-    def _typed(self, leaf: Leaf, name: Json, keywords: Mapping[str, Json]) -> Alternative:
+    def _make_alternative(self, leaf: Leaf, name: Json, keywords: Mapping[str, Json]) -> Alternative:
         match name:
             case "object":
                 return self._object(leaf, keywords)
             case "array":
                 return self._list(leaf, keywords)
             case "string" if self._rich:
-                return Free(name, self._format(keywords))
+                return AnyScalar(name, self._format(keywords))
             case "string" | "number" | "integer" | "boolean" | "null":
-                return Free(name)
+                return AnyScalar(name)
             case _:
                 return ANY
 
@@ -481,10 +481,10 @@ def read_integer(value: float) -> int | None:
     return int(Decimal(repr(value))) if value.is_integer() else None
 
 
-def _wide(values: Sequence[Json]) -> Iterator[Alternative]:
+def _widen_enum(values: Sequence[Json]) -> Iterator[Alternative]:
     """Yield an enumeration's constants, or only their types if it is too long."""
     for each in map(make_constant, values):
-        yield Free(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
+        yield AnyScalar(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
 
 def make_constant(value: Json) -> Alternative:
@@ -493,18 +493,18 @@ def make_constant(value: Json) -> Alternative:
         case bool():
             return Const("boolean", value)
         case str():
-            return Const("string", value) if _is_text(value) else Free("string")
+            return Const("string", value) if _is_text(value) else AnyScalar("string")
         case int():
-            return Const("integer", value) if abs(value) <= _GREATEST else Free("integer")
+            return Const("integer", value) if abs(value) <= _GREATEST else AnyScalar("integer")
         case float():
             integer = read_integer(value)
-            return Free("number") if integer is None or abs(integer) > _GREATEST else Const("integer", integer)
+            return AnyScalar("number") if integer is None or abs(integer) > _GREATEST else Const("integer", integer)
         case list():
             return LIST
         case dict():
             return OBJECT
         case _:
-            return Free("null")
+            return AnyScalar("null")
 
 
 def _objects(shape: Shape) -> list[Object]:
@@ -522,37 +522,39 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
     flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)
     if not others:
-        return _both(shape, flat)
+        return _intersect_shapes(shape, flat)
     if any(each.properties for each in own) or not any(each.properties for each in others):
         joined = _join([each for branch, _ in branches for each in _objects(branch)])
         if ANY not in flat:
             flat = (joined, *(alternative for alternative in flat if not isinstance(alternative, Object)))
         elif joined != OBJECT:
-            flat = (joined, LIST, *(Free(name) for name in _SCALARS))
-        return _both(shape, flat)
+            flat = (joined, LIST, *(AnyScalar(name) for name in _SCALARS))
+        return _intersect_shapes(shape, flat)
     return _union(
         replace(met, pointer=pointer) if isinstance(met, Object) and met.pointer is None else met
         for branch, pointer in branches
-        for met in _both(shape, branch)
+        for met in _intersect_shapes(shape, branch)
     )
 
 
 def _union(alternatives: Iterable[Alternative]) -> Shape:
     """Return the union without duplicates and without alternatives that others include."""
     unique = [*dict.fromkeys(alternatives)]
-    free = {alternative.type for alternative in unique if isinstance(alternative, Free)}
+    free = {alternative.type for alternative in unique if isinstance(alternative, AnyScalar)}
     if _STRING in unique:
-        unique = [each for each in unique if each == _STRING or not (isinstance(each, Free) and each.type == "string")]
+        unique = [
+            each for each in unique if each == _STRING or not (isinstance(each, AnyScalar) and each.type == "string")
+        ]
     plain = [each for each in unique if isinstance(each, Object) and not each.properties]
     if len(plain) > 1:
         unique[unique.index(plain[0])] = _join(plain)
         unique = [each for each in unique if not any(each is other for other in plain)]
-    return tuple(each for each in unique if not _included(each, free))
+    return tuple(each for each in unique if not _is_included(each, free))
 
 
-def _included(alternative: Alternative, free: Collection[str]) -> bool:
+def _is_included(alternative: Alternative, free: Collection[str]) -> bool:
     match alternative:
-        case Free("integer") | Const("integer"):
+        case AnyScalar("integer") | Const("integer"):
             return "number" in free or (isinstance(alternative, Const) and "integer" in free)
         case Const("boolean"):
             return "boolean" in free
@@ -560,7 +562,7 @@ def _included(alternative: Alternative, free: Collection[str]) -> bool:
             return False
 
 
-def _both(first: Shape, second: Shape) -> Shape:
+def _intersect_shapes(first: Shape, second: Shape) -> Shape:
     """Return a shape that accepts the instances both accept, or slightly more."""
     if first == (ANY,) or (ANY in first and ANY not in second):
         return second
@@ -588,22 +590,22 @@ def _meet(first: Alternative, second: Alternative) -> Alternative | None:
             return FixedTuple(tuple(join_all(item, second.item) for item in first.items))
         case (Items(), FixedTuple()):
             return FixedTuple(tuple(join_all(first.item, item) for item in second.items))
-        case (Free("string"), Free("string")):
+        case (AnyScalar("string"), AnyScalar("string")):
             return first if second in (first, _STRING) else second if first == _STRING else _STRING
-        case (Free("number"), Free("integer") | Const("integer")):
+        case (AnyScalar("number"), AnyScalar("integer") | Const("integer")):
             return second
-        case (Free("integer") | Const("integer"), Free("number")):
+        case (AnyScalar("integer") | Const("integer"), AnyScalar("number")):
             return first
-        case (Free(), Const()):
+        case (AnyScalar(), Const()):
             return second if first.type == second.type else None
-        case (Const(), Free()):
+        case (Const(), AnyScalar()):
             return first if first.type == second.type else None
         case _:
             return first if first == second else None
 
 
 def _meet_objects(first: Object, second: Object) -> Object:
-    left, right = _by_name(first), _by_name(second)
+    left, right = _map_properties(first), _map_properties(second)
     properties = []
     for name in left | right:
         if (name not in left and first.closed) or (name not in right and second.closed):
@@ -628,7 +630,7 @@ def _join(objects: Sequence[Object]) -> Object:
     """Merge objects into one. A property that an object does not declare has any value there, unless it is closed."""
     if len(set(objects)) == 1:
         return objects[0]
-    tables = [_by_name(each) for each in objects]
+    tables = [_map_properties(each) for each in objects]
     properties = []
     for name in dict.fromkeys(name for table in tables for name in table):
         parts = [
@@ -646,5 +648,5 @@ def _join(objects: Sequence[Object]) -> Object:
     )
 
 
-def _by_name(thing: Object) -> dict[str, Expression]:
+def _map_properties(thing: Object) -> dict[str, Expression]:
     return {each.name: each.expression for each in thing.properties}

@@ -59,10 +59,10 @@ def list_exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) ->
         parts: Its parts other than tools.
         own: The names that the package defines itself.
     """
-    return frozenset(_exported(manifest, parts)) - (_YIELDING & own)
+    return frozenset(_list_exports(manifest, parts)) - (_YIELDING & own)
 
 
-def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
+def _list_exports(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
     if manifest.emit:
         yield from _ANSWERS
     if "server" in manifest.emit:

@@ -35,7 +35,7 @@ parameters `args` and `ctx` replaces the call."""
 def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     """Return the template variables for `handlers.py`."""
     methods = [method for method in surface.list_handler_methods(manifest) if not method.is_optional]
-    used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
+    used: frozenset[Name] = frozenset().union(*(_list_names(method) for method in methods))
     contexts = frozenset(name for method in methods for name in method.context.type.names)
     known = frozenset().union(*_HOMES.values())
     sections: list[dict[str, frozenset[str]]] = [{module: used & names} for module, names in _HOMES.items()]
@@ -49,7 +49,7 @@ def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     }
 
 
-def _named(method: surface.HandlerMethod) -> frozenset[Name]:
+def _list_names(method: surface.HandlerMethod) -> frozenset[Name]:
     """Return the names in a method signature."""
     return method.result.names.union({method.wrapper}, *(parameter.type.names for parameter in method.parameters))
 
@@ -59,9 +59,9 @@ def _needs(manifest: ir.Manifest) -> str:
     kinds = [called] if any(tool.call is None for tool in manifest.tools) else []
     kinds += dict.fromkeys(primitive.kind for primitive in list_all(manifest) if primitive.handled)
     if kinds:
-        return f"implement one method for each {_listed(kinds)}"
+        return f"implement one method for each {_join_words(kinds)}"
     return "no methods are required, since its tools are HTTP calls" if manifest.calls else "no methods are required"
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join_words(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
-from stubwright.codegen.models.types import Document, FixedTuple, Free, Items, Object
+from stubwright.codegen.models.types import AnyScalar, Document, FixedTuple, Items, Object
 from stubwright.codegen.source.literals import format_docstring, format_literal
 from stubwright.pycode import Code, Name, fill, join
 
@@ -128,13 +128,13 @@ def find_held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
 
 
 def _kind(alternative: Alternative) -> str | None:
-    return alternative.handle if isinstance(alternative, Free) else None
+    return alternative.handle if isinstance(alternative, AnyScalar) else None
 
 
 def _is_inside(document: Document, expressions: list[Expression]) -> bool:
     """Return whether any of the expressions has an ID nested inside its value."""
     seen: set[Expression] = set()
-    waiting = [inner for each in expressions for inner in _inner(document, each)]
+    waiting = [inner for each in expressions for inner in _list_inner(document, each)]
     while waiting:
         here = waiting.pop()
         if here in seen:
@@ -142,11 +142,11 @@ def _is_inside(document: Document, expressions: list[Expression]) -> bool:
         seen.add(here)
         if any(map(_kind, document.shape(here))):
             return True
-        waiting += _inner(document, here)
+        waiting += _list_inner(document, here)
     return False
 
 
-def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
+def _list_inner(document: Document, expression: Expression) -> Iterator[Expression]:
     """Yield the expressions for the values inside an expression."""
     for alternative in document.shape(expression):
         match alternative:

@@ -71,15 +71,15 @@ def _resource(primitive: ir.Primitive) -> Row:
 
 
 def _template(primitive: ir.Primitive) -> Row:
-    return _row(Template, primitive.key, {"method": primitive.names.method, **_of_model(primitive)})
+    return _row(Template, primitive.key, {"method": primitive.names.method, **_describe_model(primitive)})
 
 
 def _prompt(primitive: ir.Primitive) -> Row:
     method = primitive.names.method if primitive.handled else None
-    return _row(Prompt, primitive.key, {"method": method, **_of_model(primitive)})
+    return _row(Prompt, primitive.key, {"method": method, **_describe_model(primitive)})
 
 
-def _of_model(primitive: ir.Primitive) -> dict[str, str | None]:
+def _describe_model(primitive: ir.Primitive) -> dict[str, str | None]:
     names = primitive.names
     is_plain = not primitive.handled or make_stem(names.method) == names.stem
     return {

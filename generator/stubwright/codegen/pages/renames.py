@@ -23,8 +23,8 @@ def match_renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mappi
         old: The old wire definitions, by name.
         new: The new wire definitions, by name.
     """
-    gone = {name: _described(entry) for name, entry in old.items() if name not in new}
-    fresh = {name: _described(entry) for name, entry in new.items() if name not in old}
+    gone = {name: _serialize_definition(entry) for name, entry in old.items() if name not in new}
+    fresh = {name: _serialize_definition(entry) for name, entry in new.items() if name not in old}
     renames = {}
     for name, description in gone.items():
         twins = [other for other, its in fresh.items() if description is not None and its == description]
@@ -46,7 +46,9 @@ def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> d
         before, after = (
             {entry[section.key]: entry for entry in document.get(section.name) or ()} for document in (old, new)
         )
-        pairs = {key: key for key in before if key in after} | match_renamed(before, after) | _succeeded(before, after)
+        pairs = (
+            {key: key for key in before if key in after} | match_renamed(before, after) | _map_successors(before, after)
+        )
         for was, now in pairs.items():
             names = [name_method(section, entry) for entry in (before[was], after[now])]
             if names[0] != names[1]:
@@ -54,7 +56,7 @@ def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> d
     return renames
 
 
-def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
+def _map_successors(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
     """Map names of removed entries to the entries that list them as aliases."""
     return {
         alias["name"]: name
@@ -80,7 +82,7 @@ def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[
     ]
 
 
-def _described(entry: Mapping[str, Json]) -> str | None:
+def _serialize_definition(entry: Mapping[str, Json]) -> str | None:
     """Return a tool's, resource's or prompt's definition without its name, or None if it is too short to match."""
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")

@@ -49,7 +49,7 @@ class ImportGroup:
 
     def _lines(self, groups: Iterable[Sequence[Code]], indent: int) -> Code:
         margin = join("", [fill(" ")] * indent)
-        return join("", [*_parted(fill("\n{}", margin), [self._line(names, indent) for names in groups])])
+        return join("", [*_interpose(fill("\n{}", margin), [self._line(names, indent) for names in groups])])
 
     def _line(self, names: Sequence[Code], indent: int) -> Code:
         line = fill("from {} import {}", self.module, join(", ", names))
@@ -64,7 +64,7 @@ def explode(items: Sequence[Code], indent: int) -> Code:
     return fill("(\n{}{})", join("", [fill("{}    {},\n", margin, item) for item in items]), margin)
 
 
-def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
+def _interpose(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
     for number, part in enumerate(parts):
         if number:
             yield separator
@@ -88,21 +88,21 @@ def make_sort_key(name: str) -> tuple[int, _Natural, _Natural]:
     """Return a sort key: constants, then classes, then the rest; numbers by value; case as a tie-breaker."""
     kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
     name = DATES.get(Name(name), Name(name))
-    return kind, _natural(name.lower()), _natural(name)
+    return kind, _make_sort_key(name.lower()), _make_sort_key(name)
 
 
 def _module_order(module: str) -> tuple[int, _Natural, _Natural]:
     """Return a sort key: absolute modules, then parent packages, then siblings."""
     bare = module.lstrip(".")
     level = len(module) - len(bare)
-    return -level if level else -_FAR, _natural(bare.lower()), _natural(bare)
+    return -level if level else -_FAR, _make_sort_key(bare.lower()), _make_sort_key(bare)
 
 
 _FAR: Final = 100  # deeper than any package nesting
 
 
 @cache
-def _natural(text: str) -> _Natural:
+def _make_sort_key(text: str) -> _Natural:
     """Return a sort key that compares numbers by value, or digit by digit after a leading zero."""
     return tuple(
         (

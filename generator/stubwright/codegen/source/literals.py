@@ -64,7 +64,7 @@ def _as_literal(string: re.Match[str]) -> str:
 
 def format_docstring(text: str, indent: int = 0) -> Code:
     """Return a docstring for a line indented by `indent` spaces. The text's lines stay unchanged."""
-    lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
+    lines = [_escape_text(line) for line in inspect.cleandoc(_expand_whitespace(text)).split("\n")]
     body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
     body = body.replace('"""', '\\"\\"\\"')
     if len(lines) > 1:
@@ -83,7 +83,7 @@ def _string(text: str) -> str:
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     quote = "'" if text.count('"') > text.count("'") else '"'
-    return quote + "".join(f"\\{char}" if char == quote else _visible(char) for char in text) + quote
+    return quote + "".join(f"\\{char}" if char == quote else _escape_text(char) for char in text) + quote
 
 
 def _before(body: str) -> str:
@@ -91,16 +91,16 @@ def _before(body: str) -> str:
     return "" if body and not body.startswith(_QUOTE) else " "
 
 
-def _spaced(text: str) -> str:
+def _expand_whitespace(text: str) -> str:
     plain = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
     return "\n".join(line.rstrip() for line in plain.split("\n"))
 
 
-def _visible(text: str) -> str:
-    return text if text.isprintable() and "\\" not in text else "".join(map(_escaped, text))
+def _escape_text(text: str) -> str:
+    return text if text.isprintable() and "\\" not in text else "".join(map(_escape_character, text))
 
 
-def _escaped(char: str) -> str:
+def _escape_character(char: str) -> str:
     code = ord(char)
     if char in _NAMED:
         return _NAMED[char]

@@ -102,13 +102,13 @@ def format_python(source: Code) -> Code:
 
     Templates and literals already follow Black's layout, so only parts with an overlong line of code need Black itself.
     """
-    return trust(_formatted(source))
+    return trust(_format_blank_lines(source))
 
 
-def _formatted(text: str) -> str:
+def _format_blank_lines(text: str) -> str:
     lines = list(_lines(text))
     text = "\n".join(line for line, _ in lines)
-    if all(_widest(line) <= LINE_LENGTH for line, is_code in lines if is_code):
+    if all(_measure_width(line) <= LINE_LENGTH for line, is_code in lines if is_code):
         return text
     lead = text[: len(text) - len(text.lstrip("\n"))]
     tail = text[len(text.rstrip("\n")) :]
@@ -128,7 +128,7 @@ def _black(text: str) -> str:
 _INSIDE = "class _:\n"
 
 
-def _widest(line: str) -> int:
+def _measure_width(line: str) -> int:
     """Return an upper bound on Black's count of a line's columns. Non-ASCII characters can be two columns wide."""
     return len(line) if line.isascii() else sum(1 if char.isascii() else 2 for char in line)
 
@@ -150,7 +150,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             yield line, True
 
 
-def _laid_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:
+def _lay_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:
     """Lay out the contents of brackets like Black.
 
     The items stay on the same line if they fit, otherwise they share a separate line, otherwise each gets a line.
@@ -158,7 +158,7 @@ def _laid_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Cod
     """
     rows = [item if isinstance(item, Code) else fill("{{{}}}", join(", ", item)) for item in items]
     plain = join(", ", rows)
-    margin = _margin(indent)
+    margin = _indent(indent)
     if indent + len(before) + len(plain) + len(after) <= LINE_LENGTH:
         return fill("{}{}{}", before, plain, after)
     if len(items) > 1 and indent + 4 + len(plain) <= LINE_LENGTH:
@@ -173,7 +173,7 @@ def _item(item: Code | tuple[Code, ...], indent: int) -> Code:
     line = fill("{{{}}}", join(", ", item))
     if indent + len(line) < LINE_LENGTH:
         return line
-    margin = _margin(indent)
+    margin = _indent(indent)
     return fill("{{\n{}{}}}", join("", [fill("{}    {},\n", margin, entry) for entry in item]), margin)
 
 
@@ -185,7 +185,7 @@ def _entry(names: Sequence[Code], key: str, indent: int) -> Code:
     return fill("{}: {},", literals.format_literal(key), explode(names, indent)) if is_long else line
 
 
-def _margin(indent: int) -> Code:
+def _indent(indent: int) -> Code:
     return trust(" " * indent)
 
 
@@ -201,18 +201,18 @@ def make_environment(folder: str) -> jinja2.Environment:
         finalize=parse,
     )
     jinja.globals |= {"code": fill, "cut": CUT}
-    jinja.filters |= {"literal": literals.format_literal, "docstring": literals.format_docstring, "join": _joined}
+    jinja.filters |= {"literal": literals.format_literal, "docstring": literals.format_docstring, "join": _join_parts}
     return jinja
 
 
-def _joined(parts: Iterable[Code], separator: LiteralString) -> Code:
+def _join_parts(parts: Iterable[Code], separator: LiteralString) -> Code:
     return join(separator, parts)
 
 
 @cache
 def _environment() -> jinja2.Environment:
     jinja = make_environment("package")
-    jinja.filters |= {"laid_out": _laid_out, "entry": _entry}
+    jinja.filters |= {"laid_out": _lay_out, "entry": _entry}
     return jinja
 
 

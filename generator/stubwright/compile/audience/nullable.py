@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.bundling import edit
-from stubwright.jsonschema.references import Folder, Local, Outline
+from stubwright.jsonschema.references import Folder, LocalTarget, Outline
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -38,7 +38,7 @@ def split_types(wire: Json, dialect: Dialect, place: Place, kept: Iterable[Point
     targets = (
         reference.target.pointer
         for reference in Outline(place, wire, dialect, Folder("", {})).references
-        if isinstance(reference.target, Local)
+        if isinstance(reference.target, LocalTarget)
     )
     fixed = {pointer[:end] for pointer in (*targets, *kept) for end in range(len(pointer))}
     return _split_nested(wire, dialect, fixed, ())

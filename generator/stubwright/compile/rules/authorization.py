@@ -193,7 +193,7 @@ def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 otherwise = _advise_unbinding(name) if at == of_all / name else setters
                 yield Diagnostic("SW269", message, at.point_at_key(), f"remove it from `page`, or {otherwise}")
             elif keyword := next(
-                (key for key in _CONSTRAINING if key in schema and _mentions(schema[key], name)), None
+                (key for key in _CONSTRAINING if key in schema and _contains_name(schema[key], name)), None
             ):
                 message = f"`{name}` of `{tool.name}` cannot be bound: `{keyword}` also uses it"
                 otherwise = _advise_unbinding(name) if at == of_all / name else f"remove `{name}` from `bind`"
@@ -259,11 +259,11 @@ def _advise_unbinding(name: str) -> str:
     return f"let callers of this tool set it: `bind: {{{name}: null}}`"
 
 
-def _mentions(part: Json, name: str) -> bool:
+def _contains_name(part: Json, name: str) -> bool:
     """Return whether a name occurs in a schema as a key or value."""
     if isinstance(part, dict):
-        return any(key == name or _mentions(value, name) for key, value in part.items())
-    return any(_mentions(each, name) for each in part) if isinstance(part, list) else part == name
+        return any(key == name or _contains_name(value, name) for key, value in part.items())
+    return any(_contains_name(each, name) for each in part) if isinstance(part, list) else part == name
 
 
 def _needs_scopes(extension: Json) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stubwright import ir
-from stubwright.codegen.models.types import Const, Document, Free, Leaf
+from stubwright.codegen.models.types import AnyScalar, Const, Document, Leaf
 from stubwright.compile.resolve import list_manifests
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import describe_found as found_value
@@ -130,5 +130,5 @@ def _list_marks(root: Outline, resolved: ResolvedBundle) -> Iterator[tuple[Outli
 
 def _is_string(document: Document, pointer: Pointer) -> bool:
     """Return whether a schema describes a string, possibly nullable."""
-    kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
+    kinds = {each.type if isinstance(each, AnyScalar | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import find_nearest, quote, suggest
 from stubwright.http import CONTROL, TOKEN, is_reserved, is_token_url, split, steers
-from stubwright.jsonschema.references import Local, SharedSchema
+from stubwright.jsonschema.references import LocalTarget, SharedSchema
 from stubwright_runtime.http.requests import BODIED, HOLE, find_holes, list_texts, list_used
 from stubwright_runtime.http.servers import is_part
 
@@ -412,7 +412,7 @@ def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]
         for reference in outline.references:
             if reference.pointer in here:
                 match reference.target:
-                    case Local(pointer):
+                    case LocalTarget(pointer):
                         step = (outline, pointer)
                     case SharedSchema(key):
                         step = (resolved.shared[key], ())

@@ -10,7 +10,7 @@ from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.references import (
     BrokenReference,
-    Local,
+    LocalTarget,
     Outline,
     Reference,
     SharedSchema,
@@ -50,7 +50,7 @@ def find_loops(resolved: ResolvedBundle) -> Iterator[tuple[Outline, list[Referen
 
     def find_next(place: Place, reference: Reference) -> list[tuple[Place, Reference]]:
         match reference.target:
-            case Local(pointer):
+            case LocalTarget(pointer):
                 return applied.get((place, pointer), [])
             case SharedSchema(key):
                 return applied.get((resolved.shared[key].place, ()), [])

@@ -39,8 +39,8 @@ def format_command(level: str, title: str, message: str, span: Span | None) -> s
             "endColumn": span.end_column,
         }
     properties["title"] = title
-    listed = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in properties.items())
-    return f"::{level} {listed}::{_escaped(message)}"
+    listed = ",".join(f"{name}={_escape(str(value), ':,')}" for name, value in properties.items())
+    return f"::{level} {listed}::{_escape(message)}"
 
 
 def find_reported_path(file: str) -> str:
@@ -56,6 +56,6 @@ def find_reported_path(file: str) -> str:
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else path.as_posix()
 
 
-def _escaped(words: str, more: str = "") -> str:
+def _escape(words: str, more: str = "") -> str:
     """Escape text for workflow commands: GitHub decodes `%25`, `%0D`, `%0A`, and in properties `%3A` and `%2C`."""
     return "".join(f"%{ord(char):02X}" if char in f"%\n{more}" else char for char in replace_controls(words))

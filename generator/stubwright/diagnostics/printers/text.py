@@ -38,11 +38,11 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> 
     findings = locate(diagnostics, sources)
     if not findings:
         return ""
-    blocks = [_block(first, others, sources, color) for first, *others in _by_cause(findings)]
+    blocks = [_block(first, others, sources, color) for first, *others in _group_by_cause(findings)]
     return "\n".join([*blocks, _summary(findings)]) + "\n"
 
 
-def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
+def _group_by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
     """Group findings with a common cause, at the position of the first. Each other finding forms its own group."""
     alike: dict[tuple[str, str, str | None], list[Finding]] = {}
     for finding in findings:
@@ -68,7 +68,7 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
     label = paint(f"{diagnostic.severity}[{diagnostic.code}]", _COLOURS[diagnostic.severity])
     rows = [f"{paint(to_one_line(where), _BOLD)}{label}: {to_one_line(diagnostic.message)}"]
     source = sources.get(span.file) if span else None
-    clipped = _clipped(source.lines, span) if span and source else None
+    clipped = _clip(source.lines, span) if span and source else None
     if span and clipped:
         shown, indent, width = clipped
         number = str(span.line)
@@ -85,7 +85,7 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
     return "\n".join(rows)
 
 
-def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
+def _clip(lines: Lines, span: Span) -> tuple[str, int, int] | None:
     """Return the part of a source line to show, and the column and number of carets, or None if the line is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.measure_width(span.line)
@@ -134,10 +134,10 @@ def _summary(findings: list[Finding]) -> str:
     for severity in ("error", "warning"):
         number = sum(each == severity for each in severities)
         if number:
-            counts.append(_counted(number, severity))
+            counts.append(_format_count(number, severity))
     files = len({finding.span.file for finding in findings if finding.span})
-    return ", ".join(counts) + (f" in {_counted(files, 'file')}" if files else "")
+    return ", ".join(counts) + (f" in {_format_count(files, 'file')}" if files else "")
 
 
-def _counted(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -108,7 +108,7 @@ def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
     """Yield changes to existing aliases, and new aliases that are not names of old tools."""
     successions = {each.old.name: each for each in find_successions(old, new)}
     names = {tool.name for tool in new.tools}
-    before, now = _by_name(old), _by_name(new)
+    before, now = _map_aliases(old), _map_aliases(new)
     for name, (tool, alias) in before.items():
         if name in now:
             yield from _compare(name, before[name], now[name], successions.get(tool.name))
@@ -152,7 +152,7 @@ def _compare(
         )
 
 
-def _by_name(manifest: ir.Manifest) -> dict[str, tuple[ir.Tool, Mapping[str, Any]]]:
+def _map_aliases(manifest: ir.Manifest) -> dict[str, tuple[ir.Tool, Mapping[str, Any]]]:
     return {alias["name"]: (tool, alias) for tool in manifest.tools for alias in tool.aliases}
 
 

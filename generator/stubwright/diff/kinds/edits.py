@@ -76,7 +76,7 @@ class _Differ:
         self._new = new
 
     def compare_schemas(self, old: Json, new: Json, at: Pointer, where: str) -> Iterator[Edit]:
-        if _same(old, new):
+        if _are_equal(old, new):
             return
         if not isinstance(old, dict) or not isinstance(new, dict):
             if where and _is_open(old) and _is_open(new):
@@ -87,9 +87,9 @@ class _Differ:
         yield from self._compare_properties(old, new, at, where)
         for keyword in dict.fromkeys((*new, *old)):
             before, after = old.get(keyword, ABSENT), new.get(keyword, ABSENT)
-            if keyword not in _HANDLED and keyword not in _IGNORED and not _same(before, after):
+            if keyword not in _HANDLED and keyword not in _IGNORED and not _are_equal(before, after):
                 yield from self._compare_keyword(keyword, before, after, at, where)
-        if not all(_same(old.get(keyword, ABSENT), new.get(keyword, ABSENT)) for keyword in _VALUES):
+        if not all(_are_equal(old.get(keyword, ABSENT), new.get(keyword, ABSENT)) for keyword in _VALUES):
             yield self._compare_values(old, new, at, where)
 
     def _compare_keyword(self, keyword: str, before: Any, after: Any, at: Pointer, where: str) -> Iterator[Edit]:
@@ -110,7 +110,7 @@ class _Differ:
         words = (
             None
             if sorted(_list_texts(before)) == sorted(_list_texts(after))
-            else Words(_or_none(before), _or_none(after))
+            else Words(_replace_absent(before), _replace_absent(after))
         )
         deprecates = keyword == "deprecated" and after is True
         yield Edit(code, where, message, here, here, None, words=words, deprecates=deprecates)
@@ -277,8 +277,8 @@ def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
     new = [name for name in after if name not in before]
     renamings = {}
     for name in gone:
-        twins = [other for other in new if _same(before[name], after[other])]
-        others = [other for other in gone if _same(before[name], before[other])]
+        twins = [other for other in new if _are_equal(before[name], after[other])]
+        others = [other for other in gone if _are_equal(before[name], before[other])]
         # A short schema is no evidence for a renaming.
         is_specific = isinstance(before[name], dict) and (
             "description" in before[name] or len(_to_json(before[name])) > 50
@@ -347,7 +347,7 @@ def _change_at(root: Any, at: Pointer, change: Any) -> Any:
     return {**root, at[0]: _change_at(root.get(at[0], {}), at[1:], change)}
 
 
-def _or_none(value: Any) -> Any:
+def _replace_absent(value: Any) -> Any:
     return None if value is ABSENT else value
 
 
@@ -395,7 +395,7 @@ def _show(value: Any) -> str:
     return f"`{shorten(_to_json(value))}`"
 
 
-def _same(first: Any, second: Any) -> bool:
+def _are_equal(first: Any, second: Any) -> bool:
     return first is second or (
         first is not ABSENT and second is not ABSENT and _to_sorted_json(first) == _to_sorted_json(second)
     )

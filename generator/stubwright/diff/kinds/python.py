@@ -79,7 +79,7 @@ def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
 
 
 def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
-    old, new = _by_name(surfaces.old.handlers), _by_name(surfaces.new.handlers)
+    old, new = _map_names(surfaces.old.handlers), _map_names(surfaces.new.handlers)
     for name, method in new.items():
         was = old.get(name)
         subject = surfaces.get_subject(f"handler `{name}`", was, method)
@@ -104,7 +104,7 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
-    old, new = _by_name(surfaces.old.client), _by_name(surfaces.new.client)
+    old, new = _map_names(surfaces.old.client), _map_names(surfaces.new.client)
     for name, removed in old.items():
         if name not in new:
             yield surfaces.get_subject(f"client `{name}`", removed, None).change(
@@ -148,7 +148,7 @@ def _compare_method(
 
 
 def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
-    old, new = _by_name(surfaces.old.classes), _by_name(surfaces.new.classes)
+    old, new = _map_names(surfaces.old.classes), _map_names(surfaces.new.classes)
     for name, was in old.items():
         noun = "class" if surfaces.has_handlers else "type"
         subject = surfaces.get_subject(f"{noun} `{name}`", was, new.get(name))
@@ -162,7 +162,7 @@ def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
-    old, new = _by_name(surfaces.old.named_types), _by_name(surfaces.new.named_types)
+    old, new = _map_names(surfaces.old.named_types), _map_names(surfaces.new.named_types)
     for name, was in old.items():
         now = new.get(name)
         subject = surfaces.get_subject(f"type `{name}`", was, now)
@@ -263,7 +263,7 @@ _Named = TypeVar("_Named", Class, ClientMethod, HandlerMethod, NamedType)
 _Sent = TypeVar("_Sent", Field, Parameter)
 
 
-def _by_name(items: Iterable[_Named]) -> Mapping[str, _Named]:
+def _map_names(items: Iterable[_Named]) -> Mapping[str, _Named]:
     return {item.name: item for item in items}
 
 

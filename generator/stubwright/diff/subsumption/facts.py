@@ -70,7 +70,7 @@ class IsOfKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class KeywordFact:
     """A keyword without subschemas is fulfilled or violated by an instance of its type."""
 
     keyword: str
@@ -144,7 +144,7 @@ class SomeName:
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class Disjunction:
     """All facts of at least one alternative are true."""
 
     alternatives: Sequence[Facts]
@@ -153,7 +153,7 @@ class Either:
 Fact: TypeAlias = (
     Claim
     | IsOfKind
-    | Plain
+    | KeywordFact
     | OneOfValues
     | EachItem
     | SomeItem
@@ -162,7 +162,7 @@ Fact: TypeAlias = (
     | NoMember
     | EachName
     | SomeName
-    | Either
+    | Disjunction
 )
 Facts: TypeAlias = tuple[Fact, ...]
 
@@ -199,7 +199,7 @@ def list_facts(claim: Claim, dialect: Dialect, *, asserts_formats: bool) -> Fact
     if claim.holds:
         return tuple(fact for keyword in keywords for fact in _fulfil(keyword, schema, claim, dialect))
     violations = [facts for keyword in keywords for facts in _violate(keyword, schema, claim, dialect)]
-    return violations[0] if len(violations) == 1 else (Either(violations),)
+    return violations[0] if len(violations) == 1 else (Disjunction(violations),)
 
 
 def _list_keywords(schema: Mapping[str, Any], dialect: Dialect, *, asserts_formats: bool) -> list[str]:
@@ -237,9 +237,9 @@ def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dial
         case "allOf":
             yield from (claim.derive(inner) for inner in value)
         case "anyOf":
-            yield Either([(claim.derive(inner),) for inner in value])
+            yield Disjunction([(claim.derive(inner),) for inner in value])
         case "oneOf":
-            yield Either(
+            yield Disjunction(
                 [
                     tuple(claim.derive(other, holds=place == number) for place, other in enumerate(value))
                     for number in range(len(value))
@@ -248,7 +248,7 @@ def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dial
         case "not":
             yield claim.derive(value, holds=False)
         case "if":
-            yield Either(_list_branches(schema, claim, holds=True))
+            yield Disjunction(_list_branches(schema, claim, holds=True))
         case "properties":
             yield EachMember(*_read_members(schema, claim))
         case "propertyNames":
@@ -261,14 +261,14 @@ def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dial
                     facts = (
                         [SomeMember(other) for other in needed] if isinstance(needed, list) else [claim.derive(needed)]
                     )
-                    yield Either([(IsOfKind(KINDS - {"object"}),), (NoMember(name),), (SomeMember(name), *facts)])
+                    yield Disjunction([(IsOfKind(KINDS - {"object"}),), (NoMember(name),), (SomeMember(name), *facts)])
         case "items":
             yield EachItem(*_read_items(schema, claim, dialect))
         case "contains":
             if schema.get("minContains", 1) >= 1 or "minContains" not in dialect.keywords:
-                yield Either([(IsOfKind(KINDS - {"array"}),), (_ARRAY, SomeItem(0, False, claim.derive(value)))])
+                yield Disjunction([(IsOfKind(KINDS - {"array"}),), (_ARRAY, SomeItem(0, False, claim.derive(value)))])
         case _ if keyword in KINDS_OF_KEYWORDS:
-            yield from (Plain(*pair, holds=True) for pair in _read_plain(keyword, schema, dialect))
+            yield from (KeywordFact(*pair, holds=True) for pair in _read_plain(keyword, schema, dialect))
 
 
 def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dialect) -> Iterator[Facts]:
@@ -319,13 +319,13 @@ def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dia
                 yield _ARRAY, EachItem((), claim.derive(value))
         case _ if keyword in KINDS_OF_KEYWORDS:
             kinds = IsOfKind(KINDS_OF_KEYWORDS[keyword])
-            yield from ((kinds, Plain(*pair, holds=False)) for pair in _read_plain(keyword, schema, dialect))
+            yield from ((kinds, KeywordFact(*pair, holds=False)) for pair in _read_plain(keyword, schema, dialect))
         case _:
             yield ()
 
 
 def _unless_object(fact: Fact) -> Fact:
-    return Either([(IsOfKind(KINDS - {"object"}),), (_OBJECT, fact)])
+    return Disjunction([(IsOfKind(KINDS - {"object"}),), (_OBJECT, fact)])
 
 
 def _read_types(value: Any) -> frozenset[str]:

@@ -18,16 +18,16 @@ from stubwright.diff.subsumption import patterns
 from stubwright.diff.subsumption.facts import (
     KINDS,
     Claim,
+    Disjunction,
     EachItem,
     EachMember,
     EachName,
-    Either,
     Fact,
     Facts,
     IsOfKind,
+    KeywordFact,
     NoMember,
     OneOfValues,
-    Plain,
     SomeItem,
     SomeMember,
     SomeName,
@@ -105,7 +105,7 @@ class _Case:
     absent: frozenset[str] = frozenset()
     names: tuple[Claim, ...] = ()
     some_names: tuple[Claim, ...] = ()
-    open: tuple[Either, ...] = ()
+    open: tuple[Disjunction, ...] = ()
 
     def copy(self) -> _Case:
         """Return an independent case."""
@@ -171,7 +171,7 @@ class _Refutation:
                     pending += self._list_facts(fact)
                 case IsOfKind(kinds):
                     case.kinds &= kinds
-                case Plain(keyword, value, holds):
+                case KeywordFact(keyword, value, holds):
                     text = json.dumps(value)
                     if (keyword, text, not holds) in case.plain:
                         return False
@@ -196,7 +196,7 @@ class _Refutation:
                 case SomeName(claim):
                     case.kinds &= {"object"}
                     case.some_names += (claim,)
-                case Either():
+                case Disjunction():
                     case.open += (fact,)
             if not case.kinds:
                 return False
@@ -241,7 +241,7 @@ class _Refutation:
 
     def _split(self, case: _Case) -> int | None:
         while True:
-            choices: list[tuple[int, Either, list[_Case]]] = []
+            choices: list[tuple[int, Disjunction, list[_Case]]] = []
             case.open = tuple(either for either in case.open if not _is_settled(case, either))
             for either in case.open:
                 possible = [made for facts in either.alternatives if (made := self._fork(case, either, facts))]
@@ -264,7 +264,7 @@ class _Refutation:
         _, _, possible = min(choices, key=lambda choice: choice[0])
         return _join(self._close(each) for each in possible)
 
-    def _fork(self, case: _Case, either: Either, facts: Facts) -> _Case | None:
+    def _fork(self, case: _Case, either: Disjunction, facts: Facts) -> _Case | None:
         """Return the case in which an alternative is true, or None if it is impossible."""
         made = case.copy()
         made.open = tuple(other for other in case.open if other is not either)
@@ -446,7 +446,7 @@ def _list_item_claims(case: _Case, place: int) -> Iterator[Claim]:
     yield from (item.claim for item in case.some_items if item.is_exact and item.start == place and item.claim)
 
 
-def _is_settled(case: _Case, either: Either) -> bool:
+def _is_settled(case: _Case, either: Disjunction) -> bool:
     """Return whether one of the alternatives is already true in a case."""
     return any(
         all(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects, formats
 from stubwright.jsonschema.pointers import resolve_local
-from stubwright.jsonschema.references import BrokenReference, Folder, Local, Outline, get_at
+from stubwright.jsonschema.references import BrokenReference, Folder, LocalTarget, Outline, get_at
 from stubwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class SchemaValidator:
         return {
             reference.text: get_at(self.schema, reference.target.pointer)
             for reference in self._references
-            if isinstance(reference.target, Local)
+            if isinstance(reference.target, LocalTarget)
         }
 
     @cached_property

@@ -249,7 +249,7 @@ class Core(Hub):
             return self._pages[key]
         shows: Shows | None = None if self.scopes is None else partial(self.scopes.shows, principal, name)
         if tools is not None:
-            shows = partial(_shows, tools, shows)
+            shows = partial(_shows_tool, tools, shows)
         answer = self._lists.answer(name, cursor, revision, shows)
         if name == "tools":
             answer["tools"] = [downgrade_tool(definition, revision) for definition in answer["tools"]]
@@ -265,7 +265,7 @@ async def _pass_on(request: Request) -> Result:
     return await request.call_next(request)
 
 
-def _shows(tools: frozenset[str], shows: Shows | None, name: str) -> bool:
+def _shows_tool(tools: frozenset[str], shows: Shows | None, name: str) -> bool:
     return name in tools and (shows is None or shows(name))
 
 

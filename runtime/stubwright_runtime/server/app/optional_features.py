@@ -105,10 +105,10 @@ def _list_binding(package: Package, server: ServerContext) -> Iterator[Wrap]:
 
 def _list_preparation(package: Package, server: ServerContext, results: Results) -> Iterator[Wrap]:
     if "once" in package.policies:
-        from ...policy.once import Once
+        from ...policy.once import IdempotentCalls
 
         # Outermost: a repeated call needs no second confirmation, and its handles may no longer exist.
-        yield Once(server.store, partial(refuse_error, results)).wrap
+        yield IdempotentCalls(server.store, partial(refuse_error, results)).wrap
     if any(tool.is_paginated for tool in package.tools.values()):
         from ..features.paging import Cursors
 

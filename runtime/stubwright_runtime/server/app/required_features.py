@@ -101,18 +101,18 @@ def check(package: Package) -> None:
 def _list_unknown(package: Package) -> Iterator[str]:
     """Yield the unknown keys of a manifest."""
     manifest: Mapping[str, Any] = package.manifest
-    yield from _others(manifest, MANIFEST)
-    yield from _others_within(manifest)
+    yield from _find_unknown(manifest, MANIFEST)
+    yield from _find_unknown_settings(manifest)
     for section in ("tools", "resources", "resourceTemplates", "prompts"):
         for _, extension in package.list_entries(section).values():
-            yield from _others(extension, EXTENSION)
-            yield from _others_within(extension)
+            yield from _find_unknown(extension, EXTENSION)
+            yield from _find_unknown_settings(extension)
 
 
-def _others_within(settings: Mapping[str, Any]) -> Iterator[str]:
+def _find_unknown_settings(settings: Mapping[str, Any]) -> Iterator[str]:
     for key, known in (("policy", POLICY), ("budget", BUDGET)):
-        yield from (f"{key}.{other}" for other in _others(settings.get(key) or {}, known))
+        yield from (f"{key}.{other}" for other in _find_unknown(settings.get(key) or {}, known))
 
 
-def _others(declared: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
+def _find_unknown(declared: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
     return (key for key, value in declared.items() if value and key not in known and not key.startswith("x-"))

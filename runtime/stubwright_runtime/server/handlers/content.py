@@ -250,10 +250,10 @@ def _annotations(
             raise ValueError(f"audience must be 'user', 'assistant', or a list of them, not {unknown[0]!r}")
     if priority is not None and not 0 <= priority <= 1:
         raise ValueError(f"priority must be a number from 0 to 1, not {priority}")
-    return Annotations(audience=roles, priority=priority, last_modified=_moment(last_modified))
+    return Annotations(audience=roles, priority=priority, last_modified=_format_time(last_modified))
 
 
-def _moment(moment: datetime | str | None) -> str | None:
+def _format_time(moment: datetime | str | None) -> str | None:
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
             raise ValueError(f"last_modified needs a time zone: {moment.isoformat()}")

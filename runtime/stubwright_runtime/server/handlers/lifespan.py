@@ -75,7 +75,7 @@ class Lifespan:
     @asynccontextmanager
     async def _alive(self) -> AsyncGenerator[None, None]:
         if self._life is None or not self._life.users:
-            self._life = _LifespanTask(self._both(), self._life)
+            self._life = _LifespanTask(self._enter_all(), self._life)
         life = self._life
         life.users += 1
         self.is_entered = True
@@ -101,7 +101,7 @@ class Lifespan:
             raise
 
     @asynccontextmanager
-    async def _both(self) -> AsyncGenerator[None, None]:
+    async def _enter_all(self) -> AsyncGenerator[None, None]:
         async with self._around(), nullcontext() if self._manager is None else self._manager, self._within():
             yield
 
@@ -113,9 +113,9 @@ class _LifespanTask:
         self.users = 0
         self._ready = asyncio.Event()
         self._ended = asyncio.Event()
-        self._task = asyncio.create_task(self._live(manager, before))
+        self._task = asyncio.create_task(self._run(manager, before))
 
-    async def _live(self, manager: AbstractAsyncContextManager[Any], before: _LifespanTask | None) -> None:
+    async def _run(self, manager: AbstractAsyncContextManager[Any], before: _LifespanTask | None) -> None:
         # The previous exit may still be running, and handlers cannot be entered twice.
         if before is not None and not before._task.done():
             await asyncio.wait([before._task])

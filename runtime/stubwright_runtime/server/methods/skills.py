@@ -66,7 +66,7 @@ class _SkillMethods:
         """Return a page of a folder's entries (SEP-2640, "Reading Directories")."""
         uri: str = request.params["uri"]
         children = self._folders.get(uri, {})
-        shown = {key: child for key, child in children.items() if self._shows(key, request)}
+        shown = {key: child for key, child in children.items() if self._is_visible(key, request)}
         if not shown:
             raise ProtocolError(INVALID_PARAMS, f"{clean(uri)} is not a directory resource", {"uri": uri})
         return self._page(PrimitiveList("resources", "resources", shown), request)
@@ -74,7 +74,7 @@ class _SkillMethods:
     def _page(self, listing: PrimitiveList, request: Request) -> dict[str, Any]:
         try:
             return self.server.lists.make_page(
-                listing, request.params.get("cursor"), lambda key: self._shows(key, request)
+                listing, request.params.get("cursor"), lambda key: self._is_visible(key, request)
             )
         except StaleCursorError:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
@@ -83,10 +83,10 @@ class _SkillMethods:
         """Add the cache hints that results have from 2026-07-28."""
         return {**result, **self.server.lists.hints} if request.revision.has("cache_hints") else result
 
-    def _shows(self, uri: str, request: Request) -> bool:
+    def _is_visible(self, uri: str, request: Request) -> bool:
         """Return whether a file, or any file in a folder, is visible to the caller."""
         if uri in self._folders:
-            return any(self._shows(child, request) for child in self._folders[uri])
+            return any(self._is_visible(child, request) for child in self._folders[uri])
         return self.server.offers(request, "resources", uri)
 
     @cached_property

@@ -58,7 +58,7 @@ _INTEGER: Final = _kind("an integer", lambda value: type(value) is int)
 _LIST: Final = _kind("an array", lambda value: type(value) is list)
 
 
-def _one_of(*values: str) -> Shape:
+def _make_enum(*values: str) -> Shape:
     allowed = frozenset(values)
     expected = f"one of {', '.join(f'`{value}`' for value in values)}"
     return _kind(expected, lambda value: type(value) is str and value in allowed)
@@ -124,8 +124,8 @@ def _members(required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Sh
 
 _OBJECTS: Final = _map_of(_OBJECT)
 _TEXTS: Final = _map_of(_TEXT)
-_LEVEL: Final = _one_of(*LOG_LEVELS)
-_ICON: Final = _object({"src": _TEXT}, mimeType=_TEXT, sizes=_list_of(_TEXT), theme=_one_of("dark", "light"))
+_LEVEL: Final = _make_enum(*LOG_LEVELS)
+_ICON: Final = _object({"src": _TEXT}, mimeType=_TEXT, sizes=_list_of(_TEXT), theme=_make_enum("dark", "light"))
 _CLIENT: Final = _object(
     {"name": _TEXT, "version": _TEXT},
     title=_TEXT,
@@ -180,12 +180,12 @@ def _is_scalar(value: Any) -> bool:
 
 _SCALAR: Final = _kind("a string, a number, true, false, null, or an array of strings", _is_scalar)
 _ANSWERS: Final = (
-    _object({"action": _one_of("accept", "cancel", "decline")}, content=_map_of(_SCALAR)),
+    _object({"action": _make_enum("accept", "cancel", "decline")}, content=_map_of(_SCALAR)),
     _object({"roots": _list_of(_object({"uri": _TEXT}, name=_TEXT))}),
     _object(
         {
             "model": _TEXT,
-            "role": _one_of("assistant", "user"),
+            "role": _make_enum("assistant", "user"),
             "content": _kind("an object or an array", lambda value: type(value) in (dict, list)),
         }
     ),

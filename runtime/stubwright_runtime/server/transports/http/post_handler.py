@@ -161,13 +161,13 @@ class PostHandler:
         session = None if head.is_stateless else self._sessions.find(head.session, owner)
         if not head.is_stateless and not self._stateless and session is None:
             if head.session is not None:
-                return _completed(NO_SESSION.answer(head.revision))
+                return _complete(NO_SESSION.answer(head.revision))
             if not is_request or message["method"] != "initialize":
-                return _completed(UNNAMED_SESSION.answer(head.revision))
+                return _complete(UNNAMED_SESSION.answer(head.revision))
         if not is_request:
             return self._accept(session, message, peer)
         if session is not None and message["id"] in session.posts:
-            return _completed(Response.from_answer(200, encode_error(message["id"], refuse_id_in_use()), session.id))
+            return _complete(Response.from_answer(200, encode_error(message["id"], refuse_id_in_use()), session.id))
         sender = self._identify_client(head, session, message)
         if head.is_stateless and sender.error is None:
             error = self._find_parameter_error(head, message, headers)
@@ -209,7 +209,7 @@ class PostHandler:
 
     def _refuse(self, refusal: Refusal, head: Head) -> Awaitable[Response]:
         self.refused.count(refusal.error.message)
-        return _completed(
+        return _complete(
             Response.from_answer(400, encode_error(refusal.id, refusal.error, parse_revision(head.revision)))
         )
 
@@ -358,5 +358,5 @@ def with_retry_after(response: Response) -> Response:
     return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % RETRY_SECONDS)))
 
 
-async def _completed(response: Response) -> Response:
+async def _complete(response: Response) -> Response:
     return response
