@@ -1,7 +1,7 @@
-"""The command line and its exit statuses; the verbs are in `commands`.
+"""The command line and its exit statuses; the commands are in `commands`.
 
-Exit status: 0 success, also with warnings unless `--strict` is set; 1 invalid input or a stale tree; 2 an invalid
-command line, or a missing package. Verbs import heavy modules only when they need them, so that `--help` is fast.
+Exit statuses: 0 success, including warnings unless `--strict` is set; 1 invalid input or a stale tree; 2 an invalid
+command line or a missing package. Commands import heavy modules only when they need them, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its status."""
     if argv is None:
         _start_in_utf8()
-    gc.disable()  # a command is short, and most of its objects live until the end
+    gc.disable()  # a command is short-lived, and most of its objects live until exit
     # Skip the slow destruction of all objects.
     os._exit(execute(sys.argv[1:] if argv is None else argv))
 
 
 def _start_in_utf8() -> None:
-    """Restart this process in Python's UTF-8 mode if the locale has another encoding for file names (PEP 540).
+    """Restart this process in Python's UTF-8 mode if the locale uses another encoding for file names (PEP 540).
 
-    Manifests name files in UTF-8, and a name on the command line must refer to the same file. Unlike a variable, an
-    option of the interpreter is not inherited by servers that a command starts.
+    File names in manifests are UTF-8, and a name on the command line must refer to the same file. Unlike an environment
+    variable, an interpreter option is not inherited by servers that a command starts.
     """
     if sys.getfilesystemencoding() != "utf-8" and sys.executable:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - without a shell
@@ -56,20 +56,20 @@ def execute(argv: Sequence[str]) -> int:
         sys.stderr.flush()
     except OutputError as error:
         status = 1
-        if not isinstance(error.why, BrokenPipeError):  # a reader such as `head` may exit early
+        if not isinstance(error.why, BrokenPipeError):  # a reader such as `head` can exit early
             with suppress(OutputError):
-                write_err(f"stubwright: the output cannot be written: {error}")
+                write_err(f"stubwright: cannot write the output: {error}")
                 sys.stderr.flush()
     return status
 
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit status."""
-    # Loading all commands takes longer than running most commands; only `completion` needs all.
+    # Loading all commands takes longer than running most of them; only `completion` needs all.
     named = argv[:1] if argv and argv[0] in VERBS.keys() - {"completion"} else VERBS
     command_line = _parser(named)
     arguments = command_line.parse_args(argv)
-    default = Style()  # an earlier command in this process may have set another style
+    default = Style()  # an earlier command in this process may have set a different style
     for field in Style.__slots__:
         setattr(STYLE, field, getattr(arguments, field, getattr(default, field)))
     arguments.command_line = command_line
@@ -93,7 +93,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _parser(named: Iterable[str] = VERBS) -> argparse.ArgumentParser:
-    """Return the parser of the command line with the named verbs."""
+    """Return the command-line parser with the named commands."""
     parser = _Parser(
         prog="stubwright",
         usage="stubwright [-h] [--version] COMMAND ...",
@@ -107,7 +107,7 @@ def _parser(named: Iterable[str] = VERBS) -> argparse.ArgumentParser:
 
 
 class _Parser(CommandParser):
-    """The parser of the command line, whose help lists the verbs in groups."""
+    """The command-line parser, with commands grouped in its help."""
 
     verbs: Any
 
@@ -116,7 +116,7 @@ class _Parser(CommandParser):
         self._lines: dict[str, str] = {}
 
     def add_parser(self, name: str, verb: Callable[[argparse.Namespace], int] | None = None, **options: Any) -> Any:
-        """Add the parser of a command that `verb` runs."""
+        """Add the parser for a command that `verb` runs."""
         self._lines[name] = options.get("help") or ""
         if name in EXAMPLES:
             options["epilog"] = format_epilog(options.get("epilog") or "", *EXAMPLES[name])
@@ -125,7 +125,7 @@ class _Parser(CommandParser):
         return parser
 
     def format_help(self) -> str:
-        """Return the help: the usage, the options, and a line for each verb."""
+        """Return the help: the usage, the options, and a line for each command."""
         groups = [
             f"{group}:\n" + "".join(self._format_line(name) for name in names if name in self._lines)
             for group, names in GROUPS.items()
@@ -142,6 +142,6 @@ options:
   -h, --help  show this help message and exit
   --version   show the version and exit
   -q, --quiet, --verbose, --color auto|always|never
-              options of every command, for its output
+              output options, available in every command
 """
-_MORE = "`stubwright COMMAND --help` shows the options, examples and exit statuses of a command.\n"
+_MORE = "`stubwright COMMAND --help` shows a command's options, examples and exit statuses.\n"

@@ -1,6 +1,6 @@
-"""Lists the modules that generated packages need, which a package of the same name would hide.
+"""Lists the modules that generated packages need, and that a package with the same name would hide.
 
-They are in `dependencies.json`, so that names do not depend on the machine. `python tests/support/dependencies.py`
+The list is in `dependencies.json`, so that names do not depend on the machine. `python tests/support/dependencies.py`
 writes that file.
 """
 
@@ -13,10 +13,10 @@ from typing import Final
 from stubwright import package_data
 
 FILE: Final = package_data.ROOT / "dependencies.json"
-"""The modules of each distribution that `stubwright-runtime` needs with all its extras, on any platform."""
+"""The modules in each distribution that `stubwright-runtime` requires with all extras, on any platform."""
 
 
 @cache
 def list_modules() -> frozenset[str]:
-    """Return the names of the modules."""
+    """Return the module names."""
     return frozenset(name for names in json.loads(FILE.read_bytes()).values() for name in names)

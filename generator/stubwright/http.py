@@ -1,4 +1,4 @@
-"""Parts of HTTP requests: the parts of URLs, and the header fields that a manifest may set, with their values."""
+"""HTTP rules: parts of URLs, and the header fields and values that a manifest may set."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-"""The name of a header (RFC 9110, section 5.6.2)."""
+"""A header name (RFC 9110, section 5.6.2)."""
 
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""Characters that a header's value must not contain (RFC 9110, section 5.5)."""
+"""Characters that are not allowed in a header value (RFC 9110, section 5.5)."""
 
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
-"""A variable of a URL in braces, as in OpenAPI paths and RFC 6570 templates."""
+"""A URL variable in braces, as in OpenAPI paths and RFC 6570 templates."""
 
 _BLANK: Final = re.compile(r"[\s\x00-\x20\x7f{}]")
 
@@ -21,20 +21,20 @@ _OURS: Final = frozenset(
     {"connection", "content-length", "expect", "http2-settings", "keep-alive", "proxy-authenticate"}
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Headers that specify where a request ends and how it travels (RFC 9110, sections 7.6.1 and 8.6; RFC 9112, section
+"""Headers for message framing and connection handling (RFC 9110, sections 7.6.1 and 8.6; RFC 9112, section
 6).
 """
 
 
 def is_url(word: str) -> bool:
-    """Return whether a word of the command line is a URL of HTTP, valid or not; schemes have no case (RFC 3986,
+    """Return whether a command-line word is an HTTP URL, valid or not; schemes are case-insensitive (RFC 3986, section
     3.1).
     """
     return word.lower().startswith(("http://", "https://"))
 
 
 def split(url: str) -> SplitResult | None:
-    """Return the parts of a URL; None if its host or its port is invalid (RFC 3986, section 3.2)."""
+    """Return the parts of a URL; None if its host or port is invalid (RFC 3986, section 3.2)."""
     try:
         parts = urlsplit(url)
         is_sound = parts.port != 0
@@ -44,9 +44,7 @@ def split(url: str) -> SplitResult | None:
 
 
 def is_token_url(url: str) -> bool:
-    """Return whether secrets can be sent to a token endpoint: by `https`, or on this machine (RFC 6749, section
-    3.2).
-    """
+    """Return whether secrets can be sent to a token endpoint: over `https`, or locally (RFC 6749, section 3.2)."""
     parts = split(url)
     if parts is None or not parts.hostname or parts.username is not None or parts.fragment or _BLANK.search(url):
         return False
@@ -54,22 +52,22 @@ def is_token_url(url: str) -> bool:
 
 
 def is_unseen(parts: SplitResult) -> bool:
-    """Return whether a URL is safe from eavesdropping and changes on the way: `https`, or `http` on this machine."""
+    """Return whether a URL is safe from eavesdropping and tampering: `https`, or `http` on this machine."""
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether only the sender may set a header; many servers treat `_` in a name as `-`."""
+    """Return whether a header is reserved for the HTTP client; many servers treat `_` in a name as `-`."""
     return _plain(name) in _OURS
 
 
 def steers(name: str) -> bool:
-    """Return whether a header affects routing, or has several values, so that it must not contain an argument."""
+    """Return whether a header affects routing or has several values, so that it must not contain an argument."""
     return _plain(name) in ("host", "cookie")
 
 
 def is_key_header(name: str) -> bool:
-    """Return whether a header can contain a key: its name is valid, and it does not describe the request."""
+    """Return whether a header can contain an API key: its name is valid, and it does not describe the request."""
     return bool(TOKEN.fullmatch(name)) and not is_reserved(name) and not steers(name)
 
 

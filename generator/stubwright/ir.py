@@ -1,6 +1,6 @@
-"""The IR: a checked manifest as frozen dataclasses; every node has its place in the source.
+"""The IR: a checked manifest as frozen dataclasses, with every node's source location.
 
-Lowering builds it and code generation reads it; no file is read and no name made here.
+Lowering builds it, and code generation reads it. This module reads no files and creates no names.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from stubwright.pycode import Name
 from stubwright_runtime.mcp import vocabulary
 
 Json: TypeAlias = Any
-"""A JSON value; objects are `dict[str, Json]` in the order of the source, and never change after loading."""
+"""A JSON value. Objects are `dict[str, Json]` in source order, and never change after loading."""
 
 _CONTENT = frozenset({"file", "messages", "text"})
 
 Emit: TypeAlias = Literal["server", "client", "typescript"]
 Formats: TypeAlias = Literal["annotate", "assert", "exact", "assert and exact"]
-"""The meaning of `format`. With `exact`, formats with types only accept values that the types represent exactly."""
+"""The meaning of `format`. With `exact`, formats with types accept only values that the types represent exactly."""
 
 Refs: TypeAlias = Literal["bundled", "inlined", "auto"]
 
@@ -31,10 +31,10 @@ class Schema:
     """A JSON Schema.
 
     `wire` is the schema on the wire: verbatim, with shared schemas bundled below `$defs` (`definitions` before
-    2019-09), unless the manifest sends schemas without references. `dialect` is the identifier of its meta-schema.
-    `shared` maps the JSON pointer of each bundled schema in `wire` (`#/$defs/Place`) to its name under `schemas`. `own`
-    is `wire` without bundled schemas, if known. `rich` is true if strings with a format have other types than `str` in
-    Python (`python: {formats: rich}`), and `exact` if they are never `str` (`strict`). `handles` maps places of ids in
+    2019-09), unless the manifest sends schemas without references. `dialect` is its meta-schema's identifier. `shared`
+    maps the JSON pointer of each bundled schema in `wire` (`#/$defs/Place`) to its name under `schemas`. `own` is
+    `wire` without bundled schemas, if known. `rich` is true if formatted strings can have Python types other than `str`
+    (`python: {formats: rich}`), and `exact` if they are never `str` (`strict`). `handles` maps the locations of IDs in
     `wire` to the kind of handle.
     """
 
@@ -49,7 +49,7 @@ class Schema:
 
     @property
     def extended(self) -> tuple[str, ...]:
-        """The shared schemas that its root references, directly or in `allOf`, by their names under `schemas`."""
+        """The shared schemas that its root references, directly or in `allOf`, by name under `schemas`."""
         if not self.shared or not isinstance(self.wire, dict):
             return ()
         parts = [self.wire, *(self.wire.get("allOf") or ())]
@@ -59,9 +59,9 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class SharedSchema:
-    """A schema under `schemas`, which several tools may use, with its own references bundled.
+    """A schema under `schemas`, which several tools can use, with its own references bundled.
 
-    `circle` is the alphabetically first name of the shared schemas in its reference cycle, if any.
+    `circle` is the alphabetically first name among the shared schemas in its reference cycle, if any.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that a handler may ask: `answer` is the class of its answers; a question by URL has no `schema`."""
+    """A question that a handler can ask. `answer` is the class of its answers; a URL question has no `schema`."""
 
     name: str
     message: str
@@ -97,8 +97,8 @@ class Question:
 class Handle:
     """A kind of state that the server stores between calls.
 
-    `id` is the type of its ids. `state` is the shared schema of its states, which has a class only if the schema has
-    one. `retention` is a sentence about the lifetime.
+    `id` is the type of its IDs. `state` is the shared schema for its states, which have a class only if the schema
+    does. `retention` is a sentence about the lifetime.
     """
 
     name: str
@@ -110,14 +110,14 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: `definition` is its complete entry, `listed` the entry in `tools/list`; the rest is for the Python code.
+    """A tool. `definition` is its complete entry, `listed` the entry in `tools/list`; the rest is for the Python code.
 
-    `policy` includes the manifest's policy for all tools. `http` is its HTTP call, if it is one, with the API's
-    defaults. `bound` are the arguments that the server sets; they are in `input`, which handlers receive, but not in
-    `definition`. `unbound` are arguments that it leaves to callers although `auth` or an API binds them. `has_handles`
-    is true if its handler can create and use handles. `aliases` are its old names, with prefixes. `paginate` names the
-    property of `output` with the items of a page, and their number; `cursor` is not in `input`, as handlers receive a
-    position instead. `reasons` explain the values of hints in `annotations`.
+    `policy` includes the manifest's policy for all tools. `http` is its HTTP call, if any, with the API's defaults.
+    `bound` lists the arguments that the server sets; they are in `input`, which handlers receive, but not in
+    `definition`. `unbound` lists arguments left to callers although `auth` or an API binds them. `has_handles` is true
+    if its handler can create and use handles. `aliases` lists its old names, with prefixes. `paginate` gives the
+    property of `output` that contains a page's items, and the page size. `cursor` is not in `input`, because handlers
+    receive a position instead. `reasons` explains the hint values in `annotations`.
     """
 
     name: str
@@ -147,12 +147,12 @@ class Tool:
 
     @property
     def gives_pages(self) -> bool:
-        """True if the client's method has `pages`: the manifest or the API paginates the results."""
+        """True if the client's method has `pages`, because the manifest or the API paginates the results."""
         return "page" in self.http or bool(self.paginate)
 
     @property
     def listed(self) -> Mapping[str, Json]:
-        """The entry for `tools/list`, without an `outputSchema` that results may violate.
+        """The entry for `tools/list`, without an `outputSchema` that results might violate.
 
         Servers MUST provide results that conform to a listed schema (MCP 2025-11-25, server/tools, "Output Schema").
         """
@@ -162,14 +162,16 @@ class Tool:
 
     @property
     def sent(self) -> Schema:
-        """The schema of callers' arguments: `input` without bound arguments, and with `cursor` if there are pages."""
+        """The schema for callers' arguments: `input` without bound arguments, and with `cursor` if results are
+        paginated.
+        """
         if not self.bound and not self.paginate:
             return self.input
         return replace(self.input, wire=self.definition["inputSchema"], own=None)
 
     @property
     def task_support(self) -> str:
-        """The support for tasks: `forbidden`, `optional` or `required`."""
+        """Its task support: `forbidden`, `optional` or `required`."""
         execution = self.definition.get("execution")
         support = execution.get("taskSupport") if isinstance(execution, Mapping) else None
         return support if isinstance(support, str) else "forbidden"
@@ -182,7 +184,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a prompt, or a variable of a URI template: a string, or with `many` a list of strings."""
+    """A prompt argument or a URI template variable: a string or, with `many`, a list of strings."""
 
     name: str
     description: str | None
@@ -192,11 +194,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """The common parts of a resource, a resource template and a prompt.
+    """The fields shared by resources, resource templates and prompts.
 
-    `section` is its list. `key` identifies it in requests: a URI, a URI template, or a prompt's name. `handled` is true
-    if the handlers have a method for it. `completed` are the arguments with completions, and `completes` is true if the
-    handlers complete some of them. `arguments` is None for a resource. `scopes` are required of callers.
+    `section` is its list. `key` identifies it in requests: a URI, a URI template, or a prompt name. `handled` is true
+    if the handlers have a method for it. `completed` lists the arguments with completions, and `completes` is true if
+    the handlers complete some of them. `arguments` is None for a resource. Callers must have all `scopes`.
     """
 
     section: vocabulary.Section
@@ -224,7 +226,7 @@ class Primitive:
 
     @property
     def kind(self) -> str:
-        """The kind of the primitive in words."""
+        """The primitive's kind, in words."""
         return self.section.noun
 
 
@@ -242,15 +244,14 @@ def is_completed_by_handlers(extension: Mapping[str, Json]) -> bool:
 class Manifest:
     """A whole manifest: fragments included, overlays applied, references bundled.
 
-    `source` is the manifest's path in headers of files, with `/` between folders, and `command` the command that
-    generates its package. `server` is MCP's `Implementation` with `instructions`. `package` is the import package and
-    `stem` the prefix of its classes. `handlers` is `module:Name` of the handwritten class, if declared. `files` are the
-    files that the package contains, by their paths in it. `document` is the resolved manifest, written as
-    `manifest.json`. `refs` specifies whether the schemas in `document` and in the definitions of tools have references
-    (`auto`: some do); the schemas in `ir.Schema` always do. `splits_types` is true if their lists of types are written
-    as `anyOf`. `handles` are the kinds of state that it stores between calls; the schemas of these states are in
-    `shared`. `targets` names the clients and APIs that must accept its tools; `budget` is the maximum cost of its
-    lists, in tokens.
+    `source` is the manifest's path in file headers, with `/` separators, and `command` the command that generates its
+    package. `server` is MCP's `Implementation` with `instructions`. `package` is the import package and `stem` the
+    prefix of its classes. `handlers` is `module:Name` of the handwritten class, if declared. `files` contains the
+    package's additional files, by path. `document` is the resolved manifest, written as `manifest.json`. `refs`
+    specifies whether schemas in `document` and in tool definitions have references (`auto`: some do); `ir.Schema`
+    always does. `splits_types` is true if their type lists are written as `anyOf`. `handles` lists the kinds of state
+    that it stores between calls; the schemas of these states are in `shared`. `targets` lists the clients and APIs that
+    must accept its tools; `budget` is the maximum cost of its lists, in tokens.
     """
 
     source: str
@@ -276,7 +277,7 @@ class Manifest:
 
     @property
     def primitives(self) -> Mapping[vocabulary.Section, tuple[Primitive, ...]]:
-        """The resources, templates and prompts that it lists."""
+        """Its listed resources, resource templates and prompts."""
         return {
             vocabulary.RESOURCES: self.resources,
             vocabulary.TEMPLATES: self.templates,
@@ -285,22 +286,22 @@ class Manifest:
 
     @property
     def toolsets(self) -> Mapping[str, Mapping[str, Json]]:
-        """Its toolsets, with the names of their tools."""
+        """Its toolsets, with their tool names."""
         return self.document.get("toolsets") or {}
 
     @property
     def skills(self) -> Sequence[Mapping[str, Json]]:
-        """Its skills, as `skills/list` has them."""
+        """Its skills, as in `skills/list`."""
         return self.document.get("skills") or ()
 
     @property
     def skill_files(self) -> tuple[str, ...]:
-        """The URIs of the files of its skills: resources without a handler or a client method."""
+        """The URIs of its skill files, which are resources without a handler or a client method."""
         return tuple(dict.fromkeys(file["uri"] for skill in self.skills for file in skill["resources"]))
 
     @property
     def skill_resources(self) -> Sequence[Mapping[str, Json]]:
-        """The files of its skills for `resources/list`; they are not in `primitives`."""
+        """Its skill files for `resources/list`; they are not in `primitives`."""
         files = frozenset(self.skill_files)
         return [
             {key: value for key, value in entry.items() if key != "stubwright"}

@@ -1,7 +1,7 @@
-"""Maps wire names to Python names; no other module makes names.
+"""Maps wire names to Python names; no other module creates names.
 
-A name depends only on its wire name, never on its neighbours or their order. The one exception is two properties of a
-class with the same attribute: `name_fields` then spells out the characters that identifiers cannot contain. Names are
+A name depends only on its wire name, never on its neighbours or their order. There is one exception: if two properties
+of a class have the same attribute, `name_fields` spells out the characters that identifiers cannot contain. Names are
 never numbered.
 """
 
@@ -25,22 +25,22 @@ _PLAIN = re.compile(r"[A-Za-z0-9_]*")
 _GAPS = re.compile(r"\0+")
 
 ANNOTATION_NAMES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str", "tuple"})
-"""Names in annotations: a class member with such a name would hide the type from later members."""
+"""Names in annotations; a class member with such a name would hide the type from later members."""
 
 CLIENT_NAMES = frozenset({"call_for", "connect", "raw", "tasks", "tools_for", "with_options", "with_raw_response"})
 """Members of a client other than its tools."""
 
 DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
-"""Decorators of the methods of tools: a method with such a name would hide it from later methods."""
+"""Decorators on tool methods; a method with such a name would hide the decorator from later methods."""
 
 HANDLER_NAMES = frozenset({"around"})
-"""Methods of handlers that do not belong to a tool, prompt or resource."""
+"""Handler methods that do not belong to a tool, prompt or resource."""
 
 CONTEXT = Name("Context")
 """The class of `ctx` in handlers without questions."""
 
 MAPPING_NAMES = frozenset({"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"})
-"""Members of mapping models other than their fields."""
+"""Members of mapping models, except for fields."""
 
 MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
     "datetime": frozenset({"dt_date", "dt_datetime", "dt_time"}),
@@ -49,10 +49,10 @@ MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
     "typing": frozenset({"Annotated", "Any", "Final", "Literal", "Optional", "TypeAlias", "Union", "cast"}),
     "uuid": frozenset({"UUID"}),
 }
-"""Names that modules of models may import from other packages."""
+"""Names that model modules may import from other packages."""
 
 MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
-"""The same names, which no class of models may have."""
+"""The same names, which model classes must not use."""
 
 PAGE_NAMES = frozenset(
     {"Ask", "Binding", "BlobResourceContents", "CallHandles", "Completion", "ContentBlock", "HandleT", "Handles"}
@@ -68,7 +68,7 @@ PAGE_NAMES = frozenset(
         "TextResourceContents",
     }
 )
-"""Names that pages with models import, such as the client's: a model with such a name would hide the import.
+"""Names that modules using models import, such as the client's; a model with such a name would hide the import.
 
 Names that packages export are reserved anyway.
 """
@@ -77,7 +77,7 @@ PRINTER_NAMES = frozenset({"BaseModel"})
 """Classes that datamodel-code-generator would rename."""
 
 FORMAT_NAMES = MODEL_IMPORTS["datetime"] | MODEL_IMPORTS["uuid"] | {"AnyUrl", "bytes"}
-"""Names in annotations of formatted strings."""
+"""Names in annotations for formatted strings."""
 
 MODEL_PACKAGES = frozenset({"handles", "prompts", "resources", "shared"})
 """Modules and folders of `models/`, which a tool's module must not shadow."""
@@ -106,12 +106,12 @@ _FIELD_NAMES = (
 
 
 _HANDLE_NAMES = frozenset({"Any", "Handle", "Handles", "Literal", "overload", "property"})
-"""Names in the classes of handles, which no attribute may have."""
+"""Names in handle classes, which attributes must not use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The Python names of a tool: its method, the prefix of its classes, and its module below `models/`."""
+    """A tool's Python names: its method, the prefix of its classes, and its module below `models/`."""
 
     method: Name
     stem: Name
@@ -124,24 +124,24 @@ def is_importable(name: str) -> bool:
 
 
 def _module(name: str) -> Name:
-    """Return a module or folder of that name, with `_` appended if Windows reserves it."""
+    """Return a module or folder name, with `_` appended if Windows reserves it."""
     return Name(f"{name}_" if paths.is_device(name) else name)
 
 
 def split_words(name: str) -> tuple[str, ...]:
     """Split a wire name into its words.
 
-    A word ends at every character that is not a letter or digit, at each step from a lower-case letter to a capital,
-    and before the last capital of an acronym that a word follows: `getHTTPResponse` gives `get`, `HTTP`, `Response`.
+    A word ends at every character that is not a letter or digit, between a lower-case letter and a capital, and before
+    the last capital of an acronym followed by a word: `getHTTPResponse` gives `get`, `HTTP`, `Response`.
     """
     plain = unicodedata.normalize("NFKC", name)
-    if not plain.isascii():  # regular expressions treat numerals of some scripts as letters, and Python does not
+    if not plain.isascii():  # regular expressions treat numerals in some scripts as letters, but Python does not
         plain = "".join(char if _is_part(char) else "_" for char in plain)
     return tuple(part for chunk in _NO_WORD.split(plain) for part in _STEP.split(chunk) if part)
 
 
 def name_method(name: str) -> Name:
-    """Return the method of a tool: its words in lower case, joined by `_`.
+    """Return a tool's method: its words in lower case, joined by `_`.
 
     `tool_` is prepended to a name without words or with a leading digit, and `_` is appended to a keyword or a reserved
     name.
@@ -164,7 +164,7 @@ def _pascal(snake: str) -> str:
 
 
 def name_tool(name: str, python_name: str | None = None) -> Names:
-    """Return all Python names of the tool with the wire name `name`; `python_name` is the manifest's `pythonName`."""
+    """Return all Python names for the tool with the wire name `name`; `python_name` is the manifest's `pythonName`."""
     method_name = Name(python_name) if python_name else name_method(name)
     return Names(
         method=method_name,
@@ -174,9 +174,9 @@ def name_tool(name: str, python_name: str | None = None) -> Names:
 
 
 def name_primitive(kind: str, name: str, python_name: str | None = None) -> Names:
-    """Return all Python names of a `prompt`, or of a resource or resource template, by its name on the wire.
+    """Return all Python names for a `prompt`, resource or resource template with the wire name `name`.
 
-    The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
+    The method is `prompt_` or `read_` followed by the name's words; `python_name` is the manifest's `pythonName`.
     """
     verb = "prompt" if kind == "prompt" else "read"
     method_name = Name(
@@ -186,22 +186,22 @@ def name_primitive(kind: str, name: str, python_name: str | None = None) -> Name
 
 
 def name_completion(names: Names) -> Name:
-    """Return the method that completes the arguments of the prompt or resource template with these names."""
+    """Return the method that completes arguments for the prompt or resource template with these names."""
     return Name(f"complete_{names.method}")
 
 
 def name_input_class(names: Names) -> Name:
-    """Return the class of a tool's arguments."""
+    """Return the class for a tool's arguments."""
     return names.stem + "Input"
 
 
 def name_output_class(names: Names) -> Name:
-    """Return the class of a tool's structured result."""
+    """Return the class for a tool's structured result."""
     return names.stem + "Output"
 
 
 def name_arguments(names: Names, kind: str) -> Name:
-    """Return the class of the arguments of a prompt, or of the variables of a resource template."""
+    """Return the class for a prompt's arguments or a resource template's variables."""
     return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
@@ -212,30 +212,30 @@ TYPESCRIPT_MEMBERS = frozenset(
         *("toString", "valueOf"),
     }
 )
-"""Members of a TypeScript client other than its tools, and members of every object."""
+"""Members of a TypeScript client besides its tools, and members of every object."""
 
 TYPESCRIPT_TYPES = frozenset({"Promise", "Record", "Required"})
-"""TypeScript's built-in types: a generated type with such a name would shadow them."""
+"""TypeScript's built-in types; a generated type with the same name would shadow them."""
 
 
 def name_member(names: Names) -> Name:
-    """Return the method of a TypeScript client: `get_weather` gives `getWeather`."""
+    """Return the TypeScript client method: `get_weather` gives `getWeather`."""
     name = names.stem[:1].lower() + names.stem[1:]
     return Name(f"{name}_" if name in TYPESCRIPT_MEMBERS else name)
 
 
 def name_completing_member(names: Names) -> Name:
-    """Return the method of a TypeScript client that completes the arguments of a prompt or resource template."""
+    """Return the TypeScript client method that completes arguments for a prompt or resource template."""
     return Name(f"complete{names.stem}")
 
 
 def name_type(name: Name) -> Name:
-    """Return the TypeScript type that has the name of a class."""
+    """Return the TypeScript type for a class."""
     return name + "_" if name in TYPESCRIPT_TYPES else name
 
 
 def name_examples_module(package: Name) -> Name:
-    """Return the module of a package's examples as tests, which is next to it."""
+    """Return the module, next to a package, that tests its examples."""
     return Name(f"test_{package}")
 
 
@@ -250,32 +250,32 @@ def name_handwritten_class(stem: Name) -> Name:
 
 
 def name_question(name: str) -> str:
-    """Return the method of a question whose own name is not a valid method name."""
+    """Return the method for a question whose name is not a valid method name."""
     return f"{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}"
 
 
 def name_folder(kind: str) -> Name:
-    """Return the folder below `models` for the models of prompts, or of resources."""
+    """Return the folder below `models` for prompt or resource models."""
     return Name("prompts" if kind == "prompt" else "resources")
 
 
 def name_model_module(names: Names, kind: str) -> Name:
-    """Return the module below `models` for the models of a prompt, or of a resource."""
+    """Return the module below `models` for a prompt's or resource's models."""
     return Name(f"{name_folder(kind)}.{names.module}")
 
 
 def answer(names: Names, question: str) -> Name:
-    """Return the class of the answers to a question of the primitive with these names."""
+    """Return the class for the answers to a question from the primitive with these names."""
     return names.stem + to_pascal(name_method(question)) + "Answer"
 
 
 def ask_class(names: Names) -> Name:
-    """Return the class of the questions of the primitive with these names."""
+    """Return the class for the questions of the primitive with these names."""
     return names.stem + "Ask"
 
 
 def name_context_class(names: Names) -> Name:
-    """Return the class of `ctx` in a handler that asks questions; all others use `CONTEXT`."""
+    """Return the class of `ctx` in a handler that asks questions; other handlers use `CONTEXT`."""
     return names.stem + CONTEXT
 
 
@@ -295,12 +295,12 @@ def name_toolset_client(stem: Name, toolset: str) -> Name:
 
 
 def name_toolset_stem(toolset: str) -> Name:
-    """Return the prefix of a toolset's classes; its name has lower-case words with `-` between them."""
+    """Return the prefix of a toolset's classes; its name is lower-case words separated by `-`."""
     return to_pascal(toolset.replace("-", "_"))
 
 
 def name_shared(name: str) -> Names:
-    """Return the Python names of the shared schema `name`: its class and its module."""
+    """Return the Python names for the shared schema `name`: its class and its module."""
     snake = Name(name_method(name).rstrip("_"))
     return Names(
         method=snake, stem=to_pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else _module(snake)
@@ -308,7 +308,7 @@ def name_shared(name: str) -> Names:
 
 
 def name_shared_class(names: Names) -> Name:
-    """Return the class of the shared schema with these names."""
+    """Return the class for the shared schema with these names."""
     return names.stem + "Model" if names.stem in MODEL_NAMES | PAGE_NAMES | PRINTER_NAMES else names.stem
 
 
@@ -318,37 +318,37 @@ def handle_id(kind: str) -> Name:
 
 
 def handle_attribute(kind: str) -> Name:
-    """Return the attribute of `ctx.handles` for handles of one kind."""
+    """Return the attribute of `ctx.handles` for one kind of handle."""
     return Name(f"{kind}_" if keyword.iskeyword(kind) or kind in _HANDLE_NAMES else kind)
 
 
 def name_own_handles_class(names: Names) -> Name:
-    """Return the class of the handles in a tool's handler."""
+    """Return the class of `ctx.handles` in a tool's handler."""
     name = names.stem + "Handles"
     return names.stem + "ToolHandles" if name in PAGE_NAMES else name
 
 
 def name_circle(first: str) -> Name:
-    """Return the module of shared schemas that reference each other; `first` is the alphabetically first one."""
+    """Return the module for shared schemas that reference each other; `first` is the alphabetically first one."""
     return Name(f"_{name_shared(first).module}_circle")
 
 
 def name_values(names: Names) -> Name:
-    """Return the tuple of the values of the shared enumeration with these names: `STATUS_VALUES`."""
+    """Return the name of the tuple of a shared enumeration's values, such as `STATUS_VALUES`."""
     return Name(f"{names.method.upper()}_VALUES")
 
 
 def split_server_words(server: str) -> tuple[str, ...]:
     """Return the distinctive words of a server's name.
 
-    `mcp` at the start and the end, and `server` next to it, are dropped unless no word would remain:
-    `airtable-mcp-server` and `mcp-server-airtable` give `airtable`, while `weather-server`, `mcp` and `mcp-server` stay
-    unchanged. The dropped words would be redundant, since a package's name ends in `mcp` anyway, and a client's class
-    in `Client`: `airtable_mcp_server_mcp`, `AirtableMcpServerClient`.
+    `mcp` at the start or end, and `server` next to it, are dropped unless no word would remain: `airtable-mcp-server`
+    and `mcp-server-airtable` give `airtable`, but `weather-server`, `mcp` and `mcp-server` stay unchanged. The dropped
+    words would be redundant, because package names end in `mcp` and client classes in `Client`:
+    `airtable_mcp_server_mcp`, `AirtableMcpServerClient`.
 
-    Two servers may thus have the same package name, such as `airtable` and `airtable-mcp`. `generate` then rejects the
-    second one, which needs `python.package`: if a name depended on the other manifests of a project, adding a manifest
-    would rename it, and break all imports.
+    Two servers can therefore have the same package name, such as `airtable` and `airtable-mcp`. `generate` rejects the
+    second one, which needs `python.package`. If a name depended on the project's other manifests, adding a manifest
+    would rename a package and break all imports.
     """
     parts = split_words(server)
     lower = tuple(part.lower() for part in parts)
@@ -376,31 +376,31 @@ def name_server_stem(server: str) -> Name:
 
 
 def name_nested(stem: Name, name: str) -> Name:
-    """Return the class of a schema nested in the class `stem`, at the property (or other place) `name`."""
+    """Return the class for a schema nested in the class `stem`, at the property (or other location) `name`."""
     return stem + _pascal(_lower("_".join(split_words(name))) or "field")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step down; `name` is the property's, the place of an item with its own schema, or the hint of a branch."""
+    """A step down. `name` is a property name, the position of an item with its own schema, or a branch's hint."""
 
     kind: Literal["property", "item", "value", "branch"]
     name: str = ""
 
 
 def list_nested_names(stem: Name, root: Name, definition: str | None, steps: Iterable[Step]) -> tuple[Name, ...]:
-    """Return the possible names of a nested schema's class, from the shortest on.
+    """Return the possible class names for a nested schema, shortest first.
 
     Args:
         stem: The prefix of the classes of its module.
         root: The class that contains it.
-        definition: The name in `$defs` of the definition that it is, or is nested in.
-        steps: The path to it, from the definition or from the root.
+        definition: The name in `$defs` of the definition that it is or is nested in.
+        steps: The path to it from the definition or the root.
     """
     starts = [root] if definition is None else [name_nested(stem, definition), name_nested(root, definition)]
     steps = tuple(steps)
     rungs = [_stepped(start, steps, kinds) for kinds in _SPELLINGS for start in starts]
-    if rungs[-1] == root:  # the name of the root's own class
+    if rungs[-1] == root:  # the name of the root class itself
         rungs.append(name_nested(root, "object"))
     return tuple(dict.fromkeys(rungs))
 
@@ -411,7 +411,7 @@ _SPELLINGS: tuple[frozenset[str], ...] = (
     frozenset({"property", "branch"}),
     frozenset({"property", "item", "value", "branch"}),
 )
-"""The kinds of steps that a name includes, from the shortest on."""
+"""The kinds of steps that a name includes, shortest name first."""
 
 
 def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
@@ -423,29 +423,29 @@ def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
 
 
 def name_digested_class(name: Name, what: object) -> Name:
-    """Return a class for a colliding name, with a digest of the value that it represents."""
+    """Return a class name for a colliding name, with a digest of the value that it represents."""
     return name + _digest(repr(what)).upper()
 
 
 def name_digested_method(name: str, wire: str) -> str:
-    """Return a method for a colliding name, with a digest of the wire name."""
+    """Return a method name for a colliding name, with a digest of the wire name."""
     readable = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
     return f"{readable}_{_digest(wire)}"
 
 
 LONGEST_METHOD = 60
-"""The maximum length of a method's name from a URI, or with a digest."""
+"""The maximum length of a method name from a URI, or with a digest."""
 
 
 def find_free(name: Name, taken: Container[str]) -> Name:
-    """Return a name that is not taken, by appending `_` as often as necessary."""
+    """Return a name that is not taken, appending `_` as often as necessary."""
     while name in taken:
         name = name + "_"
     return name
 
 
 def _digest(text: str) -> str:
-    # A name in JSON may have a lone surrogate, which UTF-8 cannot encode.
+    # A JSON name can contain a lone surrogate, which UTF-8 cannot encode.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
@@ -454,12 +454,12 @@ def _lower(text: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """Return the text without marks, which words cannot contain: changing the case of a letter may add one."""
+    """Return the text without combining marks, which words cannot contain; changing a letter's case can add one."""
     return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
 
 
 def name_field(name: str) -> Name:
-    """Return the attribute for a property, which depends only on its name.
+    """Return the attribute for a property; it depends only on the property's name.
 
     An identifier stays unchanged. Otherwise each run of invalid characters becomes one `_`, leading underscores move to
     the end, `field_` is prepended to a leading digit, and `_` is appended to a name that Python, pydantic's `BaseModel`
@@ -471,9 +471,9 @@ def name_field(name: str) -> Name:
 def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
     """Return the attributes of a class, by property.
 
-    If two properties collide, a property that already is the attribute's name keeps it, and the others have their
-    invalid characters spelled out by their Unicode names (`StartTime<` gives `StartTime_less_than_sign`), or, if that
-    is not enough, end in a digest of the wire name. The order of `names` does not matter.
+    If properties collide, a property that is already a valid attribute keeps its name. The invalid characters in the
+    others are spelled out by Unicode name (`StartTime<` gives `StartTime_less_than_sign`); if that is not enough, a
+    digest of the wire name is appended. The order of `names` does not matter.
     """
     wires = list(names)
     names = {wire: name_field(wire) for wire in wires}
@@ -485,7 +485,9 @@ def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
 
 
 def _fix(name: str, fallback: str) -> Name:
-    """Return an attribute without reserved names, from the valid characters of `name`, or `fallback`."""
+    """Return an attribute that is not reserved, from the valid characters of `name` or, without any, from
+    `fallback`.
+    """
     core = name.lstrip("_")
     text = fallback + "_" * (len(name) - len(core)) if fallback else "field"
     if not text.isidentifier():
@@ -501,7 +503,7 @@ def _kept(name: str) -> str:
 
 
 def _identifier(text: str) -> str:
-    """Return `text` as part of an identifier, with one `_` for each run of other characters."""
+    """Return `text` as part of an identifier, with one `_` for each run of invalid characters."""
     if _PLAIN.fullmatch(text):
         return text
     plain = unicodedata.normalize("NFKC", text)

@@ -1,6 +1,6 @@
-"""Checks paths as text: whether they leave their folder, and whether they are valid here and on Windows.
+"""Checks paths lexically: whether they leave their folder, and whether they are valid here and on Windows.
 
-They have `/` between folders. The disk is not read; `project.files.inside` resolves links.
+Paths use `/` separators. The disk is not read; `project.files.inside` resolves links.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ _DEVICES = frozenset(
     {"aux", "con", "nul", "prn", "conin$", "conout$"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in "0123456789¹²³"}
 )
-"""Names of devices on Windows, reserved in every folder, in any case and with any extension."""
+"""Windows device names, which are reserved in every folder, in any case and with any extension."""
 
 _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]')
 
 
 def use_slashes(path: str) -> str:
-    """Return a path from the command line with `/` between folders; on Windows, `\\` is replaced.
+    """Return a path from the command line with `/` separators; on Windows, `\\` is replaced.
 
-    Files that are shared between systems contain paths in this form.
+    Files that are shared across systems contain paths in this form.
     """
     return path.replace("\\", "/") if isinstance(PurePath(), PureWindowsPath) else path
 
 
 def normalize(path: str) -> str:
-    """Return a path from the command line in the compiler's form: `use_slashes`, without redundant steps."""
+    """Return a path from the command line in the compiler's form: with `/` separators and no redundant steps."""
     return posixpath.normpath(use_slashes(path))
 
 
@@ -41,14 +41,14 @@ def leaves(path: str, folder: str = "") -> bool:
 
 
 def resolve(folder: str, base: str, relative: str) -> str | None:
-    """Return a path that is relative to the file `base`, which is below `folder`; None if it leaves `folder`."""
+    """Resolve a path relative to the file `base`, which is below `folder`; return None if it leaves `folder`."""
     below = base.removeprefix(folder).lstrip("/")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(below), relative))
     return None if leaves(path) else posixpath.join(folder, path)
 
 
 def is_impossible(path: str) -> bool:
-    """Return whether no file can have a path: it contains NUL, or a lone surrogate that does not represent a byte."""
+    """Return whether a path is impossible: it contains NUL, or a lone surrogate that does not represent a byte."""
     try:
         return b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
@@ -56,7 +56,7 @@ def is_impossible(path: str) -> bool:
 
 
 def is_device(name: str) -> bool:
-    """Return whether Windows reserves this name for a device."""
+    """Return whether Windows reserves a name for a device."""
     return name.lower() in _DEVICES
 
 
@@ -67,12 +67,12 @@ def find_misfit(path: str) -> str | None:
     (https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file).
     """
     if "\\" in path:
-        return "`\\` is between folders on Windows, and part of a name elsewhere"
+        return "`\\` separates folders on Windows, but is part of a name elsewhere"
     for name in path.split("/"):
         if is_device(name.partition(".")[0].rstrip(" ")):
             return f"Windows reserves the name `{name}`"
         if match := _NOT_ON_WINDOWS.search(name):
-            return f"Windows allows no `{match[0]}` in the name of a file"
+            return f"Windows does not allow `{match[0]}` in a file name"
         if name.endswith((" ", ".")) and name.strip("."):
             return f"Windows drops the {'space' if name.endswith(' ') else 'dot'} at the end of `{name}`"
     return None

@@ -1,9 +1,9 @@
-"""Python source as a type, so that text cannot become part of a program by mistake.
+"""Python source as a type, so that text cannot end up in a program by mistake.
 
-The contents of generated files are `Code`; the functions here and the templates reject plain `str`. There are four
-sources: `Name` accepts names, the filters of `literals` turn values and texts into literals, docstrings and comments,
-`fill` and `join` lay out other code, and `trust` is for text that stubwright wrote earlier or has parsed and inspected.
-A test checks that the layouts of `fill` and `join` are constants in stubwright's own source.
+Generated files consist of `Code`; the functions here and the templates reject plain `str`. There are four sources:
+`Name` accepts names, the filters in `literals` turn values and strings into literals, docstrings and comments, `fill`
+and `join` lay out other code, and `trust` is for text that stubwright wrote earlier or has parsed and inspected. A test
+checks that the layouts for `fill` and `join` are constants in stubwright's own source.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from typing import LiteralString
 
 
 class Code(str):
-    """Python source that may be written into a generated file."""
+    """Python source that can be written to a generated file."""
 
     __slots__ = ()
 
 
 class Name(Code):
-    """A Python name: an identifier, or several with dots between or before them, as in imports.
+    """A Python name: an identifier, or several with dots before or between them, as in imports.
 
     Raises:
-        ValueError: The text is anything else.
+        ValueError: The text is not a name.
     """
 
     __slots__ = ()
 
     def __new__(cls, text: str) -> Name:
-        """Check that the text is a name."""
+        """Create a name, after checking it."""
         if not text.isidentifier() and not all(part.isidentifier() for part in text.lstrip(".").split(".")):
             raise ValueError(f"{text!r} is not a Python name")
         return super().__new__(cls, text)
 
     def __add__(self, end: str) -> Name:
-        """Append to the name; the result must be a name, too."""
+        """Append to the name; the result must also be a name."""
         return Name(f"{self}{end}")
 
 
 def fill(layout: LiteralString, *parts: Code) -> Code:
-    """Replace each `{}` of `layout` by the next part.
+    """Replace each `{}` in `layout` with the next part.
 
     Raises:
         TypeError: A part is plain text.
@@ -57,20 +57,20 @@ def join(separator: LiteralString, parts: Iterable[Code]) -> Code:
 
 
 def parse(part: object) -> Code:
-    """Return the text if it is source.
+    """Return the text if it is `Code`.
 
     Raises:
         TypeError: It is not.
     """
     if not isinstance(part, Code):
         raise TypeError(
-            f"{part!r} is not Python source: it needs `format_literal`, `format_docstring`, `format_comment` or a name"
+            f"{part!r} is not Python source: use `format_literal`, `format_docstring`, `format_comment` or a name"
         )
     return part
 
 
 def list_item(kind: Code) -> Code | None:
-    """Return the type of the items of a list, such as `str` for `list[str]`; `None` for other types."""
+    """Return a list's item type, such as `str` for `list[str]`; `None` for other types."""
     text = str(kind)
     return Code(text[len("list[") : -1]) if text.startswith("list[") else None
 

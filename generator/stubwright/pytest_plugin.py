@@ -1,6 +1,6 @@
-"""The pytest plugin: `@pytest.mark.contract(TARGET)` makes a test of each check of `stubwright test`.
+"""The pytest plugin: `@pytest.mark.contract(TARGET)` runs each check in `stubwright test` as a test.
 
-The server is tested once in each pytest process, in a subprocess, when the first of the tests runs. The compiler is not
+The server is tested once per pytest process, in a subprocess, when the first of these tests runs. The compiler is not
 imported unless the mark is used.
 """
 
@@ -30,7 +30,7 @@ _MAPPINGS: Final = {"env": ("env", "="), "headers": ("header", ": ")}
 _OPTIONS: Final = ("cases", "seed", "probe", "deadline", "budget", "rate", "handlers")
 _FLAGS: Final = ("allow_writes", "strict")
 _SHOWN: Final = 2_000
-"""The maximum length of the message if stubwright does not test the server."""
+"""The maximum length of the message if stubwright could not test the server."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each check. Raises pytest.Collector.CollectError if the mark is invalid."""
+    """Parametrize the test with all checks. Raises pytest.Collector.CollectError if the mark is invalid."""
     mark = metafunc.definition.get_closest_marker("contract")
     if mark is None:
         return
@@ -58,12 +58,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Reject the mark on items that pytest cannot parametrize, such as unittest methods. Raises pytest.UsageError."""
     if item.get_closest_marker("contract") is not None and not hasattr(item, "callspec"):
-        raise pytest.UsageError(f"@pytest.mark.contract is for functions of pytest, and {item.name} is none")
+        raise pytest.UsageError(f"@pytest.mark.contract is for pytest functions, and {item.name} is not one")
 
 
 @pytest.fixture
 def contract_check(request: pytest.FixtureRequest) -> Any:
-    """Return the check of the test, and the words of the command line."""
+    """Return the test's check, and the command-line words."""
     return request.param
 
 
@@ -85,7 +85,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The outcome of a run: its report, or the reason for its absence."""
+    """The outcome of a run: its report, or why there is none."""
 
     report: Mapping[str, Any]
     problem: str = ""
@@ -113,18 +113,18 @@ def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
 
 
 def _make_repeated(options: dict[str, Any]) -> Iterator[str]:
-    """Remove the repeatable options, and yield their words. Raises pytest.Collector.CollectError."""
+    """Remove repeatable options, and yield their words. Raises pytest.Collector.CollectError."""
     for name, option in _LISTS.items():
         values = options.pop(name, ())
         if isinstance(values, str):
-            raise pytest.Collector.CollectError(f"`{name}` of @pytest.mark.contract is a list, such as [{values!r}]")
+            raise pytest.Collector.CollectError(f"@pytest.mark.contract: `{name}` must be a list, as in [{values!r}]")
         yield from (f"--{option}={value}" for value in values)
     for name, (option, between) in _MAPPINGS.items():
         yield from (f"--{option}={key}{between}{value}" for key, value in options.pop(name, {}).items())
 
 
 _WRONG_COMMAND: Final = 2
-"""The exit status if the options of the mark are invalid for this server."""
+"""The exit status if the mark's options are invalid for this server."""
 
 
 def _run(words: Sequence[str], config: pytest.Config) -> _Run:
@@ -133,7 +133,7 @@ def _run(words: Sequence[str], config: pytest.Config) -> _Run:
         command, cwd=config.rootpath, capture_output=True, text=True, encoding="utf-8", check=False
     )
     if done.returncode == _WRONG_COMMAND or not done.stdout:
-        return _Run({}, done.stderr.strip()[:_SHOWN] or f"stubwright ended with exit status {done.returncode}")
+        return _Run({}, done.stderr.strip()[:_SHOWN] or f"stubwright exited with status {done.returncode}")
     document = json.loads(done.stdout)
     if isinstance(document, list):  # the diagnostics of an invalid manifest
         places = [f"{each['file']}:{each['line']}: " if each["file"] else "" for each in document]
@@ -143,7 +143,7 @@ def _run(words: Sequence[str], config: pytest.Config) -> _Run:
 
 
 def _check(item: pytest.Function, check: Check, words: Sequence[str], run: _Run, *, is_strict: bool) -> None:
-    """Fail or skip a test, unless the server passes the check."""
+    """Fail or skip a test unless the server passes the check."""
     from stubwright.contract_tests.checks import OF_CALLS, OF_PROBES
 
     if run.problem:
@@ -164,11 +164,11 @@ def _check(item: pytest.Function, check: Check, words: Sequence[str], run: _Run,
         pytest.skip("no probe is given")
     if check in OF_CALLS and not any(tool["valid"] + tool["invalid"] for tool in report["tools"]):
         reasons = {tool["skipped"] for tool in report["tools"]}
-        pytest.skip(f"no tool was called: {'; '.join(sorted(filter(None, reasons))) or 'there is none'}")
+        pytest.skip(f"no tool was called: {'; '.join(sorted(filter(None, reasons))) or 'the server has no tools'}")
 
 
 def _describe(fault: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines about a fault."""
+    """Yield the lines that describe a failure."""
     more = f" ({fault['count']} calls)" if fault["count"] > 1 else ""
     place = f"tool `{fault['tool']}`: " if fault["tool"] else ""
     yield f"{place}{fault['message']}{more}"

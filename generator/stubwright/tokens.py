@@ -1,7 +1,7 @@
-"""Counts the tokens of a text, its cost for models.
+"""Counts the tokens in a text, as its cost for models.
 
-Tokens are counted with OpenAI's encoding `o200k_base` if `tiktoken` is installed and has cached its table; it is never
-downloaded. Otherwise the count is an estimate from the characters, and labelled as such. Other models count
+Tokens are counted with OpenAI's encoding `o200k_base` if `tiktoken` is installed and has cached its table, which is
+never downloaded. Otherwise the count is estimated from the characters, and labelled as an estimate. Other models count
 differently.
 """
 
@@ -25,18 +25,18 @@ _CACHES: Final = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
 def count(definition: Mapping[str, Any]) -> int:
-    """Count the tokens of a definition as compact JSON, as in `tools/list`."""
+    """Count the tokens in a definition as compact JSON, as in `tools/list`."""
     return count_text(json.dumps(definition, ensure_ascii=False, separators=(",", ":")))
 
 
 def count_text(text: str) -> int:
-    """Count the tokens of a text."""
+    """Count the tokens in a text."""
     encode = _encoder()
     return tokens.estimate(len(text)) if encode is None else len(encode(text))
 
 
 def name_unit() -> str:
-    """Name the unit of the count."""
+    """Return the unit of the count."""
     return "tokens, estimated" if _encoder() is None else "tokens of o200k_base"
 
 

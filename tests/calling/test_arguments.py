@@ -115,11 +115,11 @@ def test_files_are_read(tmp_path: Path) -> None:
     assert parsed(f"data=@{tmp_path}/picture") == {"data": "iVBOR/8="}
     assert parsed(f"files=@{tmp_path}/picture") == {"files": ["iVBOR/8="]}
     assert parsed(f"place=@{tmp_path}/place.json") == {"place": {"city": "Oslo"}}
-    with pytest.raises(ArgumentError, match="is not text in UTF-8, which `text` needs"):
+    with pytest.raises(ArgumentError, match="is not valid UTF-8, which `text` requires"):
         parsed(f"text=@{tmp_path}/picture")
-    with pytest.raises(ArgumentError, match=r"^`text` is read from `.*/nothing`: No such file or directory$"):
+    with pytest.raises(ArgumentError, match=r"^`text` cannot be read from `.*/nothing`: No such file or directory$"):
         parsed(f"text=@{tmp_path}/nothing")
-    with pytest.raises(ArgumentError, match=r"^`text` is read from `.*`: "):
+    with pytest.raises(ArgumentError, match=r"^`text` cannot be read from `.*`: "):
         parsed(f"text=@{tmp_path}")
 
 
@@ -136,11 +136,11 @@ def test_files_are_read(tmp_path: Path) -> None:
         (["size=NaN"], "`size` must be a number, not `NaN`"),
         (["on=yes"], "`on` must be `true` or `false`, not `yes`"),
         (["units=kelvin"], "`units` must be `metric`, `imperial`, `5` or `null`, not `kelvin`"),
-        (["place=Paris"], "`place` must be an object in JSON, not `Paris`"),
+        (["place=Paris"], "`place` must be a JSON object, not `Paris`"),
         (["numbers=x"], "`numbers` must be a whole number, not `x`"),
-        (["text=a", "text=b"], "`text` is given twice, and is not a list"),
+        (["text=a", "text=b"], "`text` is given twice, but is not a list"),
         (["text:=x"], "`text` with `:=` must be JSON, and `x` is not"),
-        (["place:=5", "place.city=x"], "`place.city` is below a value that is not an object"),
+        (["place:=5", "place.city=x"], "`place.city` is inside a value that is not an object"),
         (["text=\udcff"], "`text` has bytes that are not UTF-8, or half of a surrogate pair; neither can be sent"),
         (['place.city:="\\ud800"'], "`place` has bytes that are not UTF-8, or half of a surrogate pair"),
         (['{"count": 1, "count": 2}'], "the argument has the key `count` twice in one object"),
@@ -171,7 +171,7 @@ def test_a_text_may_look_like_an_object_with_a_key_twice() -> None:
 def test_standard_input_is_an_object() -> None:
     with pytest.raises(ArgumentError, match="standard input has the key `text` twice in one object"):
         parsed("-", given='{"text": "a", "text": "b"}')
-    with pytest.raises(ArgumentError, match="standard input is not an object in JSON"):
+    with pytest.raises(ArgumentError, match="standard input is not a JSON object"):
         parsed("-", given="[1]")
 
 

@@ -181,7 +181,7 @@ def test_a_url_and_a_command_are_servers_too(desk: Path, url: str) -> None:
 
 @pytest.mark.long
 def test_an_old_name_of_a_tool_is_called_as_clients_do(desk: Path, url: str) -> None:
-    note = "note: `sum_up` is an old name of `add`, and is removed after 2.5.0\n"
+    note = "note: `sum_up` is an old name for `add`, to be removed after 2.5.0\n"
     for words in (["sum_up", "values=4"], [url, "sum_up", "values=[4]"]):
         done = forking("call", *words, cwd=desk)
         assert (done.returncode, done.stdout) == (0, '{\n  "total": 4\n}\n'), done.stderr
@@ -212,7 +212,7 @@ def test_arguments_come_from_standard_input(desk: Path) -> None:
     ("given", "status", "told"),
     [
         (b'\xef\xbb\xbf{"numbers": [7, 8]}', 0, ""),
-        (b'{"numbers": "\xff"}', 2, "stubwright: standard input is not text in UTF-8\n"),
+        (b'{"numbers": "\xff"}', 2, "stubwright: standard input is not valid UTF-8\n"),
     ],
 )
 def test_standard_input_is_in_utf_8(given: bytes, status: int, told: str, desk: Path) -> None:
@@ -246,7 +246,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
     assert done.stderr.endswith(f"wrote {tmp_path}/out/picture-2.png\n")
     again = forking("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
     assert again.returncode == 1
-    assert "cannot be written: File exists" in again.stderr
+    assert "cannot write the result's files: File exists" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -258,8 +258,16 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
             (["ad", "numbers=1"], 2, "stubwright: there is no tool `ad`; did you mean `add`?\n"),
             (["add", "numbers=x"], 2, "stubwright: `numbers` must be a number, not `x`\n"),
             (["add", "number=1"], 2, "stubwright: there is no argument `number`; did you mean `numbers`?\n"),
-            (["add", "numbers=@none"], 2, "stubwright: `numbers` is read from `none`: No such file or directory\n"),
-            ([], 2, "stubwright: name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n"),
+            (
+                ["add", "numbers=@none"],
+                2,
+                "stubwright: `numbers` cannot be read from `none`: No such file or directory\n",
+            ),
+            (
+                [],
+                2,
+                "stubwright: specify a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n",
+            ),
             (["none.yaml", "add"], 1, "error[SW001]: `none.yaml` does not exist"),
             (
                 ["add", "n=1", "http://h/mcp"],
@@ -342,7 +350,7 @@ def test_odd_results_are_described(desk: Path, tmp_path: Path) -> None:
     server = ("--", sys.executable, str(tmp_path / "server.py"))
     broken = "stubwright: the server's answer is not valid MCP: content.0"
     for name, status, told in (
-        ("infinite", 1, "stubwright: structuredContent of the result has NaN or an infinity, which JSON does not have"),
+        ("infinite", 1, "stubwright: structuredContent in the result is NaN or infinite, which JSON does not support;"),
         ("odd", 3, f"{broken}.type: 'hologram' is not known (MCP error -32700)\n"),
         ("half", 3, f"{broken}.TextContent.text: Input should be a valid string (MCP error -32700)\n"),
         ("unlisted", 1, "the disk is full\nnote: `unlisted` is not listed; the tools are `infinite`, `odd`, `half`\n"),
@@ -708,11 +716,11 @@ def test_inspect_shows_what_each_revision_sees(tmp_path: Path) -> None:
         "2025-06-18: as 2026-07-28, but\n  capabilities: with `logging`\n  tool `names`: without `outputSchema`\n",
         (
             "2025-03-26: as 2026-07-28, but\n  capabilities: with `logging`\n  tool `names`: without `outputSchema`\n"
-            "  its clients do not know `title` of tools\n"
+            "  its clients do not support `title` of tools\n"
         ),
         (
             "2024-11-05: as 2026-07-28, but\n  capabilities: with `logging`\n  tool `names`: without `outputSchema`\n"
-            "  its clients do not know `title` of tools\n"
+            "  its clients do not support `title` of tools\n"
         ),
     ]
     one = forking("inspect", "shapes.yaml", "names", "--revision", "2025-03-26", "--json", cwd=tmp_path)
@@ -789,7 +797,12 @@ def test_a_shell_completes_tools_and_arguments(
         ("/bin/zsh", ["fish"], 0, "stubwright complete-words (commandline -cp) 2>/dev/null |"),
         ("/bin/zsh", [], 0, "#compdef stubwright"),
         ("", [], 2, "stubwright: $SHELL names no shell; the shells are `bash`, `zsh`, `fish`, `tcsh`\n"),
-        ("/bin/zsh", ["fsh"], 2, "stubwright completion: `fsh` is not a value of `SHELL`; did you mean `fish`?\n"),
+        (
+            "/bin/zsh",
+            ["fsh"],
+            2,
+            "stubwright completion: `fsh` is not a valid value for `SHELL`; did you mean `fish`?\n",
+        ),
     ],
 )
 def test_completion_is_for_the_shell_of_the_user(
@@ -884,7 +897,7 @@ def test_only_what_is_in_the_toolset_is_hidden_for_want_of_a_scope(tmp_path: Pat
 def test_a_mock_has_no_callers_handlers_or_interpreter_of_its_own(option: str, desk: Path) -> None:
     done = forking("list", "desk.yaml", "--mock", option, "other", cwd=desk)
     assert done.returncode == 2
-    assert f"stubwright: {option} has no effect on a mock, which serves all tools anyway\n" in done.stderr
+    assert f"stubwright: {option} has no effect on a mock, which serves all tools\n" in done.stderr
 
 
 def test_completion_gives_values_from_where_the_shell_begins_its_word(tmp_path: Path) -> None:

@@ -82,8 +82,11 @@ def test_a_command_loads_no_other_one(project: Path) -> None:
         ("list npx -y x", "stubwright list: unrecognized arguments: -y x; put `--` before a command, as in: "),
         ("list npx --from=x", "stubwright list: unrecognized arguments: --from=x; put `--` before a command"),
         ("check a.yaml --watch", "stubwright check: there is no option `--watch`; see `stubwright check --help`"),
-        ("check --format jsn", "stubwright check: `jsn` is not a value of `--format`; did you mean `json`?"),
-        ("check --format xml", "stubwright check: `xml` is not a value of `--format`; the values are `text`, `json`"),
+        ("check --format jsn", "stubwright check: `jsn` is not a valid value for `--format`; did you mean `json`?"),
+        (
+            "check --format xml",
+            "stubwright check: `xml` is not a valid value for `--format`; the values are `text`, `json`",
+        ),
         ("import", "stubwright import: name `KIND`, as in: stubwright import openapi api.json -o specs/api.yaml"),
         ("explain", "stubwright explain: name `CODE`, as in: stubwright explain SW203"),
         ("docs", "stubwright docs: name `--output`, as in: stubwright docs specs/weather.yaml -o site"),
@@ -91,9 +94,9 @@ def test_a_command_loads_no_other_one(project: Path) -> None:
         ("new x --from", "stubwright new: `--from` needs a value; see `stubwright new --help`"),
         (
             "mock a.yaml --seed x",
-            "stubwright mock: `x` is not a number, as `--seed` needs; see `stubwright mock --help`",
+            "stubwright mock: `x` is not a number, as `--seed` requires; see `stubwright mock --help`",
         ),
-        ("--json list", "stubwright: there is no option `--json`; options of a command are written after its name"),
+        ("--json list", "stubwright: there is no option `--json`; put a command's options after its name"),
         ("--verison", "stubwright: there is no option `--verison`; did you mean `--version`?"),
         ("help", "stubwright: there is no command `help`; did you mean `--help`?"),
         ("call a.yaml get --place x", "stubwright call: there is no option `--place`; write arguments as NAME=VALUE"),
@@ -107,7 +110,7 @@ def test_a_command_loads_no_other_one(project: Path) -> None:
         ("list htp://x", "stubwright: `htp://x` is not an http or https URL"),
         (
             "publish a.yaml",
-            "stubwright: publish works on a project: no pyproject.toml has [tool.stubwright]; `stubwright new",
+            "stubwright: publish requires a project: no pyproject.toml has [tool.stubwright]; `stubwright new",
         ),
         ("explain SW9", "stubwright: there is no code `SW9`; did you mean `SW590`?"),
     ],
@@ -136,7 +139,7 @@ def test_help_ends_with_exit_statuses_and_an_example(verb: str, capsys: pytest.C
     with pytest.raises(SystemExit):
         cli.run([*verb.split(), "--help"])
     _, statuses, examples = re.split(r"^(?:exit status|examples?):\n", capsys.readouterr().out, flags=re.MULTILINE)
-    assert re.match(r"  (0 \w|the status of)", statuses), statuses
+    assert re.match(r"  (0 \w|the command's exit status)", statuses), statuses
     assert ", 2 " in statuses.replace("\n ", "")
     if verb != "record":  # it has the status of its command
         assert re.search(r"interrupted|stopped", statuses), statuses
@@ -170,8 +173,8 @@ def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> 
     done = stubwright(verb, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
-        "stubwright: no manifest is given, and no pyproject.toml here or above has a [tool.stubwright]; "
-        "name one, such as specs/weather.yaml, or begin with `stubwright new NAME`\n"
+        "stubwright: no manifest is given, and no pyproject.toml here or above has [tool.stubwright]; "
+        "specify one, such as specs/weather.yaml, or start with `stubwright new NAME`\n"
     )
 
 
@@ -225,7 +228,7 @@ def test_a_package_that_another_manifest_makes_is_not_taken_from_it(tmp_path: Pa
     assert "two.yaml:2:16: error[SW401]: `generated/airtable_mcp/__init__.py` is already generated from `one.yaml`" in (
         done.stderr
     )
-    assert "another `python.package`" in done.stderr
+    assert "different `python.package`" in done.stderr
     with (tmp_path / "two.yaml").open("a") as file:
         file.write("python: {package: airtable_mcp_server}\n")
     done = stubwright("generate", "one.yaml", "two.yaml", cwd=tmp_path)
@@ -276,7 +279,7 @@ def test_a_lock_that_is_lost_or_lists_too_little_is_stale(project: Path) -> None
     whole = lock.read_text()
     for text, state, option in (
         ("", "is missing", "-q"),
-        (re.sub(r".*models/get_forecast.*\n", "", whole), "does not list what is made", "--force"),
+        (re.sub(r".*models/get_forecast.*\n", "", whole), "does not match the generated files", "--force"),
     ):
         lock.write_text(text) if text else lock.unlink()
         done = stubwright("generate", "--check", "specs/weather.yaml", cwd=project)
@@ -351,9 +354,9 @@ def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
         ("registry.py", "SW407", "this file is missing"),
         ("py.typed", "SW407", "this file is missing"),
         ("models/forecast.py", "SW407", "this file is missing"),
-        ("models/get_forecast.py", "SW407", "this file is no longer made"),
+        ("models/get_forecast.py", "SW407", "this file is no longer generated"),
         ("handlers.py", "SW407", "this file is stale"),
-        ("client.py", "SW402", "this generated file was edited by hand, and is left unchanged"),
+        ("client.py", "SW402", "this generated file was edited by hand, so it was left unchanged"),
     ):
         assert found[f"generated/weather_mcp/{name}"] == (code, state)
     shown = stubwright("generate", "--check", "specs/weather.yaml", "--format", "github", cwd=project)
@@ -391,8 +394,8 @@ def test_a_project_says_what_to_compile(project: Path) -> None:
     assert gone.returncode == 0
     assert re.fullmatch(
         r"specs/other\.yaml: up to date\n"
-        r"made/test_weather_mcp\.py: 1 file removed, because `specs/weather\.yaml` is gone\n"
-        r"made/weather_mcp: \d+ files removed, because `specs/weather\.yaml` is gone\n",
+        r"made/test_weather_mcp\.py: 1 file removed, because `specs/weather\.yaml` no longer exists\n"
+        r"made/weather_mcp: \d+ files removed, because `specs/weather\.yaml` no longer exists\n",
         gone.stdout,
     )
     assert not (project / "made/weather_mcp").exists()
@@ -464,7 +467,7 @@ def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
     assert stubwright("check", cwd=below).returncode == 2
 
 
-NEEDS = "the server made from `specs/weather.yaml` needs"
+NEEDS = "the server generated from `specs/weather.yaml` requires"
 RUNTIME = '"stubwright-runtime"'
 
 
@@ -531,7 +534,7 @@ def test_quick_commands_do_not_import_what_is_slow(project: Path) -> None:
     assert done.stderr.splitlines()[-1] == "[] [0, 0, 0]"
 
 
-FULL = "stubwright: the output cannot be written: No space left on device\n"
+FULL = "stubwright: cannot write the output: No space left on device\n"
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_a_save_between_the_proof_and_the_start_keeps_the_last_good_server(proje
         assert it.answers("helped one") == first
         write(handlers, HANDLERS.replace("one", "two"))
         it.answers("helped two")
-        assert "no server runs" not in it.log.read_text()
+        assert "no server is running" not in it.log.read_text()
         assert "it is started again" not in it.log.read_text()
 
 
@@ -299,7 +299,7 @@ def test_a_server_that_ends_by_itself_is_told_and_comes_with_the_next_save(proje
     with dev(project) as it:
         it.says("interrupt to stop")
         os.kill(it.answers("helped one"), signal.SIGKILL)
-        it.says("the server was ended by signal 9; it restarts at the next save")
+        it.says("the server was killed by signal 9; it restarts at the next save")
         write(project / "src" / "helper.py", "WORD = 'again'\n")
         it.says("serving")
         it.answers("again one")
@@ -309,7 +309,7 @@ def test_a_server_that_ends_by_itself_is_told_and_comes_with_the_next_save(proje
 def test_a_project_that_is_broken_at_first_is_served_once_it_is_mended(project: Path) -> None:
     write(project / "diary.yaml", "stubwright: [")
     with dev(project) as it:
-        it.says("no server runs; the next good save is served")
+        it.says("no server is running; the next good save is served")
         write(project / "diary.yaml", MANIFEST % "say")
         it.says("interrupt to stop")
         it.answers("helped one")

@@ -174,7 +174,7 @@ def test_a_generated_server_has_no_such_option(guarded: Path) -> None:
         [
             (
                 ["--scope", "diary:wirte"],
-                "--scope is `diary:wirte`, which the manifest does not name; did you mean `diary:write`?",
+                "--scope is `diary:wirte`, which the manifest does not declare; did you mean `diary:write`?",
             ),
             (["--scope", "other"], "the scopes are `diary:read`, `diary:write`"),
             (["--as", "ann"], "--as needs --scope"),

@@ -193,7 +193,7 @@ def test_a_contract_is_compared_with_its_revision_and_with_the_server(folder: Pa
     changed = stubwright("diff", "git:HEAD", "contracts/desk.yaml", cwd=folder)
     assert changed.returncode == 1
     assert "Obey me." in changed.stdout
-    assert "texts of other authors changed" in changed.stderr
+    assert "texts by other authors changed" in changed.stderr
 
 
 def test_the_page_shows_a_contract_as_it_is_written() -> None:
@@ -222,7 +222,7 @@ def test_other_commands_take_a_contract(weather: Path) -> None:
     for words in (["call", "live.yaml", "get_weather", "location=Paris"], ["list", "live.yaml", "--scope", "read"]):
         started = stubwright(*words, cwd=weather)
         assert (started.returncode, started.stdout) == (2, "")
-        assert "`live.yaml` makes only a client, because of its `emit`" in started.stderr
+        assert "`live.yaml` generates only a client, because of its `emit`" in started.stderr
     pages = stubwright("docs", "live.yaml", "-o", "pages", cwd=weather)
     assert pages.returncode == 0, pages.stderr
 
@@ -391,7 +391,7 @@ def test_files_that_are_not_contracts(folder: Path) -> None:
         contract.read_contract(str(folder / "c.yaml"), Disk())
     assert raised.value.diagnostics[0].at is not None
     again = stubwright("lock", "c.yaml", cwd=folder)
-    assert (again.returncode, again.stderr) == (1, "stubwright: `c.yaml` cannot be locked: it is a contract already\n")
+    assert (again.returncode, again.stderr) == (1, "stubwright: `c.yaml` cannot be locked: it is already a contract\n")
 
 
 def test_a_contract_without_its_server_is_not_replaced(folder: Path) -> None:
@@ -418,7 +418,7 @@ def test_the_contract_of_another_server_with_the_same_name_is_kept(folder: Path)
     assert "this file was just written for `specs/weather.yaml`; `specs/other.yaml` has the same name" in done.stderr
     later = stubwright("lock", "specs/other.yaml", cwd=folder)
     assert later.returncode == 1
-    assert "this is the contract of another server, `specs/weather.yaml`, and is left unchanged" in later.stderr
+    assert "this is the contract for another server, `specs/weather.yaml`, and is left unchanged" in later.stderr
     forced = stubwright("lock", "specs/other.yaml", "--force", cwd=folder)
     assert (forced.returncode, forced.stdout) == (0, "contracts/weather.yaml: locked again\n")
 
@@ -485,15 +485,15 @@ def test_servers_that_are_away_do_not_stop_the_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "name a server"),
+        ([], "specify a server"),
         (["ftp://x/y"], "`ftp://x/y` is not an http or https URL\n"),
         (["specs/weather.yaml", "--", "true"], "not both"),
-        (["a.yaml", "b.yaml", "-o", "c.yaml"], "-o names one file"),
+        (["a.yaml", "b.yaml", "-o", "c.yaml"], "-o takes one file"),
         (["a.yaml", "-o", "c.json"], "a contract is a .yaml file"),
-        (["a.yaml", "--token", "x"], "--header and --token are for one URL; here is none"),
+        (["a.yaml", "--token", "x"], "--header and --token are for one URL; none is given"),
         (["http://a/", "http://b/", "--token", "x"], "several would get the same secrets"),
         (["http://a/", "--env", "A=1"], "--env is for a command after `--`"),
-        (["--config", ".mcp.json", "--token", "x"], "--config names servers with all that they need"),
+        (["--config", ".mcp.json", "--token", "x"], "--config is complete"),
     ],
 )
 def test_a_wrong_command_line_locks_nothing(words: list[str], said: str, folder: Path) -> None:
@@ -524,7 +524,7 @@ def test_each_server_of_a_configuration_is_locked(url: str, folder: Path, monkey
     assert "`Far away` of .mcp.json cannot be locked:" in done.stderr
     assert "`lacking` of .mcp.json cannot be locked: it needs the variable `NOT_THERE_AT_ALL`" in done.stderr
     assert "`odd` of .mcp.json cannot be locked: its entry has a value that is not a string" in done.stderr
-    assert "`local` of .mcp.json cannot be locked: its URL is not one over http or https" in done.stderr
+    assert "`local` of .mcp.json cannot be locked: its URL is not http or https" in done.stderr
     assert "k3y-of-the-file" not in done.stderr
     assert "`off` of .mcp.json is disabled" in done.stderr
     desk, remote = ((folder / "contracts" / name).read_text() for name in ("desk.yaml", "remote.yaml"))
@@ -549,7 +549,7 @@ def test_other_clients_write_it_in_other_forms(file: str, text: str, folder: Pat
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("{", "c.json:1:"), ("{}", "names no servers"), (None, "c.json"), ('{"servers": 1}', "names no")]
+    ("text", "said"), [("{", "c.json:1:"), ("{}", "has no servers"), (None, "c.json"), ('{"servers": 1}', "has no")]
 )
 def test_a_configuration_that_is_wrong(text: str | None, said: str, folder: Path) -> None:
     if text is not None:

@@ -95,17 +95,17 @@ def test_links_hold_what_clients_store(project: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "where", "what"),
     [
-        ("pyproject.toml", '"1.2.0"', '"1.2.1"', "shop.yaml:2:31", "version 1.2.0, while the project has 1.2.1"),
+        ("pyproject.toml", '"1.2.0"', '"1.2.1"', "shop.yaml:2:31", "version 1.2.0, although the project has 1.2.1"),
         (
             "shop.yaml",
             "version: 1.2.0",
             "version: 1.3.0",
             "shop.yaml:2:31",
-            "version 1.3.0, while the project has 1.2.0",
+            "version 1.3.0, although the project has 1.2.0",
         ),
         ("server.json", '"1.2.0"', '"1.1.0"', "server.json", "does not match the project"),
-        ("README.md", "acme/shop", "acme/store", "README.md:2:16", "`io.github.acme/store`, while the server is"),
-        ("README.md", "mcp-name", "name", "README.md:1:1", "does not name `io.github.acme/shop`"),
+        ("README.md", "acme/shop", "acme/store", "README.md:2:16", "`io.github.acme/store`, although the server is"),
+        ("README.md", "mcp-name", "name", "README.md:1:1", "does not mention `io.github.acme/shop`"),
         ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "has `io.github.acme/store`"),
         ("shop.yaml", ", description: Sells tea.", "", "shop.yaml:2:16", "has no `description`"),
         ("shop.yaml", "Sells tea.", "x" * 101, "shop.yaml:2:68", "has 101 characters; the registry allows 100"),
@@ -114,10 +114,10 @@ def test_links_hold_what_clients_store(project: Path) -> None:
             "io.github.acme/shop",
             "shop",
             "pyproject.toml:14:1",
-            "is not a name that the registry accepts",
+            "is not a valid registry name",
         ),
-        ("pyproject.toml", "https://shop", "http://shop", "pyproject.toml:15:1", "not a public address"),
-        ("pyproject.toml", "ghcr.io/acme/shop", "shop:latest", "pyproject.toml:16:1", "is not the name of an image"),
+        ("pyproject.toml", "https://shop", "http://shop", "pyproject.toml:15:1", "not a public URL"),
+        ("pyproject.toml", "ghcr.io/acme/shop", "shop:latest", "pyproject.toml:16:1", "is not an image name"),
         ("pyproject.toml", "image =", "picture =", "pyproject.toml:16:1", "unknown key `picture`"),
         (
             "pyproject.toml",
@@ -126,7 +126,7 @@ def test_links_hold_what_clients_store(project: Path) -> None:
             "pyproject.toml:16:1",
             "has `raed`, which the manifest",
         ),
-        ("pyproject.toml", "shop-mcp =", "shop =", "pyproject.toml:7:1", "no command is called `shop-mcp`"),
+        ("pyproject.toml", "shop-mcp =", "shop =", "pyproject.toml:7:1", "there is no command `shop-mcp`"),
         ("pyproject.toml", 'version = "1.2.0"\n', "", "pyproject.toml:1:1", "`[project]` has no `version`"),
         ("pyproject.toml", "[tool.stubwright.publish]", "[tool.other]", "pyproject.toml:1:1", "there is no `[tool."),
     ],
@@ -205,7 +205,7 @@ REASONED = """\
 def test_reviewers_get_hints_with_reasons(project: Path) -> None:
     bare = stubwright("publish", "--review", "review.md", cwd=project)
     assert bare.returncode == 0
-    assert "shop.yaml:7:11: warning[SW414]: `orders` lacks a value or a reason for `readOnlyHint`" in bare.stderr
+    assert "shop.yaml:7:11: warning[SW414]: `orders` has no value or no reason for `readOnlyHint`" in bare.stderr
     assert "| `readOnlyHint` | not said |  |" in (project / "review.md").read_text("utf-8")
     first = MANIFEST.rpartition("    stubwright: ")[0]
     (project / "shop.yaml").write_text(
@@ -248,12 +248,12 @@ def test_a_new_project_becomes_a_listing_with_five_edits(tmp_path: Path) -> None
     edit("pyproject.toml", "[tool.stubwright]\n", f"{PUBLISHED}\n[tool.stubwright]\n")
     unnamed = stubwright("publish", cwd=project)
     assert unnamed.returncode == 1
-    assert "write the line `<!-- mcp-name: io.github.ann/desk -->`" in unnamed.stderr
+    assert "add the line `<!-- mcp-name: io.github.ann/desk -->`" in unnamed.stderr
     readme = (project / "README.md").read_text("utf-8")
     (project / "README.md").write_text(f"{readme}\n<!-- mcp-name: io.github.ann/desk -->\n", "utf-8")
     reviewed = stubwright("publish", "--review", "review.md", cwd=project)
     assert reviewed.returncode == 0
-    assert "lacks a value or a reason for `readOnlyHint`" in reviewed.stderr
+    assert "has no value or no reason for `readOnlyHint`" in reviewed.stderr
     reasons = "".join(f"        {hint}: It only draws numbers.\n" for hint in HINTS)
     edit(manifest, "    stubwright:\n", f"    stubwright:\n      reasons:\n{reasons}")
     stubwright("publish", "--review", "review.md", cwd=project)

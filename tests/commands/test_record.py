@@ -258,10 +258,10 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
     whole = record(tmp_path)
     (tmp_path / "r.jsonl").write_text(whole + '{"run":"00')
     done = run(tmp_path, "replay", "r.jsonl", said=handshake())
-    assert (done.returncode, done.stderr) == (0, "note: r.jsonl: the last line is cut off, and is omitted\n")
+    assert (done.returncode, done.stderr) == (0, "note: r.jsonl: the last line is cut off and was omitted\n")
     assert answers(done.stdout)
     done = run(tmp_path, "record", "-o", "r.jsonl", "--", sys.executable, "echo.py", said=handshake())
-    assert (done.returncode, done.stderr) == (0, "note: r.jsonl: the last line was cut off, and is dropped\n")
+    assert (done.returncode, done.stderr) == (0, "note: r.jsonl: the last line was cut off and will be removed\n")
     continued = (tmp_path / "r.jsonl").read_text()
     assert continued.startswith(whole)
     assert '"version":1' in continued[len(whole) :].splitlines()[0]
@@ -278,7 +278,7 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
                 lambda text: text.replace('"version":1', '"version":9', 1),
                 "r.jsonl:1: the version of its format is 9, not 1",
             ),
-            (lambda text: text.splitlines()[0], "r.jsonl cannot be replayed: it contains no answer of a server"),
+            (lambda text: text.splitlines()[0], "r.jsonl cannot be replayed: it contains no responses from a server"),
             (
                 lambda text: text.replace('"id":1,"method"', '"id":1"method"'),
                 "r.jsonl:3: this line is not JSON: Expecting ',' delimiter",
@@ -288,7 +288,10 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
                 "r.jsonl:4: `from` is neither `client` nor `server`",
             ),
             (lambda text: text.replace('"message"', '"mesage"', 1), "r.jsonl:2: the line has no `message`"),
-            (lambda text: text.splitlines()[0] + "\n", "r.jsonl cannot be replayed: it contains no answer of a server"),
+            (
+                lambda text: text.splitlines()[0] + "\n",
+                "r.jsonl cannot be replayed: it contains no responses from a server",
+            ),
         ],
         2,
     ),
@@ -348,7 +351,7 @@ def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
     assert done.stderr == "stubwright: notes.txt:1: this is not a recording; write one with `stubwright record`\n"
     assert (tmp_path / "notes.txt").read_text() == "mine\n"
     missing = stubwright("replay", "none.jsonl", cwd=tmp_path)
-    assert missing.stderr == "stubwright: none.jsonl does not exist; `stubwright record` writes a recording\n"
+    assert missing.stderr == "stubwright: none.jsonl does not exist; create a recording with `stubwright record`\n"
     assert missing.returncode == 1
     unknown = stubwright("record", "--", "no-such-program", cwd=tmp_path)
     assert unknown.returncode == 3
@@ -700,7 +703,7 @@ def test_why_an_answer_is_not_recorded(encoding: str, body: bytes, why: str, kin
     assert (line["unreadable"], line["why"], line["status"]) == (len(body), why, 200)
     assert f"stubwright: a message of the endpoint is not recorded: {why}\n" in said
     done = run(tmp_path, "replay", "r.jsonl")
-    assert done.stderr == "stubwright: r.jsonl cannot be replayed: it contains no answer of a server\n"
+    assert done.stderr == "stubwright: r.jsonl cannot be replayed: it contains no responses from a server\n"
 
 
 def test_an_event_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

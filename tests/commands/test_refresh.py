@@ -99,15 +99,15 @@ def test_a_file_says_where_it_is_from_and_whether_it_was_edited(name: str, comma
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("stubwright import mcp -- touch here", "a live server is imported by hand"),
-        ("stubwright import openapi --what", "its first lines name an invalid command"),
+        ("stubwright import mcp -- touch here", "a live server must be imported manually"),
+        ("stubwright import openapi --what", "the command in its first lines is invalid"),
         ("stubwright import openapi 'a", "an unclosed quote"),
-        ("stubwright generate -o parts/acme.yaml", "a command other than `stubwright import`"),
+        ("stubwright generate -o parts/acme.yaml", "the command in its first lines is not `stubwright import`"),
         ("stubwright import openapi - -o parts/acme.yaml", "from standard input"),
         ("stubwright import openapi api.json", "was written to `standard output`"),
         ("stubwright import openapi api.json -o other.yaml", "was written to `other.yaml`"),
         ("stubwright import openapi api.json --rename a -o parts/acme.yaml", "--rename is `a`"),
-        ("stubwright import openapi api.json --help -o parts/acme.yaml", "a command other than"),
+        ("stubwright import openapi api.json --help -o parts/acme.yaml", "is not `stubwright import`"),
         ("stubwright import openapi nothing.json -o parts/acme.yaml", "`nothing.json` does not exist"),
     ],
 )

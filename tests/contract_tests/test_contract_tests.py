@@ -170,8 +170,8 @@ def test_without_a_probe_no_hint_is_compared(tmp_path: Path) -> None:
             ("fresh", "--probe: `fresh` answers differently each time, so it cannot detect changes"),
             ("shwn", "--probe: there is no tool `shwn`; did you mean `shown`?"),
             ('shown {"a": 1}', "--probe: `shown` fails with these arguments, so it cannot detect changes"),
-            ("shown [1]", "argument --probe: write the name of a tool, and its arguments as a JSON object"),
-            ("shown {", "argument --probe: the arguments of `shown` are not JSON: "),
+            ("shown [1]", "argument --probe: write a tool name, and its arguments as a JSON object"),
+            ("shown {", "argument --probe: the arguments for `shown` are not valid JSON: "),
         ],
         2,
     ),
@@ -280,7 +280,7 @@ def test_a_pattern_that_no_tool_fits_is_wrong(pattern: str, fix: str, tmp_path: 
         cwd=tmp_path,
     )
     assert done.returncode == 2
-    assert f"--tool: no tool fits `{pattern}`; {fix}" in done.stderr
+    assert f"--tool: no tool matches `{pattern}`; {fix}" in done.stderr
 
 
 def test_only_tools_that_say_that_they_only_read_are_called(tmp_path: Path) -> None:

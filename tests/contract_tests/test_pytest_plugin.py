@@ -151,7 +151,7 @@ def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(
                 "the server was not tested: *ended with exit status 4*",
             ),
             ("specs/none.yaml", ", case=3", "*@pytest.mark.contract has no option `case`"),
-            (7, ", scopes='read'", "*`scopes` of @pytest.mark.contract is a list, such as ?'read'?"),
+            (7, ", scopes='read'", "*@pytest.mark.contract: `scopes` must be a list, as in ?'read'?"),
             (7, "", "*@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list"),
         ],
         1,
@@ -179,7 +179,7 @@ def test_a_method_of_unittest_is_refused_and_not_passed_over(pytester: pytest.Py
         """)
     result = run(pytester)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*@pytest.mark.contract is for functions of pytest, and test_one is none"])
+    result.stderr.fnmatch_lines(["*@pytest.mark.contract is for pytest functions, and test_one is not one"])
 
 
 @pytest.mark.long
@@ -233,7 +233,7 @@ def test_a_pattern_that_no_tool_fits_is_no_pass(pytester: pytest.Pytester) -> No
     write(pytester, "good", options=", tools=['go*', 'goood']")
     result = run(pytester, "-k", "tool-names")
     result.assert_outcomes(failed=1, deselected=len(CHECKS) - 1)
-    result.stdout.fnmatch_lines(["the server was not tested: *no tool fits `goood`; did you mean `good`?"])
+    result.stdout.fnmatch_lines(["the server was not tested: *no tool matches `goood`; did you mean `good`?"])
 
 
 def test_a_manifest_may_be_a_path(pytester: pytest.Pytester) -> None:

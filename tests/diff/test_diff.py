@@ -270,14 +270,18 @@ def test_a_path_at_a_revision_counts_from_the_root(
     [
         (["git:nowhere", "specs/a.yaml"], "git has no revision `nowhere` here", 1),
         (["git:--output=x", "specs/a.yaml"], "is not a revision", 1),
-        (["git:HEAD", "git:HEAD"], "names no file", 2),
+        (["git:HEAD", "git:HEAD"], "has no path", 2),
         (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
-        (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "it counts from the repository's root, and `./PATH` from", 1),
+        (
+            ["git:HEAD:specs/none.yaml", "specs/a.yaml"],
+            "it is relative to the repository root, or to the working folder as `./PATH`",
+            1,
+        ),
         (["git:HEAD", "specs/none.yaml"], "did you mean `specs/a.yaml`?", 1),
         (["git:HEAD:specs", "specs/a.yaml"], "`specs` is a folder", 1),
         (["specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
-        (["specs/a.yaml"], "name OLD and NEW", 2),
-        (["specs/a.yaml", "specs/a.yaml", "--", "x"], "name OLD and NEW", 2),
+        (["specs/a.yaml"], "specify OLD and NEW", 2),
+        (["specs/a.yaml", "specs/a.yaml", "--", "x"], "specify OLD and NEW", 2),
         (["specs/a.yaml", "specs/a.yaml", "--env", "A=b"], "--env is for a command after `--`", 2),
     ],
 )
@@ -500,7 +504,7 @@ def test_a_code_to_ignore_that_does_not_exist_is_told(
     monkeypatch.chdir(tmp_path)
     Path("a.yaml").write_text(MANIFEST + "diff: {ignore: [SW501, SW999]}\n")
     assert cli.run(["diff", "a.yaml", "a.yaml"]) == 0
-    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `SW999`, which is not the code of a change\n"
+    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml lists `SW999`, which is not a change code\n"
 
 
 def test_an_unknown_code_is_a_bug() -> None:

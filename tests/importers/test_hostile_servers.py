@@ -117,7 +117,7 @@ def test_inspect_has_one_time_limit_for_all_revisions(tmp_path: Path) -> None:
         _,
     ):
         done = stubwright("inspect", url, "--timeout", "1", cwd=tmp_path)
-    assert "not asked within 1 s; allow more time with --timeout" in done.stderr
+    assert "not requested within 1 s; allow more time with --timeout" in done.stderr
     assert time.monotonic() - started < 60
 
 

@@ -394,10 +394,10 @@ def test_the_new_server_answers_as_the_old_one_did(folder: Path) -> None:
     done = move(folder, python=python)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
-        f"running `{folder}/old/books.py` with `{python}`, to read the lists of its server",
+        f"running `{folder}/old/books.py` with `{python}`to read its server's lists",
         "books 1.2 (MCP 2026-07-28): 7 tools, 1 resource, 1 resource template, 1 prompt",
     ]
-    assert "in the process of the new server" in done.stdout
+    assert "in the new server's process" in done.stdout
     assert "`read_slowly`" not in done.stdout, "its progress moves, and it uses nothing else"
     answers = compare(folder)
     assert len(answers["new"]) == 13
@@ -616,11 +616,14 @@ def test_what_cannot_move_says_why_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--from", "python"], "--from python takes a file and the server's name in it, such as app.py:mcp"),
+        (["--from", "python"], "--from python takes a file and the name of its server object, such as app.py:mcp"),
         (["--from", "python", "old/books.py:mcp"], "add --yes to allow it"),
         (["--from", "python", "old/books.py:mcp", "--yes", "--"], "the command after `--` is empty"),
         (["--from", "python", "old/books.py:mcp", "--header", "A: b"], "--header and --token are for --from mcp URL"),
-        (["--from", "python", "old/books.py:mcp", "--include", "a"], "operations are selected with --from openapi"),
+        (
+            ["--from", "python", "old/books.py:mcp", "--include", "a"],
+            "options that select operations require --from openapi",
+        ),
         (["--yes"], "--yes requires --from python"),
     ],
 )
@@ -636,7 +639,7 @@ def test_a_name_that_hides_the_old_file_is_refused(folder: Path) -> None:
     (folder / "old" / "books.py").rename(folder / "old" / "moved_server.py")
     done = move(folder, "old/moved_server.py:mcp")
     assert done.returncode == 1
-    assert "`moved_server.py` imports or is `moved_server`, as a package of the new server is called" in done.stderr
+    assert "`moved_server.py` imports or is `moved_server`, which is also a package of the new server" in done.stderr
 
 
 @pytest.mark.long
@@ -647,7 +650,7 @@ def test_a_name_that_hides_what_the_old_file_imports_is_refused(folder: Path) ->
     )
     done = move(folder)
     assert done.returncode == 1
-    assert "`books.py` imports or is `moved_mcp`, as a package of the new server is called" in done.stderr
+    assert "`books.py` imports or is `moved_mcp`, which is also a package of the new server" in done.stderr
 
 
 @pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.long)])

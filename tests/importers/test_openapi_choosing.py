@@ -192,7 +192,7 @@ def test_the_head_of_the_file_names_the_command_which_makes_the_same_again(suffi
 def test_a_length_that_is_none_is_a_wrong_command_line(number: str, tmp_path: Path) -> None:
     done = stubwright("import", "openapi", "x.yaml", "--trim-descriptions", number, cwd=tmp_path)
     assert done.returncode == 2
-    assert "number of characters" in done.stderr or "expected one argument" in done.stderr
+    assert "character limit" in done.stderr or "expected one argument" in done.stderr
 
 
 # --- sources -------------------------------------------------------------------------------------------------------

@@ -616,8 +616,8 @@ def test_a_contract_holds_no_token(world: World, run: Callable[..., Done], monke
     ("words", "told"),
     [
         (["call", "https://example.com/mcp", "a", "--login", "--token", "x"], "omit --token and Authorization"),
-        (["call", "http://example.com/mcp", "a", "--login"], "need an https URL"),
-        (["call", "https://me:pw@example.com/mcp", "a", "--login"], "without user and password"),
+        (["call", "http://example.com/mcp", "a", "--login"], "require an https URL"),
+        (["call", "https://me:pw@example.com/mcp", "a", "--login"], "without a user or password"),
         (["call", "https://example.com/mcp", "a", "--client-id", "x"], "--client-id is for --login"),
         (["call", "https://example.com/mcp", "a", "--client-credentials", "--client-id", "x"], "STUBWRIGHT_CLIENT_ID"),
         (["call", "a", "--login", "--", "server"], "a command has no access token"),
@@ -625,9 +625,9 @@ def test_a_contract_holds_no_token(world: World, run: Callable[..., Done], monke
         (["list", "desk.yaml", "--client-credentials"], "--client-credentials is for a URL"),
         (["lock", "desk.yaml", "--login"], "require a URL"),
         (["lock", "https://a.example/", "https://b.example/", "--client-credentials"], "several would get the same"),
-        (["lock", "--config", "x.json", "--client-credentials"], "cannot go with --config"),
-        (["test", "--config", "x.json", "--client-id", "x"], "cannot go with --config"),
-        (["verify", "x.yaml", "--against", "tools.json", "--login"], "they cannot go with --against"),
+        (["lock", "--config", "x.json", "--client-credentials"], "cannot be combined with --config"),
+        (["test", "--config", "x.json", "--client-id", "x"], "cannot be combined with --config"),
+        (["verify", "x.yaml", "--against", "tools.json", "--login"], "they cannot be combined with --against"),
     ],
 )
 def test_an_option_that_does_not_fit_is_told(words: list[str], told: str, run: Callable[..., Done]) -> None:

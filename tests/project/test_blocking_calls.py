@@ -102,7 +102,7 @@ def test_methods_of_a_base_class_in_the_module_count() -> None:
 def test_a_helper_is_not_told_to_be_a_plain_def() -> None:
     text = "import time\nclass X(XHandlers):\n    async def _wait(self): time.sleep(1)\n"
     [said] = handlers.compare(HandwrittenClass("x.py", text, "X", "XHandlers", "x_mcp"), ()).diagnostics
-    assert said.help == "write `await asyncio.sleep(…)` in its place"
+    assert said.help == "write `await asyncio.sleep(…)` instead"
 
 
 def test_all_that_is_listed_exists() -> None:

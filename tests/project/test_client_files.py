@@ -102,9 +102,9 @@ def test_a_damaged_file_is_left_as_it_is(client: Client, tmp_path: Path, update:
 @pytest.mark.parametrize(
     ("text", "line", "column", "message"),
     [
-        ("[1]", 1, 1, "this file is a list, where an object should be"),
-        ('{\n  "servers": []\n}', 2, 14, "`servers` is a list, where an object should be"),
-        ('{"servers": null}', 1, 13, "`servers` is null, where an object should be"),
+        ("[1]", 1, 1, "this file is a list, not an object"),
+        ('{\n  "servers": []\n}', 2, 14, "`servers` is a list, not an object"),
+        ('{"servers": null}', 1, 13, "`servers` is null, not an object"),
         ('{"servers": {}, "servers": {}}', 1, 17, "duplicate key `servers`; the first one is on line 1"),
         ('{"servers": {} /* no end', 1, 16, "this comment is not closed"),
         ('{"servers": {}} // fine\n x', 2, 2, "there is text after the end of the JSON value"),
@@ -245,7 +245,7 @@ def test_toml_that_would_be_put_in_another_order_is_refused(before: str) -> None
     with pytest.raises(EditError) as refused:
         toml.with_table(before, ("servers", "n"), {"c": "2"})
     assert refused.value.problem.help == (
-        "put the headers that begin with `servers` next to each other, and run the command again"
+        "put the headers that start with `servers` next to each other, and run the command again"
     )
 
 
@@ -286,7 +286,7 @@ def test_the_mark_at_the_start_stays_and_other_bytes_are_told(tmp_path: Path) ->
     assert edit(file, entry(CLIENTS["cursor"]).put, private=True)
     assert file.read_bytes().startswith(b'\xef\xbb\xbf{\n  "mcpServers"')
     file.write_bytes(b'{"a":\n "\xff"}')
-    with pytest.raises(RefusedError, match="not in UTF-8: line 2 has the byte 0xff"):
+    with pytest.raises(RefusedError, match="not valid UTF-8: line 2 has the byte 0xff"):
         edit(file, entry(CLIENTS["cursor"]).put, private=True)
     file.unlink()
     file.mkdir()
@@ -319,7 +319,7 @@ def test_a_file_that_never_rests_is_left_alone(tmp_path: Path) -> None:
         disk.create(file, f'{{"n": {next(count)}}}')
         return entry(CLIENTS["claude"]).put(text)
 
-    with pytest.raises(RefusedError, match="changes continually"):
+    with pytest.raises(RefusedError, match="keeps changing"):
         edit(file, put, private=True)
     assert list(json.loads(file.read_text())) == ["n"]
 
@@ -344,7 +344,7 @@ def test_a_line_that_is_no_variable_is_told_and_not_quoted(line: str, tmp_path: 
     found = configuration.report_misplaced(f"OK=1\n{line}\n", Path(".env"), refused.value)
     at: Any = found.at
     assert (at.line, at.column) == (2, 1)
-    assert found.message == "this line is not `NAME=value`; a value in quotes ends on its line"
+    assert found.message == "this line is not `NAME=value`; a quoted value must end on the same line"
 
 
 def test_each_client_says_where_it_is_documented_and_has_files_on_all_systems(monkeypatch: pytest.MonkeyPatch) -> None:

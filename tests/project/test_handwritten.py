@@ -512,7 +512,7 @@ def test_handlers_that_cannot_be_read_or_written(
         told = "error[SW001]: `src/diary.py` cannot be read: permission denied"
         assert capsys.readouterr().err.count(told) == 2
     else:
-        told = "error[SW406]: stubs cannot be appended to `src/diary.py`: Permission denied"
+        told = "error[SW406]: cannot append stubs to `src/diary.py`: Permission denied"
         assert told in capsys.readouterr().err
     assert [path.name for path in (project / "src").iterdir()] == ["diary.py"]
 

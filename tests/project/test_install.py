@@ -85,7 +85,7 @@ def test_the_entry_starts_the_server_from_any_folder(project: Path, tmp_path: Pa
     options = ["--env-file", str(tmp_path / ".env"), "--env", "TOKEN=s3cr3t"]
     done = stubwright("install", "cursor", *options, cwd=project / "src")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == f"note: {tmp_path / '.cursor'} is not there yet; is Cursor installed?\n"
+    assert done.stderr == f"note: {tmp_path / '.cursor'} does not exist yet; is Cursor installed?\n"
     assert "s3cr3t" not in done.stdout + done.stderr
     put = read(tmp_path / ".cursor" / "mcp.json")["mcpServers"]["diary"]
     assert put["command"] == sys.executable
@@ -117,13 +117,13 @@ def test_a_project_has_a_file_of_its_own(project: Path, tmp_path: Path) -> None:
     install = ["install", "claude-code", "--scope", "project"]
     done = stubwright(*install, "--env", "TOKEN=x", *quick(tmp_path), cwd=project / "src")
     assert done.returncode == 0
-    assert "note: .mcp.json has paths of this machine and the values of variables" in done.stderr
+    assert "note: .mcp.json contains this machine's paths and the values of variables" in done.stderr
     assert "warning: the server cannot be started" not in done.stderr
     assert list(read(file)["mcpServers"]) == ["diary"]
     again = stubwright(*install, "--env", "TOKEN=x", *quick(tmp_path), cwd=project)
-    assert again.stdout == f"Claude Code: `diary` is in {file} already\n"
+    assert again.stdout == f"Claude Code: `diary` is already in {file}\n"
     gone = stubwright(*install, "--remove", cwd=project)
-    assert (gone.returncode, gone.stdout) == (0, f"Claude Code: `diary` is removed from {file}\n")
+    assert (gone.returncode, gone.stdout) == (0, f"Claude Code: `diary` was removed from {file}\n")
     assert read(file) == {"mcpServers": {}}
     twice = stubwright(*install, "--remove", cwd=project)
     assert (twice.returncode, twice.stderr) == (1, f"stubwright: {file} has no server `diary`\n")
@@ -187,29 +187,29 @@ def test_a_server_that_does_not_start_in_time_is_told(
 @pytest.mark.parametrize(
     ("argv", "status", "said"),
     [
-        (["install"], 2, "no client is named; the clients are `claude`, `claude-code`, `codex`, "),
+        (["install"], 2, "no client is given; the clients are `claude`, `claude-code`, `codex`, "),
         (["install", "emacs"], 2, "there is no client `emacs`; the clients are `claude`, "),
         (["install", "--list", "curser"], 2, "there is no client `curser`; did you mean `cursor`?"),
         (["install", "cursor", "--json"], 2, "--format requires --list"),
         (
             ["install", "claude", "--scope", "project"],
             2,
-            "Claude Desktop has no file for one project; omit --scope",
+            "Claude Desktop has no project configuration; omit --scope",
         ),
-        (["install", "claude", "--name", "a b"], 2, "`a b` is not a name that all clients accept: "),
-        (["install", "claude", "--env", "A-B=hunter2"], 2, "--env: `A-B` is not the name of a variable"),
+        (["install", "claude", "--name", "a b"], 2, "`a b` is not a name that every client accepts: "),
+        (["install", "claude", "--env", "A-B=hunter2"], 2, "--env: `A-B` is not a variable name"),
         (["install", "claude", "--env", "NOT_HERE"], 2, "--env NOT_HERE: the variable is not set"),
-        (["install", "claude", "--print", "--remove"], 2, "--print shows what would be written, and --remove "),
+        (["install", "claude", "--print", "--remove"], 2, "--print and --remove cannot be combined"),
         (["install", "claude", "--python", "nowhere/python"], 2, "--python nowhere/python: file not found"),
         (
             ["install", "claude", "-o", "elsewhere"],
             2,
-            "`elsewhere/diary_mcp` is not there; run `stubwright generate` first",
+            "`elsewhere/diary_mcp` does not exist; run `stubwright generate` first",
         ),
         (
             ["install", "claude", "--env-file", "none.env"],
             1,
-            "none.env:1:1: error[SW001]: this file cannot be read",
+            "none.env:1:1: error[SW001]: the file cannot be read",
         ),
     ],
 )
@@ -236,7 +236,7 @@ def test_a_project_with_several_servers_needs_a_name(tmp_path: Path) -> None:
     named = ", ".join(
         f"specs/{name}.yaml" for name in ("database", "helpdesk", "shop", "weather", "everything/everything")
     )
-    assert f"the project has 5 manifests; name one: {named}" in done.stderr
+    assert f"the project has 5 manifests; specify one: {named}" in done.stderr
     done = stubwright("install", "claude", "--print", "specs/weather.yaml", cwd=ROOT)
     assert list(json.loads(done.stdout)["mcpServers"]) == ["weather"]
 
@@ -261,7 +261,7 @@ def test_a_person_is_asked_before_a_folder_of_a_client_is_made(
 ) -> None:
     command = [*forked.interpreter(), "-m", "stubwright", "install", "cursor", *quick(tmp_path)]
     terminal = Terminal(command, project)
-    terminal.until("is Cursor installed? Make the folder? [y/n]")
+    terminal.until("is Cursor installed? Create the folder? [y/n]")
     terminal.type(f"{answer}\n")
     assert terminal.rest() == status
     assert (tmp_path / ".cursor").exists() == (status == 0)
@@ -291,7 +291,8 @@ def test_what_the_local_user_lacks_is_told_and_can_be_given(
     assert cli.run(install) == 0
     told = capsys.readouterr().err
     assert (
-        "note: the user cannot use the parts that need scopes without --local-scope read --local-scope write\n" in told
+        "note: the local user lacks scopes that parts of the server need; grant them with "
+        "--local-scope read --local-scope write\n" in told
     )
     assert "note: some tools take an argument from the environment; --env NOTES_OWNER sets it\n" in told
     granted = ["--local-scope", "read", "--local-scope", "write", "--env", "NOTES_OWNER=ann"]

@@ -169,7 +169,7 @@ def test_after_a_kill_the_next_run_makes_what_a_first_run_makes(
         assert (status, "SW402" in told) == (0 if left == states[then] else status, False), (number, told)
         if journal.was_interrupted(Path("generated")):
             began += 1
-            assert "error[SW407]: a run that wrote here was killed before it was done" in told
+            assert "error[SW407]: a run that was writing here was killed before it finished" in told
         assert generate() == 0, (number, capsys.readouterr().err)
         assert tree(Path("generated")) == states[then], number
         restored(Path("generated"), states[BEFORE])

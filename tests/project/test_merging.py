@@ -120,4 +120,6 @@ def test_half_a_lock_is_none(project: Path, lines: slice, capsys: pytest.Capture
     text = (project / LOCK).read_text().splitlines(keepends=True)
     (project / LOCK).write_text("".join(text[lines]))
     assert cli.run(["generate", "-q"]) == 1
-    assert "error[SW405]: `generated/stubwright.lock.json` cannot be read: it is not JSON" in capsys.readouterr().err
+    assert (
+        "error[SW405]: `generated/stubwright.lock.json` cannot be read: it is not valid JSON" in capsys.readouterr().err
+    )

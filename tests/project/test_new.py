@@ -110,7 +110,7 @@ def test_a_new_project_installs_and_runs_without_stubwright(tmp_path: Path) -> N
 def test_a_name_that_cannot_be_used_is_refused(name: str, tmp_path: Path) -> None:
     done = stubwright("new", "--", name, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"stubwright: `{name}` cannot name a server: ")
+    assert done.stderr.startswith(f"stubwright: `{name}` is not a valid server name: ")
     assert list(tmp_path.iterdir()) == []
 
 

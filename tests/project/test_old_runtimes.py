@@ -58,9 +58,10 @@ def test_what_a_person_wrote_there_stays_and_is_named(capsys: pytest.CaptureFixt
     assert cli.run(["generate", "sample.json"]) == 0
     told = capsys.readouterr().err
     assert (
-        "generated/sample_mcp/_runtime/server/mine.py:1:1: warning[SW404]: this folder has no generated files" in told
+        "generated/sample_mcp/_runtime/server/mine.py:1:1: warning[SW404]: this folder no longer has generated files"
+        in told
     )
-    assert "generated/sample_mcp/_runtime/__init__.py:1:1: warning[SW404]: this generated file is no longer" in told
+    assert "generated/sample_mcp/_runtime/__init__.py:1:1: warning[SW404]: this file is no longer generated" in told
     assert told.count("warning[") == 2
     assert {path for path in files() if "_runtime" in path} == {
         "sample_mcp/_runtime/__init__.py",

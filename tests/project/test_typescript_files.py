@@ -110,7 +110,7 @@ def test_the_command_line_replaces_what_a_manifest_emits(capsys: pytest.CaptureF
     assert generate("a.yaml", "--check") == 1
     with pytest.raises(SystemExit, match="2"):
         generate("a.yaml", "--emit", "cobol")
-    line = "`cobol` is not a value of `--emit`; the values are `server`, `client`, `typescript`"
+    line = "`cobol` is not a valid value for `--emit`; the values are `server`, `client`, `typescript`"
     assert line in capsys.readouterr().err
 
 

@@ -18,7 +18,7 @@ diary.yaml:3:35: warning[SW342]: `python.features` has no effect: every package 
    help: remove it; the next release rejects it
 """
 IN_PROJECT = """\
-pyproject.toml:4:1: warning[SW411]: the server made from `diary.yaml` needs `stubwright-runtime`
+pyproject.toml:4:1: warning[SW411]: the server generated from `diary.yaml` requires `stubwright-runtime`
     4 | dependencies = ["mcp", "pydantic", "jsonschema-rs"]
       | ^^^^^^^^^^^^
    help: add it to `dependencies` under `[project]`

@@ -141,7 +141,7 @@ def test_it_needs_what_the_runtime_needs(capsys: pytest.CaptureFixture[str]) -> 
     assert "  it needs anyio>=4.10, cryptography>=43, " in capsys.readouterr().out
     say("vendored", "mcp", "pydantic")
     assert cli.run(["check"]) == 0
-    assert "needs `jsonschema-rs>=0.61`" in capsys.readouterr().err
+    assert "requires `jsonschema-rs>=0.61`" in capsys.readouterr().err
     say(
         "vendored",
         *(wanted.replace("jsonschema-rs", "jsonschema_rs") for wanted in vendoring.list_requirements()),

@@ -196,7 +196,7 @@ def test_a_light_installation_says_what_a_command_lacks(lightly: Path, compiled:
     }.items():
         done = attempt(lightly, "-m", "stubwright", *command.split(), cwd=compiled)
         [line] = done.stderr.splitlines()
-        assert line.startswith(f"stubwright: this needs the package {package}; run pip install 'black>=")
+        assert line.startswith(f"stubwright: this requires the package {package}; run pip install 'black>=")
         assert f" '{package}>=" in line
         assert "pyyaml" not in line
         assert (done.returncode, done.stdout) == (2, "")

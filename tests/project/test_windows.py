@@ -200,7 +200,7 @@ def test_a_command_takes_a_manifest_with_backslashes(
         ("con .txt", "Windows reserves the name `con .txt`"),
         ("a/b.", "Windows drops the dot at the end of `b.`"),
         ("a /b", "Windows drops the space at the end of `a `"),
-        ("a/b?", "Windows allows no `?` in the name of a file"),
+        ("a/b?", "Windows does not allow `?` in a file name"),
         *((path, None) for path in ("../a.txt", "./.env", "console.txt", "com10", "a.con", "a b/c..d", "é/ß.txt")),
     ],
 )

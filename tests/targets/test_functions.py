@@ -104,8 +104,8 @@ def test_export_names_a_description_that_is_too_long(target: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--target", "cursor"], "`cursor` takes no functions; the APIs that do are `openai`, "),
-        (["--target", "openi-strict"], "`openi-strict` takes no functions; did you mean `openai-strict`?"),
+        (["--target", "cursor"], "`cursor` does not support functions; the APIs with functions are `openai`, "),
+        (["--target", "openi-strict"], "`openi-strict` does not support functions; did you mean `openai-strict`?"),
         (["--target", "openai", "--tool", "lable"], "there is no tool `lable`; did you mean `label`?"),
         (
             ["--target", "openai", "-o", "sample.json/x"],

@@ -53,7 +53,7 @@ def test_the_command_shows_the_table(tmp_path: Path) -> None:
     listed = forked.run(["targets"], tmp_path).stdout
     assert [line.split()[0] for line in listed.splitlines()] == ["frameworks", *targets.TARGETS]
     framework = forked.run(["targets", "agno"], tmp_path).stdout
-    assert framework.splitlines()[1] == "No tool was refused, and no schema lost a part."
+    assert framework.splitlines()[1] == "No tool was rejected, and no schema lost a part."
     shown = forked.run(["targets", "bedrock", "--json"], tmp_path).stdout
     assert '"source": "https://docs.aws.amazon.com/' in shown
     refused = forked.run(["targets", "gemni"], tmp_path)

@@ -1,6 +1,6 @@
-"""Parses the words of a command line as the arguments of a tool, typed by its `inputSchema`.
+"""Parses command-line words as tool arguments, typed by the tool's `inputSchema`.
 
-It converts only unambiguous values; the server validates the rest.
+Converts only unambiguous values; the server validates the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WORDS: Final = {
     "integer": "a whole number",
     "null": "`null`",
     "number": "a number",
-    "object": "an object in JSON",
+    "object": "a JSON object",
     "string": "a text",
 }
 _DEPTH: Final = 20
@@ -29,7 +29,7 @@ _DEPTH: Final = 20
 
 
 class ArgumentError(Exception):
-    """A word is not a valid argument of the tool; the message explains why."""
+    """A word is not a valid argument for the tool; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,20 @@ def parse(
     read_input: Callable[[], str],
     note: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """Return the arguments of a call.
+    """Parse the arguments of a call.
 
     Args:
-        words: Each is one of: `NAME=VALUE`, typed by the schema, where a VALUE that begins with `@` is the content of a
-            file (`@@` for a text that begins with `@`) and a repeated NAME makes a list; `NAME:=JSON`; an object in
-            JSON; or `-`, for an object in JSON on standard input. Later words override earlier ones.
+        words: Each is one of: `NAME=VALUE`, typed by the schema, where a VALUE that starts with `@` is the content of a
+            file (`@@` for a value that starts with `@`) and a repeated NAME makes a list; `NAME:=JSON`; a JSON object;
+            or `-`, for a JSON object on standard input. Later words override earlier ones.
         schema: The tool's `inputSchema`.
         read: Reads a file. Raises OSError.
         read_input: Reads standard input.
         note: Prints a warning about a word.
 
     Raises:
-        ArgumentError: A word is invalid, names no argument, or its value does not have the argument's
-            type; an object has a duplicate key; or a file cannot be read.
+        ArgumentError: A word is invalid, its argument is unknown, its value has the wrong type, an object has a
+            duplicate key, or a file cannot be read.
     """
     reader = _Reader(schema, read, note)
     arguments: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def parse(
         value = _parse_json(text, place) if is_json else reader.convert(text, place)
         _put(arguments, path, value, again=path in seen and not is_json and "array" in reader.find_types(place))
         if path in seen and "array" not in reader.find_types(place):
-            raise ArgumentError(f"`{place.name}` is given twice, and is not a list")
+            raise ArgumentError(f"`{place.name}` is given twice, but is not a list")
         seen.add(path)
     for name, value in arguments.items():
         _check_text(name, value)
@@ -86,7 +86,7 @@ def parse(
 
 
 def read_value(name: str, text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """Return the value of a text, which never names a file, typed by a schema within `root`. Raises ArgumentError."""
+    """Parse a value typed by a schema within `root`, without reading files. Raises ArgumentError."""
     reader = _Reader(root, lambda _: b"", lambda _: None)
     value = reader.convert(f"@{text}" if text.startswith("@") else text, _Place(name, (schema,)))
     _check_text(name, value)
@@ -94,7 +94,7 @@ def read_value(name: str, text: str, schema: Mapping[str, Any], root: Mapping[st
 
 
 def _check_text(name: str, value: Any) -> None:
-    """Raise ArgumentError if a value contains text that cannot be encoded: it would be sent as `\ufffd`."""
+    """Raise ArgumentError if a value contains text that cannot be encoded, because it would be sent as `\ufffd`."""
     try:
         json.dumps({name: value}, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -109,7 +109,7 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again:
     for key in above:
         inner = inner.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise ArgumentError(f"`{'.'.join(path)}` is below a value that is not an object")
+            raise ArgumentError(f"`{'.'.join(path)}` is inside a value that is not an object")
     if again and isinstance(inner.get(last), list) and isinstance(value, list):
         inner[last] += value
     else:
@@ -117,7 +117,7 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again:
 
 
 class _Reader:
-    """Reads values according to the schemas of one tool."""
+    """Reads values according to one tool's schemas."""
 
     def __init__(self, root: Mapping[str, Any], read: Callable[[str], bytes], note: Callable[[str], object]) -> None:
         self._root = root
@@ -125,7 +125,7 @@ class _Reader:
         self._note = note
 
     def find(self, name: str) -> tuple[tuple[str, ...], _Place]:
-        """Find a named argument and its schemas: a property of that name, otherwise a nested one (`place.city`)."""
+        """Find an argument and its schemas by name: a property, or else a nested property (`place.city`)."""
         schemas: tuple[Mapping[str, Any], ...] = (self._root,)
         path: tuple[str, ...] = ()
         rest = name
@@ -147,7 +147,7 @@ class _Reader:
         return types & frozenset(_TYPES) or frozenset(_TYPES)
 
     def convert(self, text: str, place: _Place) -> Any:
-        """Return the value that a string represents."""
+        """Parse a value from a string."""
         if text.startswith("@@"):
             text = text[1:]
         elif text.startswith("@"):
@@ -171,11 +171,11 @@ class _Reader:
         except strictjson.DuplicateKeyError as error:
             if types & {"object", "array"}:
                 raise _report_duplicate(f"`{place.name}`", error) from None
-            value = _NOTHING  # a text
+            value = _NOTHING  # a string
         kind = _type_of(value)
         if kind in ("object", "array") and kind in types:
             return value
-        if types == frozenset(_TYPES):  # unrestricted: a text that is JSON is parsed as JSON
+        if types == frozenset(_TYPES):  # unrestricted: parsed as JSON if possible
             return text if kind is None else value
         if "array" in types and "string" not in types:
             items = _Place(place.name, tuple(self._items(place)))
@@ -193,16 +193,16 @@ class _Reader:
         try:
             data = self._read(path)
         except OSError as error:
-            raise ArgumentError(f"`{place.name}` is read from `{path}`: {error.strerror or error}") from None
+            raise ArgumentError(f"`{place.name}` cannot be read from `{path}`: {error.strerror or error}") from None
         if any(schema.get("contentEncoding") == "base64" for schema in self._flat(place.schemas)):
             return base64.b64encode(data).decode()
         items = tuple(self._items(place))
         if any(schema.get("contentEncoding") == "base64" for schema in self._flat(items)):
             return [base64.b64encode(data).decode()]
         try:
-            text = data.decode("utf-8-sig")  # editors on Windows begin texts with a byte order mark
+            text = data.decode("utf-8-sig")  # Windows editors write a byte order mark first
         except UnicodeDecodeError:
-            raise ArgumentError(f"`{path}` is not text in UTF-8, which `{place.name}` needs") from None
+            raise ArgumentError(f"`{path}` is not valid UTF-8, which `{place.name}` requires") from None
         types = self.find_types(place)
         return text if "string" in types else self._convert(text.strip(), place, types)
 
@@ -219,7 +219,7 @@ class _Reader:
     def _additional(
         self, schemas: tuple[Mapping[str, Any], ...], name: str, path: tuple[str, ...]
     ) -> tuple[Mapping[str, Any], ...]:
-        """Return the schemas of an undeclared property. Raises ArgumentError if it is forbidden."""
+        """Return the schemas for an undeclared property. Raises ArgumentError if it is forbidden."""
         subschemas: list[Mapping[str, Any]] = []
         names: dict[str, None] = {}
         is_closed = False
@@ -243,7 +243,7 @@ class _Reader:
                 yield schema["items"]
 
     def _flat(self, schemas: Sequence[Mapping[str, Any]], depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
-        """Yield the schemas, and the subschemas that apply to the same value."""
+        """Yield the schemas and the subschemas that apply to the same value."""
         for schema in schemas if depth else ():
             yield schema
             below = [each for key in ("allOf", "anyOf", "oneOf") for each in _list(schema.get(key))]
@@ -262,7 +262,7 @@ class _Reader:
         return value if isinstance(value, dict) else None
 
     def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
-        """Return the types that a schema allows; with `beside_choices`, not counting its choices."""
+        """Return the types that a schema allows; with `beside_choices`, ignore its choices."""
         types = frozenset(_TYPES)
         if not depth:
             return types
@@ -302,7 +302,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _type_of(value: Any) -> str | None:
-    """Return the type of a JSON value; None for other values."""
+    """Return the JSON Schema type of a value; None if it is not JSON."""
     kinds: dict[type, str] = {
         bool: "boolean",
         dict: "object",
@@ -323,7 +323,7 @@ def _report_duplicate(source: str, error: strictjson.DuplicateKeyError) -> Argum
 
 
 def _try_json(text: str) -> Any:
-    """Return the value of a JSON text; _NOTHING if the text is not JSON. Raises DuplicateKeyError."""
+    """Parse JSON; return _NOTHING if the text is not valid JSON. Raises DuplicateKeyError."""
     try:
         return strictjson.load(text)
     except (ValueError, RecursionError):
@@ -348,5 +348,5 @@ def _parse_object(text: str, source: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f'{source} is not JSON: {error}; write {{"NAME": VALUE}} in single quotes') from None
     if not isinstance(value, dict):
-        raise ArgumentError(f'{source} is not an object in JSON, such as {{"location": "Paris"}}')
+        raise ArgumentError(f'{source} is not a JSON object, such as {{"location": "Paris"}}')
     return value

@@ -1,4 +1,4 @@
-"""Calls a tool of a server that has no generated client: connects, lists the tools, calls one and checks its result.
+"""Calls a tool without a generated client: connects, lists the tools, calls one and checks its result.
 
 The runtime's client makes the call, with its limits, errors and tasks.
 """
@@ -45,7 +45,7 @@ class LimitError(Exception):
 
 
 class UnknownToolError(Exception):
-    """The server has no tool with a name or old name; the message suggests names."""
+    """The server has no tool with this name or old name; the message suggests names."""
 
     def __init__(self, message: str, listed: Collection[str]) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class UnknownToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server: a URL or a command, with the headers and tokens of requests or the variables of the process."""
+    """A server: a URL with headers and tokens for requests, or a command with environment variables."""
 
     target: str | Sequence[str]
     headers: Mapping[str, str] | None = field(default=None, repr=False)
@@ -64,13 +64,13 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a call.
+    """The outcome of a tool call.
 
     Attributes:
-        result: The result as JSON, with the keys of the wire.
+        result: The result as JSON, with the wire keys.
         failed: True if the tool reports a failure.
-        wrong: How the result violates the `outputSchema` or the rules of content; None if it is valid.
-        unlisted: Suggestions in place of a tool that failed and is not listed; None for other tools.
+        wrong: How the result violates the `outputSchema` or the content rules; None if it is valid.
+        unlisted: Suggested names if the tool failed and is not listed; otherwise None.
     """
 
     result: Mapping[str, Any]
@@ -80,13 +80,13 @@ class Outcome:
 
     @property
     def renamed(self) -> Mapping[str, Any] | None:
-        """The tool's new name, and the last version with the old name; None if it was not called by an old name."""
+        """The tool's new name and the last version with the old name; None unless an old name was called."""
         renaming = (self.result.get("_meta") or {}).get(ALIAS_META_KEY)
         return renaming if is_object(renaming) else None
 
 
 class _Client(Binding):
-    """The client of any server."""
+    """A client for any server."""
 
     _package: ClassVar[Package] = Package("stubwright")
 
@@ -111,26 +111,26 @@ async def call(
 
     Args:
         server: The server.
-        name: The tool's name. Unlisted names are sent too, since no list has the old names of tools.
-        make_arguments: Makes the arguments from the tool's definition as listed.
-        limits: The limits on connecting and on the list of tools; `size` also limits the result.
-        seconds: The time limit for the whole call except prompts; with None, only `limits` apply.
+        name: The tool's name. Unlisted names are sent too, because lists do not contain old tool names.
+        make_arguments: Creates the arguments from the listed tool definition.
+        limits: The limits on connecting and on listing tools; `size` also limits the result.
+        seconds: The time limit for the call, without prompts; if None, only `limits` applies.
         on_progress: Called with progress.
-        on_log: Called with log messages of the server.
-        on_question: Answers questions of the server; with None, the client does not declare that it can answer.
+        on_log: Called with the server's log messages.
+        on_question: Answers the server's questions; if None, the client does not declare that it can answer.
         on_listed: Called with the tool's definition.
-        aliases: The known old names, to find the types of arguments.
+        aliases: The known old names, for finding argument types.
 
     Raises:
         LimitError: The server exceeded a limit.
-        UnknownToolError: The server has no tool of this name.
+        UnknownToolError: The server has no tool with this name.
         LoginError: There is no access token for the server.
-        MCPError: The server cannot be reached, rejects the call, or answers with a protocol error.
+        MCPError: The server cannot be reached, rejects the call, or returns a protocol error.
         OSError: The command cannot be started.
-        TaskCancelled: The task of the call was cancelled by another client.
-        TaskExpired: The server does not know the task of the call.
-        TasksUnsupported: The server does not support the task that the tool requires.
-        Exception: An exception of `make_arguments`.
+        TaskCancelled: Another client cancelled the call's task.
+        TaskExpired: The call's task is unknown to the server.
+        TasksUnsupported: The tool requires a task, which the server does not support.
+        Exception: Any exception from `make_arguments`.
     """
     if server.auth is not None:
         await server.auth.prepare()
@@ -198,7 +198,7 @@ async def _call_listed(
         if error.code in (mcp_types.INVALID_PARAMS, mcp_types.METHOD_NOT_FOUND):
             raise unknown from error
         raise
-    # With older SDKs, an unknown name looks like a tool that fails.
+    # With older SDKs, an unknown name looks like a failing tool.
     return replace(outcome, unlisted=nearest) if outcome.failed and outcome.renamed is None else outcome
 
 
@@ -225,7 +225,7 @@ def _find_impossible(result: CallToolResult) -> str | None:
         try:
             json.dumps(value, allow_nan=False)
         except ValueError:
-            return f"{name} of the result has NaN or an infinity, which JSON does not have; it is shown as null"
+            return f"{name} in the result is NaN or infinite, which JSON does not support; it is shown as null"
     return None
 
 
@@ -234,7 +234,7 @@ def _make_unlisted(name: str) -> Mapping[str, Any]:
 
 
 def _rename(definition: Mapping[str, Any], alias: Alias) -> Mapping[str, Any]:
-    """Return a tool's definition under an old name, with the old and new names of arguments, as servers accept them."""
+    """Return a tool's definition under an old name, with both old and new argument names, as servers accept them."""
     schema = definition["inputSchema"]
     known = schema.get("properties") or {}
     old = {was: known[new] for was, new in alias.arguments.items() if new in known}
@@ -252,7 +252,7 @@ def _make_tool(definition: Mapping[str, Any]) -> Tool:
 
 
 def describe(error: MCPError) -> str:
-    """Describe a protocol error, without the command's log, which was shown on standard error."""
+    """Describe a protocol error without the command's log, which has already been shown on standard error."""
     from stubwright_runtime.client.core.connect_errors import ConnectError
 
     if isinstance(error, ConnectError):

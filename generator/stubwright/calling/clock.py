@@ -1,4 +1,4 @@
-"""The deadline of a call, from connecting to the answer, which stops during prompts."""
+"""The deadline for a call, from connecting to the response; it is suspended during prompts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Clock:
 
     Attributes:
         starting: The time limit for connecting, in seconds.
-        progress: The pages of the list of tools that were read.
+        progress: How much of the tool list has been read.
     """
 
     def __init__(self, limits: Limits, seconds: float | None) -> None:
@@ -47,18 +47,18 @@ class Clock:
             yield
 
     def start_listing(self) -> None:
-        """Restart the deadline for listing after a command has started, unless the whole call has one deadline."""
+        """Restart the deadline for listing once a command has started, unless one deadline covers the whole call."""
         if self._seconds is None and self._limits.starting is not None:
             self._limit = self._limits.seconds
             self._scope.deadline = anyio.current_time() + self._limit
 
     def start_calling(self) -> None:
-        """Remove the deadline for the answer, unless the whole call has one deadline."""
+        """Remove the deadline while waiting for the response, unless one deadline covers the whole call."""
         if self._seconds is None:
             self._scope.deadline = math.inf
 
     def exclude(self, on_question: OnQuestion) -> Callable[[Question], Awaitable[Any]]:
-        """Return the callback with the clock stopped while it prompts."""
+        """Wrap a callback so that the clock is stopped while it prompts."""
 
         async def ask(question: Question) -> Any:
             if not self._questions:
@@ -76,5 +76,5 @@ class Clock:
         return ask
 
     def describe_overrun(self) -> str:
-        """Describe the missed deadline, in words that follow the name of the server."""
+        """Describe the missed deadline as a phrase to append to the server's name."""
         return f"did not answer within {self._limit:g} s{self.progress.describe()}; allow more time with --timeout"

@@ -1,6 +1,6 @@
-"""Completes tools, arguments and values on the command line of `call` and `inspect`.
+"""Completes tools, arguments and values for `call` and `inspect`.
 
-It reads manifests and calls no server, because pressing a key must not start a process.
+Reads manifests but calls no server, because pressing a key must not start a process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
 def complete(line: str, breaks: str = "") -> list[str]:
-    """Return the completions of a line's last word, without the part that the shell treats as an earlier word.
+    """Return the completions for a line's last word, without the part that the shell treats as an earlier word.
 
     Args:
         line: The command line up to the cursor.

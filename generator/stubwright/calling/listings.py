@@ -1,6 +1,6 @@
 """Formats a server's lists as text and JSON: entries, their cost, and the differences between revisions.
 
-Costs are estimates of tokens.
+Costs are token estimates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", 
 
 
 def list_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
-    """Return the lists of a manifest's server for a caller with all scopes."""
+    """Return the lists from a manifest's server for a caller with all scopes."""
     from stubwright.importers.server_listing import ServerListing
 
     sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.listed for tool in manifest.tools]}
@@ -43,7 +43,7 @@ def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = 
 
     Args:
         listing: The lists.
-        needs: The scopes that callers of a tool need, by tool name.
+        needs: The required scopes, by tool name.
         color: True to emphasize headings and names.
     """
     info = listing.info
@@ -94,12 +94,12 @@ def list_keys(listing: ServerListing) -> list[str]:
 
 
 def describe_differences(newer: ServerListing, older: ServerListing, key: str | None = None) -> list[str]:
-    """Return the differences in another revision, a line each.
+    """Return the differences in another revision, one line each.
 
     Args:
         newer: The listing to compare with.
         older: The listing whose differences are returned.
-        key: The only entry to compare; None for all entries and the description of the server.
+        key: The only entry to compare; None for all entries and the server description.
     """
     lines: list[str] = []
     if key is None:
@@ -114,21 +114,21 @@ def describe_differences(newer: ServerListing, older: ServerListing, key: str | 
             if name not in after:
                 lines.append(f"{label} is not listed")
             elif name not in before:
-                lines.append(f"{label} is listed, too")
+                lines.append(f"{label} is also listed")
             else:
                 lines += _changes(label, before[name], after[name])
     return [to_one_line(line) for line in lines]
 
 
 def describe_unknown(listing: ServerListing, date: str) -> str:
-    """Describe the fields of entries that clients of a revision do not support; empty if there are none."""
+    """Describe entry fields that clients of a revision do not support; return an empty result if there are none."""
     unknown = [
         f"`{field}` of {section.noun}s"
         for section in SECTIONS
         for field, since in SINCE[section.name].items()
         if since > date and any(field in entry for entry in _by_key(section, listing).values())
     ]
-    return f"its clients do not know {', '.join(unknown)}" if unknown else ""
+    return f"its clients do not support {', '.join(unknown)}" if unknown else ""
 
 
 def _by_key(section: Section, listing: ServerListing) -> dict[str, Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""Formats the result of a tool as text and JSON, and writes its files."""
+"""Formats a tool result as text and JSON, and writes its files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _KEY: Final = re.compile(r'^( *)("(?:[^"\\]|\\.)*")(?=:)', re.MULTILINE)
 
 
 def show(result: Mapping[str, Any], *, color: bool = False) -> str:
-    """Format a result as text: structured content as JSON, its texts, and one line for each other block.
+    """Format a result as text: structured content as JSON, text blocks, and one line for each other block.
 
     Args:
-        result: The result as JSON, with the keys of the wire.
+        result: The result as JSON, with the wire keys.
         color: True to colour the keys of structured content.
     """
     lines: list[str] = []
@@ -47,7 +47,7 @@ def to_json(value: Any) -> str:
 
 
 def iterate_files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the images, audio and files of a result, each with a unique name and its content."""
+    """Yield a result's images, audio and files, each with a unique name and its content."""
     for number, block in enumerate(result.get("content") or (), 1):
         source = block.get("resource") if block["type"] == "resource" else block
         if not isinstance(source, dict) or block["type"] not in ("image", "audio", "resource"):
@@ -60,10 +60,10 @@ def iterate_files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, b
 
 
 def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
-    """Write the files of a result to a folder, which is created if missing, without replacing files.
+    """Write a result's files to a folder without replacing existing files; create the folder if missing.
 
     Raises:
-        OSError: A file exists, or cannot be written.
+        OSError: A file already exists, or cannot be written.
     """
     written = []
     for name, content in iterate_files(result, tool):
@@ -78,8 +78,8 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
 def _is_mirror(text: str, structured: Any) -> bool:
     """Return whether a text repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content").
 
-    FastMCP and the Python SDK wrap values that are not objects in `result`; their text has only the value, and each
-    item of a list is a text block.
+    FastMCP and the Python SDK wrap non-object values in `result`. Their text contains only the value, and each list
+    item is a separate text block.
     """
     parts = [structured]
     if isinstance(structured, dict) and structured.keys() == {"result"}:
@@ -108,5 +108,5 @@ def _size(data: str) -> str:
 
 
 def _file_name(tool: str) -> str:
-    # The server chose the name: it must not name a path outside the folder.
+    # The server chose the name, so it must not lead outside the folder.
     return "".join(char if (char.isalnum() and char.isascii()) or char in "-_" else "-" for char in tool)[:64]

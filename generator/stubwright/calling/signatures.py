@@ -1,6 +1,6 @@
-"""Formats a tool as the signature of a function: `get_weather(location: string, units?: "metric" | "imperial")`.
+"""Formats a tool as a function signature: `get_weather(location: string, units?: "metric" | "imperial")`.
 
-It omits details of the schema, but is never wrong.
+The signature omits schema details, but is never wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES: Final = {"array": "list", "object": "object"}
 
 
 def format_signature(tool: Mapping[str, Any]) -> str:
-    """Return the signature of a tool: its required arguments, then the optional ones with `?`."""
+    """Return a tool's signature: its required arguments, then optional ones with `?`."""
     schema = tool.get("inputSchema")
     schema = schema if isinstance(schema, dict) else {}
     properties = schema.get("properties")

@@ -1,6 +1,6 @@
-"""Shows progress, log messages and questions of the server on the terminal during a call.
+"""Shows the server's progress, log messages and questions on the terminal during a call.
 
-It writes to standard error, since standard output is for the answer.
+Writes to standard error, because standard output is for the result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO: Final = ("n", "no")
 
 
 class Progress:
-    """Shows the progress of one call on a line, which is cleared at the end."""
+    """Shows a call's progress on one line, which is cleared at the end."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -57,15 +57,15 @@ class Progress:
 
 
 class Log:
-    """Writes the log messages of a server, one on each line."""
+    """Writes a server's log messages, one per line."""
 
     def __init__(self, stream: TextIO, progress: Progress) -> None:
-        """Write to a stream, after clearing the line of `progress`."""
+        """Write to a stream, after clearing the progress line."""
         self._stream = stream
         self._progress = progress
 
     def __call__(self, level: str, logger: str | None, data: Any) -> None:
-        """Write a message: a text unchanged, and other data as JSON."""
+        """Write a message: strings unchanged, other data as JSON."""
         self._progress.clear()
         message = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
         self._stream.write(to_one_line(f"{level}{f' {logger}' if logger else ''}: {message}") + "\n")
@@ -73,10 +73,12 @@ class Log:
 
 
 class TerminalPrompter:
-    """Asks the questions of a server at the terminal."""
+    """Asks a server's questions on the terminal."""
 
     def __init__(self, stream: TextIO, progress: Progress, read: Callable[[], str]) -> None:
-        """Prompt on a stream, after clearing the line of `progress`; `read` returns a line, empty at the end."""
+        """Prompt on a stream, after clearing the progress line; `read` returns a line, or an empty string at the end of
+        input.
+        """
         self._stream = stream
         self._progress = progress
         self._read = read
@@ -87,7 +89,7 @@ class TerminalPrompter:
         self._say(f"\nthe server asks: {question}")
         try:
             if question.url is not None:
-                self._say("open this address in a browser, and come back here")
+                self._say("open this URL in a browser, then return here")
                 return Accepted() if self._agrees("did you?") else Declined()
             properties = (question.schema or {}).get("properties") or {}
             if not properties:
@@ -132,22 +134,22 @@ class TerminalPrompter:
 
 
 class Answers:
-    """Answers from the command line to questions of a server.
+    """Answers from the command line to a server's questions.
 
     Attributes:
-        unused: The names of answers without a question so far, in order.
+        unused: The names of answers not yet used, in order.
     """
 
     def __init__(self, given: Sequence[str], stream: TextIO, otherwise: OnQuestion | None) -> None:
         """Parse the answers.
 
         Args:
-            given: `NAME=VALUE` for a field of a form; `yes` and `no` answer a form with one boolean or no field.
-            stream: Receives questions without an answer, with the reason.
+            given: `NAME=VALUE` for a form field; `yes` and `no` answer a form with one boolean or no field.
+            stream: Receives unanswered questions, with the reason.
             otherwise: Answers if an answer is missing or invalid; None to cancel.
 
         Raises:
-            ArgumentError: A word has neither form.
+            ArgumentError: An answer has neither form.
         """
         for word in given:
             if "=" not in word and word not in ("yes", "no"):
@@ -159,7 +161,7 @@ class Answers:
         self.unused = dict.fromkeys([*self._words, *self._fields])
 
     def __call__(self, question: Question) -> Any:
-        """Answer a question, or pass it on."""
+        """Answer a question, or pass it to `otherwise`."""
         properties: Mapping[str, Any] = (question.schema or {}).get("properties") or {}
         match [*properties.items()]:
             case [(name, {"type": "boolean"})] if self._words and name not in self._fields:
@@ -192,7 +194,9 @@ class Answers:
 
 
 def check_answers(ask: OnQuestion, stream: TextIO) -> OnQuestion:
-    """Return a callback that cancels a question whose answer cannot be checked or breaks the form, and writes why."""
+    """Return a callback that cancels a question if its answer cannot be checked or violates the form, and reports
+    why.
+    """
 
     def answer(question: Question) -> Any:
         try:
@@ -207,7 +211,7 @@ def check_answers(ask: OnQuestion, stream: TextIO) -> OnQuestion:
 
 
 def _value(name: str, text: str, form: Mapping[str, Any]) -> Any:
-    """Return the value of a field of a form, checked as the client checks it before it is sent."""
+    """Parse a form field, with the client's checks before sending."""
     schema = form["properties"][name]
     value = _convert(name, text, schema, form)
     definitions = {key: form[key] for key in ("$schema", "$defs", "definitions") if key in form}
@@ -218,7 +222,7 @@ def _value(name: str, text: str, form: Mapping[str, Any]) -> Any:
 
 
 def _convert(name: str, text: str, schema: Mapping[str, Any], form: Mapping[str, Any]) -> Any:
-    """Return the value of a field of a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
+    """Parse the value of a form field (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
     titled = {each["title"]: each["const"] for each in schema.get("oneOf") or () if "title" in each and "const" in each}
     titled |= dict(zip(schema.get("enumNames") or (), schema.get("enum") or (), strict=False))
     if schema.get("type") == "boolean" and text.casefold() in (*_YES, *_NO):

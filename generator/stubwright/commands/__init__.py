@@ -1,7 +1,7 @@
-"""The verbs of the command line, one module each.
+"""The commands, one module each.
 
-Each module has `add`, which declares the arguments of its verb, and imports heavy modules only when the verb runs. A
-verb takes the parsed command line and returns the exit status.
+Each module's `add` declares the command's arguments. Heavy modules are imported only when the command runs. A command
+takes the parsed command line and returns the exit status.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VERBS: Final[Mapping[str, str]] = MappingProxyType(
         "completion": "completion",
     }
 )
-"""The module of each verb, relative to this package."""
+"""The module of each command, relative to this package."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -49,4 +49,4 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "publish": ("docs", "publish", "targets", "export", "wheels", "completion"),
     }
 )
-"""The verbs in the order in which `--help` lists them."""
+"""The commands in the order of `--help`."""

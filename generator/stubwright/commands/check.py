@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
---all  list each warning about the server of a manifest that only makes a client
---fix  apply the exact corrections of `help:` lines, and check again; shows the changes, and asks first on a terminal
+--all  list each server warning, even if the manifest generates only a client
+--fix  apply the exact corrections from `help:` lines, and check again; shows the changes, and asks first on a terminal
 --yes  with --fix: write without asking
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     check = verbs.add_parser("check", _check, help="report mistakes in manifests, and correct them with --fix")
     works.add_options(check)
     declare(check, _OPTIONS)
@@ -56,7 +56,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: bool) -> None:
-    """Show the corrections to a manifest's files, and write them if the user agrees."""
+    """Show the corrections to a manifest's files, and write them if the user confirms."""
     from stubwright.compile import corrections
     from stubwright.diagnostics import Diagnostic, printers
     from stubwright.project.files import disk, inside
@@ -84,7 +84,7 @@ def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: 
 
 
 def _report_clash(path: str, package: str, first: str) -> Diagnostic:
-    """Return the diagnostic for two manifests with the same package."""
+    """Return the diagnostic for two manifests that generate the same package."""
     from stubwright.compile import pipeline
     from stubwright.diagnostics import Diagnostic
     from stubwright.project import build
@@ -92,7 +92,7 @@ def _report_clash(path: str, package: str, first: str) -> Diagnostic:
 
     return Diagnostic(
         "SW401",
-        f"the package `{package}` is made from `{first}` already",
+        f"the package `{package}` is already generated from `{first}`",
         build.locate_package(path, pipeline.compile_manifest(path, disk.Disk())),
-        "set another `python: {package: …}` in one of the two",
+        "set a different `python: {package: …}` in one of the two",
     )

@@ -1,4 +1,4 @@
-"""`stubwright completion`: print a shell's completion script, and complete the words that come from manifests."""
+"""`stubwright completion`: print a shell completion script, and complete words from manifests."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ name SHELL?  {", ".join(_SHELLS)} (default: the shell in $SHELL)
 
 
 def add(verbs: Any) -> None:
-    """Add the parsers of the command and of the hidden command that its scripts call."""
-    completion = verbs.add_parser("completion", _completion, help="print a script that lets a shell complete commands")
+    """Add the parsers for the command and for the hidden command that its scripts call."""
+    completion = verbs.add_parser("completion", _completion, help="print a shell completion script")
     declare(completion, _OPTIONS, name={"choices": _SHELLS})
     words = verbs.add_parser(_WORDS, _complete_words)
     words.add_argument("line")
@@ -67,7 +67,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
     shell: str = arguments.name or PurePath(os.environ.get("SHELL", "")).name
     if shell not in _SHELLS:
-        hint = f"there is no completion for `{shell}`" if shell else "$SHELL names no shell"
+        hint = f"completion is not available for `{shell}`" if shell else "$SHELL names no shell"
         raise UsageError(f"{hint}; {did_you_mean(shell, _SHELLS, 'shells')}")
     parser: argparse.ArgumentParser = arguments.command_line
     words = {"bash": _FUNCTION, "zsh": _FUNCTION, "fish": f"({_FUNCTION})"}
@@ -84,7 +84,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 def _mark(parser: argparse.ArgumentParser, kinds: dict[str, Any]) -> None:
-    """Mark the arguments that the shell can complete, by metavar."""
+    """Mark arguments for shell completion, by metavar."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for subparser in action.choices.values():
@@ -92,7 +92,7 @@ def _mark(parser: argparse.ArgumentParser, kinds: dict[str, Any]) -> None:
         elif isinstance(action.metavar, str):
             if action.metavar in kinds:
                 setattr(action, "complete", kinds[action.metavar])  # noqa: B010 - shtab's own attribute
-            action.metavar = action.metavar.replace(":", "-")  # zsh runs what follows a colon as a function
+            action.metavar = action.metavar.replace(":", "-")  # zsh runs the text after a colon as a function
 
 
 def _complete_words(arguments: argparse.Namespace) -> int:

@@ -40,18 +40,18 @@ new NEW?  the same; with git:REV alone, the project's manifests
 """
 
 _CHANGES: Final = f"""
---format text|json|md|github|sarif  how to print changes
---fail-on {"|".join(_FAILING)}  the changes that make the exit status 1; may be repeated
-  (default: breaking, and words that other programs wrote)
+--format text|json|md|github|sarif  the output format
+--fail-on {"|".join(_FAILING)}  the changes that cause exit status 1; may be repeated
+  (default: breaking, and changed wording from other programs)
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     diff: CommandParser = verbs.add_parser(
         "diff",
         _diff,
-        help="show what changed between two manifests, and whom it breaks",
+        help="show what changed between two manifests, and who is affected",
         usage="stubwright diff [options] OLD NEW\n"
         "       stubwright diff [options] OLD -- COMMAND ARGS…\n"
         "       stubwright diff [options] git:REV",
@@ -64,18 +64,18 @@ def add(verbs: Any) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the format, the changes that fail, and targets."""
+    """Add the options for the format, failing changes, and targets."""
     declare(parser, _CHANGES, fail_on={"action": "append", "default": None})
     works.add_target(parser)
 
 
 _NUMBERS = (506, 507, 508, 509, 515, 519, 520, 521, 522, 523, 524, 525, 556, 557, 561)
 _UNLISTED = frozenset(f"SW{number}" for number in _NUMBERS)
-"""Changes that lists do not show: access, list settings, audit records, policies, questions, server settings,
+"""Changes that are invisible in lists: access, list settings, audit records, policies, questions, server settings,
 handles, old names, completions, and contents.
 """
 _ORDERS = frozenset(("SW503", section.name) for section in SECTIONS)
-"""The codes and subjects of changes to the order of a list, which a contract does not record."""
+"""Codes and subjects of changes to a list's order, which a contract does not record."""
 
 
 def _diff(arguments: argparse.Namespace) -> int:
@@ -89,23 +89,23 @@ def _diff(arguments: argparse.Namespace) -> int:
         _write_problem(arguments.format, problem=str(error))
         return 1
     if len(pairs) > 1 and arguments.format in ("json", "sarif"):
-        fix = "name one manifest, as in `stubwright diff git:REV MANIFEST`"
+        fix = "specify one manifest, as in `stubwright diff git:REV MANIFEST`"
         raise UsageError(f"--format {arguments.format} is one document: {fix}")
     listed: set[Key] = set()
     return max(compare(old, new, arguments, listed) for old, new in pairs)
 
 
 def compare(old: Version, new: Version, arguments: argparse.Namespace, listed: set[Key] | None = None) -> int:
-    """Print the changes in the `format` of the arguments; return the exit status.
+    """Print the changes in the requested format; return the exit status.
 
     Args:
         old: The old version.
         new: The new version.
         arguments: The options.
-        listed: Collects the changes in included files, so that manifests that share a file list them once.
+        listed: Collects the changes in included files, so that manifests sharing a file list them once.
 
     Returns:
-        1 if a side is invalid, or `fail_on` selects one of the changes.
+        1 if either side is invalid or `fail_on` selects one of the changes.
     """
     from stubwright.diff import printers, sarif
 
@@ -150,8 +150,8 @@ class Difference:
     Attributes:
         changes: The changes.
         comparison: The two sides, as printed.
-        failing: The impacts that make the exit status 1.
-        is_strict: True if `failing` includes changes of words because another program wrote the words.
+        failing: The impacts that cause exit status 1.
+        is_strict: True if `failing` includes changed wording because another program wrote it.
     """
 
     changes: Sequence[Change]
@@ -160,15 +160,15 @@ class Difference:
     is_strict: bool = False
 
     def find_status(self) -> int:
-        """Return the exit status, and write a note if only changes of words make it 1."""
+        """Return the exit status, and write a note if only changed wording makes it 1."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
-            write_note("texts of other authors changed: read them; with `--fail-on breaking` they do not count")
+            write_note("texts by other authors changed: review them, or ignore them with `--fail-on breaking`")
         return 1 if worst else 0
 
 
 def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -> Difference | None:
-    """Return the changes, by `target` and `fail_on` of the arguments; None if a side is invalid, which is reported."""
+    """Return the changes for the requested targets and impacts, or None after reporting an invalid side."""
     from stubwright.commands.shared import comparison
     from stubwright.diff import compare as comparing
     from stubwright.diff import printers
@@ -184,7 +184,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
     for code in ignored:
         if code not in CODES:
-            write_note(to_one_line(f"`diff.ignore` of {new.name} names `{code}`, which is not the code of a change"))
+            write_note(to_one_line(f"`diff.ignore` of {new.name} lists `{code}`, which is not a change code"))
     sides = old.manifest, new.manifest
     if old.is_listed or new.is_listed:
         formats = new.manifest.formats if old.is_listed else old.manifest.formats
@@ -207,7 +207,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
         compare_costs(*sides),
     )
     failing = frozenset(impact for name in arguments.fail_on or ("breaking",) for impact in _FAILING[name])
-    # By default, words that another program wrote count, because they were not reviewed here.
+    # By default, wording from another program counts, because it has not been reviewed here.
     is_strict = arguments.fail_on is None and any(
         change.impact == "words" and (old.is_foreign(change.old) or new.is_foreign(change.new))
         for change in changes
@@ -217,7 +217,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
 
 
 def _get_version(side: Version) -> str:
-    """Return the version that a manifest or a list names, or an empty string."""
+    """Return the version in a manifest or a list, or an empty string."""
     from stubwright.importers.tools import NO_VERSION
 
     named = str(side.manifest.server.get("version", "")) if side.manifest else ""
@@ -225,7 +225,7 @@ def _get_version(side: Version) -> str:
 
 
 def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
-    """Return the pairs to compare: OLD and NEW, or each manifest of the project with itself at a revision."""
+    """Return the pairs to compare: OLD and NEW, or each project manifest with itself at a revision."""
     from stubwright.commands.shared import comparison
 
     command: Sequence[str] | None = arguments.command
@@ -237,18 +237,18 @@ def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
     if len(words) == 1 and comparison.is_revision(words[0]):
         return comparison.read_project(words[0])
     if command or len(words) != 2:
-        raise UsageError("name OLD and NEW: `stubwright diff OLD NEW`, or `stubwright diff OLD -- COMMAND`")
+        raise UsageError("specify OLD and NEW: `stubwright diff OLD NEW`, or `stubwright diff OLD -- COMMAND`")
     return [(comparison.read(words[0], words[1]), comparison.read(words[1], words[0]))]
 
 
 def _write_problem(
     style: str, groups: Sequence[tuple[Sequence[Diagnostic], Mapping[str, Document]]] = (), problem: str | None = None
 ) -> None:
-    """Write why versions cannot be compared to standard output, in a format for programs.
+    """Write why versions cannot be compared to standard output, in a machine-readable format.
 
     Args:
         style: The format.
-        groups: The diagnostics of each version, with the documents that they refer to.
+        groups: Each version's diagnostics, with the documents that they refer to.
         problem: The reason, if it has no location.
     """
     from stubwright.diagnostics.printers import github, json

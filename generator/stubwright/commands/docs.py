@@ -26,7 +26,7 @@ _OPTIONS: Final = """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     docs = verbs.add_parser("docs", _docs, help="create a static page of each server's tools")
     works.add_options(docs)
     declare(docs, _OPTIONS, output={"required": True})
@@ -59,14 +59,14 @@ def _docs(arguments: argparse.Namespace) -> int:
 
 
 def _option() -> str:
-    """Return the only setting outside the manifest that a page depends on: the unit of its tokens."""
+    """Return the only setting outside the manifest that affects a page: its token unit."""
     from stubwright import tokens
 
     return tokens.name_unit()
 
 
 def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
-    """Return the page of a manifest, or None if it is stale."""
+    """Return the manifest's page, or None if it is stale."""
     from stubwright.project import freshness
     from stubwright.project.files import layout
 
@@ -78,7 +78,7 @@ def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
 def _make_page(
     path: str, target: Target, folder: Path, reader: Disk, sources: dict[Path, str], printer: Printer, *, strict: bool
 ) -> None:
-    """Compile a manifest, write its page, and add the page to `sources`."""
+    """Compile a manifest, write its page, and record the page in `sources`."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page, views
     from stubwright.project import build
@@ -92,7 +92,7 @@ def _make_page(
     file = folder / f"{checked.manifest.package}.html"
     if file in sources:
         message = f"`{file}` is already generated from `{sources[file]}`"
-        help_ = "set another `python: {package: …}` in one of the two"
+        help_ = "set a different `python: {package: …}` in one of the two"
         printer.add([Diagnostic("SW401", message, build.locate_package(path, checked), help_)])
         return
     sources[file] = path
@@ -114,7 +114,7 @@ def _report_unwritable(folder: Path, error: OSError) -> Diagnostic:
 
 
 def _write_index(folder: Path, printer: Printer) -> None:
-    """Write the page that links to all pages in a folder, unless another program wrote the folder's index."""
+    """Write a page with links to all pages in a folder, unless another program wrote the folder's index."""
     from stubwright.docs import page
     from stubwright.project.files import disk
 
@@ -129,7 +129,7 @@ def _write_index(folder: Path, printer: Printer) -> None:
 
 
 def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
-    """Record in the cache that a page of a manifest without warnings is up to date."""
+    """Record in the cache that a page is up to date; the manifest must have no warnings."""
     from stubwright.incremental import digests
     from stubwright.project import freshness
     from stubwright.project.files import layout
@@ -143,7 +143,7 @@ def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
 
 
 def _write(target: Path, text: str, printer: Printer) -> bool:
-    """Write a page, unless another program wrote the existing file; return whether the page is up to date."""
+    """Write a page unless another program wrote the existing file; return whether the page is now up to date."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page
     from stubwright.project.files import disk

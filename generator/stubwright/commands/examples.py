@@ -1,7 +1,7 @@
-"""Exit statuses and examples for the end of each command's help.
+"""Exit statuses and examples at the end of each command's help.
 
-Commands that are not in the table have their own text. Every command exits with 2 on a usage
-error, and with 130 if interrupted, unless it serves or watches.
+Commands that are not in the table have their own text. Every command exits with 2 on a usage error, and with 130 if
+interrupted, unless it serves or watches.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "0 up to date, or --watch interrupted, 1 errors, or differences with --check",
             "stubwright generate specs/weather.yaml -o generated",
         ),
-        "dev": ("0 interrupted, 1 no such manifest, or address unavailable", "stubwright dev specs/weather.yaml"),
-        "list": (f"{_PRINTED}, 3 no answer from the server", "stubwright list specs/weather.yaml"),
-        "inspect": (f"{_PRINTED}, 3 no answer from the server", "stubwright inspect specs/weather.yaml get_weather"),
+        "dev": ("0 interrupted, 1 manifest not found, or address unavailable", "stubwright dev specs/weather.yaml"),
+        "list": (f"{_PRINTED}, 3 no response from the server", "stubwright list specs/weather.yaml"),
+        "inspect": (f"{_PRINTED}, 3 no response from the server", "stubwright inspect specs/weather.yaml get_weather"),
         "install": (
-            "0 written, 1 the manifest or the client's file is invalid, or --remove finds no server",
+            "0 written, 1 the manifest or the client's file is invalid, or --remove found no server",
             "stubwright install claude specs/weather.yaml",
         ),
         "diff": (
-            "0 no breaking change, 1 a breaking change (or another level with --fail-on), or an unreadable side",
+            "0 no breaking change, 1 a breaking change (or a level from --fail-on), or an unreadable side",
             "stubwright diff git:main specs/weather.yaml",
         ),
         "explain": ("0 explained", "stubwright explain SW203"),
@@ -63,11 +63,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "completion": ("0 printed", "stubwright completion zsh"),
     }
 )
-"""The exit statuses of each command, followed by its examples."""
+"""Each command's exit statuses, followed by its examples."""
 
 
 def format_epilog(text: str, statuses: str, *examples: str) -> str:
-    """Return the end of a help text: notes, exit statuses, and examples."""
+    """Return the epilog of a help text: notes, exit statuses, and examples."""
     ending = "" if "interrupted" in statuses or "stopped" in statuses else ", 130 interrupted"
     usual = textwrap.fill(f"{statuses}, 2 usage error{ending}", 100, initial_indent="  ", subsequent_indent="  ")
     shown = "".join(f"\n  {example}" for example in examples)

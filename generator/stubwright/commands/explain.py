@@ -1,4 +1,4 @@
-"""`stubwright explain`: print the meaning of a code that `check` or `diff` prints."""
+"""`stubwright explain`: print the meaning of a code from `check` or `diff`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _SEVERITIES: Final = {
     "error": "An error stops the compiler.",
     "warning": "A warning does not stop the compiler, unless you pass `--strict`. To silence it, write\n"
-    "`lint: {{ignore: [{code}]}}` in the manifest, or under `stubwright` of one tool.",
+    "`lint: {{ignore: [{code}]}}` in the manifest, or under `stubwright` in one tool.",
 }
 _CHANGE: Final = (
     "`diff` reports this change {side}.\nTo treat it as harmless, write `diff: {{ignore: [{code}]}}` in the manifest."
@@ -31,12 +31,12 @@ code CODE            the code, such as SW203
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     parser = verbs.add_parser(
         "explain",
         _explain,
-        help="explain a code that `check` or `diff` prints",
-        description="Explain a code that `check` or `diff` prints.",
+        help="explain a code from `check` or `diff`",
+        description="Explain a code from `check` or `diff`.",
     )
     declare(parser, _OPTIONS)
 

@@ -1,4 +1,4 @@
-"""`stubwright export`: write the tools of a manifest as functions of a model's API."""
+"""`stubwright export`: write a manifest's tools as functions for a model API."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _OPTIONS: Final = """
 manifest MANIFEST  a manifest
 --target TARGET    the API, such as openai-strict
 --tool NAME…       only this tool; may be repeated
--o, --output FILE  where to write it (default: standard output)
+-o, --output FILE  the output file (default: standard output)
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     export = verbs.add_parser(
         "export",
         _export,
-        help="write the tools as functions for a model's API",
+        help="write the tools as functions for a model API",
         epilog="The generated client does the same: `tools_for(TARGET)` returns the functions, and "
         "`call_for(TARGET, NAME, ARGUMENTS)` runs a model's call.",
     )
@@ -45,8 +45,8 @@ def _export(arguments: argparse.Namespace) -> int:
     from stubwright_runtime.projection.functions import as_tools, project_tools
 
     if arguments.target not in FORMS:
-        hint = did_you_mean(arguments.target, FORMS, "APIs that do")
-        raise UsageError(f"`{arguments.target}` takes no functions; {hint}")
+        hint = did_you_mean(arguments.target, FORMS, "APIs with functions")
+        raise UsageError(f"`{arguments.target}` does not support functions; {hint}")
     printer = Printer("text", strict=False)
     compiled = pipeline.compile_manifest(arguments.manifest, disk.Disk(), targets=("mcp",))
     errors = [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
@@ -82,7 +82,7 @@ def _choose(manifest: ir.Manifest, names: Sequence[str]) -> list[ir.Tool]:
 
 
 def _list_notes(projected: Sequence[Any], target: str) -> list[str]:
-    """Return notes on the tools that the API may reject or renames."""
+    """Return notes on tools that the API might reject or that are renamed for it."""
     from stubwright import targets
 
     listed = targets.make_list(
@@ -93,5 +93,5 @@ def _list_notes(projected: Sequence[Any], target: str) -> list[str]:
     for finding in targets.find_violations(listed, targets.TARGETS[target]):
         if finding.rule.kind != "long name":
             subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
-            notes.append(f"{subject}, which `{target}` may refuse: {finding.fix} ({finding.rule.source})")
+            notes.append(f"{subject}, which `{target}` might reject: {finding.fix} ({finding.rule.source})")
     return notes

@@ -1,4 +1,4 @@
-"""`stubwright generate`: compile manifests and write the changes, once or on each save."""
+"""`stubwright generate`: compile manifests and write changed files, once or on each save."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPTIONS: Final = """
 -o, --output DIR  the folder for packages (default: the project's `output`, otherwise generated)
 --check           write nothing; exit 1 and show the difference if the tree is stale
 --force           overwrite generated files that were edited by hand
---emit PART…      what to generate instead of the manifest's `emit`: server, client, typescript; may be repeated
+--emit PART…      what to generate, overriding the manifest's `emit`: server, client, typescript; may be repeated
 --stubs           append missing methods to the handwritten class
 --watch           generate again on each save, until interrupted
 """
@@ -33,7 +33,7 @@ PARTS: Final = ("server", "client", "typescript")
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     generate = verbs.add_parser("generate", _generate, help="compile manifests, and write only changed files")
     works.add_options(generate)
     declare(generate, _OPTIONS, emit={"choices": PARTS})
@@ -41,14 +41,14 @@ def add(verbs: Any) -> None:
 
 def _generate(arguments: argparse.Namespace) -> int:
     if arguments.watch and arguments.check:
-        raise UsageError("--watch writes, and --check writes nothing: use only one")
+        raise UsageError("--watch and --check cannot be combined: --check writes nothing")
     if arguments.check and arguments.stubs:
-        raise UsageError("--stubs writes, and --check writes nothing: use only one")
+        raise UsageError("--stubs and --check cannot be combined: --check writes nothing")
     return _watch(arguments) if arguments.watch else generate_once(arguments)
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    """Generate now and after each change of the input; an invalid save leaves the tree unchanged."""
+    """Generate now and after each input change; an invalid save leaves the tree unchanged."""
     from stubwright.commands.shared import watching
 
     printer = Printer(arguments.format, strict=False)
@@ -79,14 +79,14 @@ def _watch(arguments: argparse.Namespace) -> int:
 
 
 def _find_run(arguments: argparse.Namespace, printer: Printer) -> works.Run | None:
-    """Return the run with the parts that `--emit` selects."""
+    """Return the run, with `emit` replaced by `--emit`."""
     run = works.find_run(arguments, printer, arguments.output)
     emit = tuple(part for part in PARTS if part in arguments.emit)
     return None if run is None else replace(run, target=replace(run.target, emit=emit))
 
 
 def generate_quietly(arguments: argparse.Namespace) -> int:
-    """Generate for a command that has only `manifests` and `output`; return the exit status."""
+    """Generate for a command whose only arguments are `manifests` and `output`; return the exit status."""
     flags = dict.fromkeys(("check", "force", "stubs", "watch", "strict"), False)
     return generate_once(
         argparse.Namespace(**{**vars(arguments), **flags, "emit": [], "format": "text"}), is_quiet=True
@@ -115,7 +115,7 @@ def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> i
 
 
 def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) -> None:
-    """Compile the manifests of a run. Raises OSError and LockError."""
+    """Compile a run's manifests. Raises OSError and LockError."""
     from stubwright.project import build
     from stubwright.project.files import journal, layout, tree
 
@@ -153,7 +153,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
         if built.changes is not None:
             current_lock = _apply(built.changes, folder, current_lock, printer, write=writes)
             printer.report_built(built)
-            if arguments.stubs and not is_refused:  # if refused, the class still belongs to the existing package
+            if arguments.stubs and not is_refused:  # if this fails, the class still belongs to the existing package
                 _append_stubs(built, path, printer)
             else:
                 printer.report_fit(built.fit)
@@ -167,7 +167,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
         pruned = tree.prune(folder, current_lock, names)
         previous, current_lock = current_lock, _apply(pruned, folder, current_lock, printer, write=writes)
         printer.report_pruned(folder, previous, pruned)
-    # Otherwise the files of a manifest that failed would count as strays.
+    # Otherwise the files of a failed manifest would count as strays.
     if is_known:
         entries = [current_lock.manifests[name] for name in names if name in current_lock.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}
@@ -178,7 +178,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
 
 
 def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
-    """Report the faults in the handwritten class of an unchanged manifest, which may be the saved file."""
+    """Report problems in the handwritten class of an unchanged manifest; it may be the file that was saved."""
     from stubwright.compile import pipeline
     from stubwright.project import build
     from stubwright.project.files import disk
@@ -202,7 +202,7 @@ def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer,
 
 
 def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
-    """Append missing methods to the handwritten class, and report the other faults in it."""
+    """Append missing methods to the handwritten class, and report its other problems."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
     from stubwright.project.handwritten import handlers
@@ -212,7 +212,7 @@ def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
         printer.report_fit(fit)
         if built.handlers is not None and (fit is None or not fit.findings.diagnostics):
             message = f"`{built.handlers}` was not found, so no stubs were appended"
-            help_ = "write the class, fix its module, or name the module's folder as `handlers` in `[tool.stubwright]`"
+            help_ = "write the class, fix its module, or set `handlers` in `[tool.stubwright]` to the module's folder"
             at = Place(path, ("python", "handlers"))
             printer.add([Diagnostic("SW423", message, at, help_)])
         return
@@ -221,7 +221,7 @@ def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
         try:
             disk.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
         except OSError as error:
-            message = f"stubs cannot be appended to `{fit.written.path}`: {error.strerror}"
+            message = f"cannot append stubs to `{fit.written.path}`: {error.strerror}"
             printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
             return
         names = handlers.list_names_to_import(fit.written, missing)

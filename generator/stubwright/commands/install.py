@@ -1,4 +1,4 @@
-"""`stubwright install`: add a server to the configuration of an MCP client, or remove it."""
+"""`stubwright install`: add a server to an MCP client's configuration, or remove it."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ if TYPE_CHECKING:
     from stubwright.project.launch import Launch
 
 _LIMIT: Final = 30
-"""The time limit for a server's start, in seconds."""
+"""Startup time limit for a server, in seconds."""
 
 
 _OPTIONS: Final = """
---list                list the clients and their files, or one client with its sources, and write nothing
---format text|json    how to print the list of --list
---print               print the entry with all values, and write nothing
+--list                list all clients and their files, or one client with its sources; writes nothing
+--format text|json    the format of --list
+--print               print the entry with all values; writes nothing
 --remove              remove the server from the client's configuration
 --name NAME           the server's name in the client (default: the server's name)
---scope user|project  the user's file, or the file in the project's folder (default: user)
---env NAME[=VALUE]…   a variable for the server; without VALUE, its value in this shell
+--scope user|project  the user's file, or the project's file (default: user)
+--env NAME[=VALUE]…   an environment variable for the server; without VALUE, its value in this shell
 --env-file FILE…      a file of variables, NAME=VALUE on each line
---local-scope SCOPE…  a scope of the local user, who has no token; may be repeated
+--local-scope SCOPE…  a scope granted to the local user, who has no token; may be repeated
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     install = verbs.add_parser(
         "install",
         _install,
-        help="write a server into the configuration of an MCP client",
+        help="add a server to an MCP client's configuration",
         usage="stubwright install [options] CLIENT [MANIFEST]\n       stubwright install --list",
-        epilog="The server must be generated. Its entry names this interpreter and all folders by absolute paths.",
+        epilog="Generate the server first. Its entry has absolute paths for this interpreter and all folders.",
     )
-    install.add_argument("client", metavar="CLIENT", nargs="?", help="the client, such as claude; --list names all")
+    install.add_argument("client", metavar="CLIENT", nargs="?", help="the client, such as claude; --list shows all")
     server_lookup.add_options(install)
     install.late = "manifests"
     declare(install, _OPTIONS)
@@ -68,7 +68,7 @@ def _install(arguments: argparse.Namespace) -> int:
     from stubwright.project.clients.configuration import RefusedError
 
     if arguments.client not in (*table.CLIENTS, *([None] if arguments.list else [])):
-        problem = "no client is named" if arguments.client is None else f"there is no client `{arguments.client}`"
+        problem = "no client is given" if arguments.client is None else f"there is no client `{arguments.client}`"
         raise UsageError(f"{problem}; {did_you_mean(arguments.client or '', table.CLIENTS, 'clients')}")
     if arguments.list:
         _list_clients(arguments)
@@ -76,7 +76,7 @@ def _install(arguments: argparse.Namespace) -> int:
     if arguments.format != "text":
         raise UsageError("--format requires --list")
     if arguments.print and arguments.remove:
-        raise UsageError("--print shows what would be written, and --remove writes nothing: use only one")
+        raise UsageError("--print and --remove cannot be combined: --print shows an entry to add")
     printer = Printer("text", strict=False)
     client = table.CLIENTS[arguments.client]
     run = works.find_run(arguments, printer, arguments.output)
@@ -86,7 +86,7 @@ def _install(arguments: argparse.Namespace) -> int:
     folder = Path.cwd() if run.project is None else Path.cwd() / run.project.folder
     file = client.find_file(arguments.scope, folder)
     if file is None:
-        raise UsageError(f"{client.title} has no file for one project; omit --scope")
+        raise UsageError(f"{client.title} has no project configuration; omit --scope")
     try:
         if arguments.remove:
             return _remove(arguments, client, manifest, file)
@@ -127,7 +127,7 @@ def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest
     if not file.exists() or not configuration.edit(file, entry.remove, private=False):
         write_err(f"stubwright: {file} has no server `{name}`")
         return 1
-    report(f"{client.title}: `{name}` is removed from {file}\n")
+    report(f"{client.title}: `{name}` was removed from {file}\n")
     return 0
 
 
@@ -142,7 +142,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     start = replace(start, scopes=tuple(arguments.local_scope))
     name = arguments.name or configuration.find_default_name(manifest)
     if not configuration.NAME.fullmatch(name):
-        raise UsageError(f"`{name}` is not a name that all clients accept: use 1 to 64 of A-Z, a-z, 0-9, `-` and `_`")
+        raise UsageError(f"`{name}` is not a name that every client accepts: use 1 to 64 of A-Z, a-z, 0-9, `-` and `_`")
     variables = _read_variables(arguments)
     entry = configuration.Entry.make(client, name, start, variables)
     if arguments.print:
@@ -150,28 +150,28 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
         write_out(entry.format_file())
         return 0
     if not launch.is_generated(manifest, run.target):
-        raise UsageError(f"`{run.target.folder / manifest.package}` is not there; run `stubwright generate` first")
+        raise UsageError(f"`{run.target.folder / manifest.package}` does not exist; run `stubwright generate` first")
     if not _agree_to_folder(arguments, client, file):
         return 1
     _report_risks(arguments, entry, start, file)
     _report_local_needs(manifest, start, variables)
     is_written = configuration.edit(file, entry.put, private=arguments.scope == "user")
     if is_written:
-        report(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
+        report(f"{client.title}: `{name}` was added to {file}\n  {client.then}\n")
     else:
-        report(f"{client.title}: `{name}` is in {file} already\n")
+        report(f"{client.title}: `{name}` is already in {file}\n")
     return 0
 
 
 def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) -> bool:
-    """Return whether a client's missing folder may be created; ask if there is a terminal."""
+    """Return whether to create a client's missing folder; ask if there is a terminal."""
     if arguments.scope == "project" or file.parent.is_dir():
         return True
-    missing = f"{file.parent} is not there yet; is {client.title} installed?"
+    missing = f"{file.parent} does not exist yet; is {client.title} installed?"
     if not is_interactive():
         write_note(missing)
         return True
-    return confirm(f"{missing} Make the folder?")
+    return confirm(f"{missing} Create the folder?")
 
 
 def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
@@ -180,10 +180,10 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
 
     title = entry.client.title
     if replaced := entry.list_replaced():
-        write_note(f"{title} puts variables of its own in place of what starts with `$`, as in {', '.join(replaced)}")
+        write_note(f"{title} expands its own variables after `$`, as in {', '.join(replaced)}")
     if arguments.scope == "project":
         secrets = " and the values of variables" if len(entry.value["env"]) > 1 else ""
-        write_note(f"{file.name} has paths of this machine{secrets}; think of that before you commit it")
+        write_note(f"{file.name} contains this machine's paths{secrets}; consider that before committing it")
     variables = {key: value for key, value in entry.value["env"].items() if key != "PYTHONPATH"}
     deadline = time.monotonic() + _LIMIT
     patience = processes.Patience(lambda: time.monotonic() > deadline, _report_slow)
@@ -200,20 +200,22 @@ def _report_slow(seconds: int, _stack: str) -> None:
 
 
 def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
-    """Print the scopes and variables that parts of the server need and the local user, who has no token, lacks."""
+    """Print the scopes and variables that the server needs and the local user, who has no token, lacks."""
     from stubwright.project import launch
     from stubwright.project.variables import list_variables
 
     if lacking := launch.find_lacking_scopes(manifest, start.scopes):
         options = " ".join(f"--local-scope {scope}" for scope in lacking)
-        write_note(f"the user cannot use the parts that need scopes without {options}")
+        write_note(f"the local user lacks scopes that parts of the server need; grant them with {options}")
     for variable in list_variables(manifest.document):
         if variable.kind == "argument" and variable.name not in variables:
             write_note(f"some tools take an argument from the environment; --env {variable.name} sets it")
 
 
 def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the variables of `--env-file` and `--env`; the latter override. Raises RefusedError and UsageError."""
+    """Return the variables from `--env-file` and `--env`, which takes precedence. Raises RefusedError and
+    UsageError.
+    """
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.clients import configuration, variables
     from stubwright.project.clients.jsonc import EditError
@@ -224,7 +226,7 @@ def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
             text = Path(name).read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not in UTF-8"
-            diagnostic = Diagnostic("SW001", f"this file cannot be read: {reason}", Place(name))
+            diagnostic = Diagnostic("SW001", f"the file cannot be read: {reason}", Place(name))
             raise configuration.RefusedError(diagnostic) from error
         try:
             values |= variables.parse(text)
@@ -233,8 +235,8 @@ def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
     for text in arguments.env:
         key, value = servers.parse_variable(text)
         if not variables.NAME.fullmatch(key):
-            raise UsageError(f"--env: `{key}` is not the name of a variable")
+            raise UsageError(f"--env: `{key}` is not a variable name")
         if "\0" in value:
-            raise UsageError(f"--env {key}: a variable cannot have a null character")
+            raise UsageError(f"--env {key}: a variable cannot contain a null character")
         values[key] = value
     return values

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 manifest MANIFEST  the manifest to serve
---seed N           the seed of generated answers (default: 0)
+--seed N           the seed for generated responses (default: 0)
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
-    mock = verbs.add_parser("mock", _mock, help="serve a manifest with answers from its examples or schemas")
+    """Add the command's parser."""
+    mock = verbs.add_parser("mock", _mock, help="serve a manifest with responses from its examples or schemas")
     serving.add_options(mock)
     declare(mock, _OPTIONS, manifest=paths.normalize, seed=(int, 0))
 
@@ -42,5 +42,5 @@ def _mock(arguments: argparse.Namespace) -> int:
     try:
         return server.serve(mocked, options, seed=arguments.seed)
     except OSError as error:
-        write_err(f"stubwright: the mock cannot be written: {explain(error)}")
+        write_err(f"stubwright: cannot write the mock: {explain(error)}")
         return 1

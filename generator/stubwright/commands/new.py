@@ -1,4 +1,4 @@
-"""`stubwright new`: create a server project that runs immediately."""
+"""`stubwright new`: create a runnable server project."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 _INSTALLING: Final = """
---from-index  let installers fetch stubwright-runtime from your package index, and write no wheel of it
+--from-index  let installers fetch stubwright-runtime from your package index; omits its wheel
 """
 
 
 _OPTIONS: Final = """
 name NAME  the server's name, such as `weather`
---dir DIR  the project's folder (default: a new folder of that name)
+--dir DIR  the project folder (default: a new folder with that name)
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     new = verbs.add_parser(
         "new",
         _new,
-        help="start a server project that runs immediately",
+        help="create a runnable server project",
         usage="stubwright new [options] NAME\n"
         "       stubwright new [options] NAME --from mcp URL\n"
         "       stubwright new [options] NAME --from mcp -- COMMAND ARGS…\n"
@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
         metavar=("KIND", "SOURCE"),
         nargs="+",
         dest="origin",
-        help="start from the lists of another server, an API, or a server object of FastMCP or MCP's SDK; "
+        help="start from another server's lists, an API, or a FastMCP or MCP SDK server object; "
         f"KIND is {', '.join(_ORIGINS)}",
     )
     declare(new, _INSTALLING)
@@ -82,18 +82,18 @@ def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
         raise UsageError("--yes requires --from python")
     if arguments.origin is None:
         if arguments.header or arguments.env or arguments.timeout:
-            raise UsageError("name a server to start from with --from mcp")
+            raise UsageError("specify a server to start from with --from mcp")
         _refuse_selection(arguments)
         return None
     kind, *rest = arguments.origin
     if kind not in _ORIGINS or len(rest) > 1:
-        raise UsageError(f"--from takes a kind ({', '.join(_ORIGINS)}) and one source; put NAME before it")
+        raise UsageError(f"--from takes a kind ({', '.join(_ORIGINS)}) and one source; put NAME first")
     return _ORIGINS[kind](paths.use_slashes(rest[0]) if rest else None, arguments)
 
 
 def _refuse_selection(arguments: argparse.Namespace) -> None:
     if import_.has_selection(arguments):
-        raise UsageError("operations are selected with --from openapi SOURCE")
+        raise UsageError("options that select operations require --from openapi SOURCE")
 
 
 def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
@@ -110,7 +110,7 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
 
 
 def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
-    """Return the path of a document relative to the new project's folder, if it moves with the project."""
+    """Return a document's path relative to the new project's folder if it moves with the project."""
     from stubwright import http
     from stubwright.importers.openapi import sources as documents
     from stubwright.project import scaffold
@@ -124,13 +124,13 @@ def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
 
 
 def _moves_with(folder: Path, file: Path) -> bool:
-    """Return whether a file is in the project's repository, or without one in the folder that contains the project."""
+    """Return whether a file is in the project's repository or, without one, in the project's parent folder."""
     around = next((above for above in folder.parents if (above / ".git").exists()), folder.parent)
     return file.resolve().is_relative_to(around)
 
 
 def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, is_repeatable: bool = False) -> Origin:
-    """Return the origin of a project; `make` returns its manifest."""
+    """Return a project's origin; `make` returns its manifest."""
     from stubwright.project import scaffold
 
     result = import_.attempt(label, make)
@@ -140,7 +140,7 @@ def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, 
 
 
 def _make_origin(result: ImportResult, command: str, old: Old | None = None, *, is_repeatable: bool = False) -> Origin:
-    """Report the import, and return it as an origin."""
+    """Report an import, and return it as an origin."""
     from stubwright.project import scaffold
 
     print_import(result.summary, result.all_notes)
@@ -186,4 +186,4 @@ _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable
     "openapi": _read_openapi,
     "python": _read_python,
 }
-"""The kinds of origins; each function checks the source and the other arguments, and returns a reader."""
+"""Kinds of origins. Each function checks the source and the other arguments, and returns a reader."""

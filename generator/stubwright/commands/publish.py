@@ -1,4 +1,4 @@
-"""`stubwright publish`: write or check a server's files for registries, directories and users. Sends no data."""
+"""`stubwright publish`: write or check a server's files for registries, directories and users. It sends no data."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _FIX = "run `stubwright publish`"
 _OPTIONS: Final = """
 --check        write nothing; exit 1 if a file is missing or stale
 --bundle FILE  also write a bundle for desktop clients, such as shop.mcpb
---review FILE  also write the facts that reviewers of directories require: hints of tools, with reasons
+--review FILE  also write what directory reviewers require: tool hints, with reasons
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     publish = verbs.add_parser(
         "publish",
-        help="write the files of a server for the MCP registry and clients, and print the next steps; sends no data",
-        epilog="[tool.stubwright.publish] in pyproject.toml has the server's name in the registry.",
+        help="write a server's files for the MCP registry and clients, and print the next steps; sends no data",
+        epilog="Set the server's registry name in [tool.stubwright.publish] in pyproject.toml.",
     )
     works.add_options(publish)
     declare(publish, _OPTIONS)
@@ -55,7 +55,7 @@ def _publish(arguments: argparse.Namespace) -> int:
         return printer.close()
     if project is None:
         raise UsageError(
-            "publish works on a project: no pyproject.toml has [tool.stubwright]; `stubwright new NAME` makes one"
+            "publish requires a project: no pyproject.toml has [tool.stubwright]; `stubwright new NAME` creates one"
         )
     compiled = server_lookup.compile_server(work, printer)
     if compiled is None or compiled.manifest is None:
@@ -94,7 +94,7 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> None:
-    """Print the scopes that parts of the server need and users whose clients start it lack."""
+    """Print the scopes that the server needs and that users whose clients start it lack."""
     from stubwright.project import launch
     from stubwright.publishing.settings import TABLE
 
@@ -107,7 +107,7 @@ def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> N
 
 
 def _write(path: Path, text: str, printer: Printer, *, check: bool) -> Iterator[Diagnostic]:
-    """Write a file that is missing or stale; with `check`, only report it."""
+    """Write a missing or stale file; with `check`, only report it."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
 
@@ -137,7 +137,7 @@ def _write_bundle(
 
 
 def _list_bundled(project: Project, manifest: ir.Manifest, publication: Publication) -> Sequence[str]:
-    """Return the files and folders that a project's server needs, relative to the project. Raises UsageError."""
+    """Return the files and folders that a project's server needs, relative to the project folder. Raises UsageError."""
     from stubwright.project.files import disk
 
     here = project.folder.resolve()

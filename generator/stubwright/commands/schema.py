@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     verbs.add_parser("schema", _schema, help="print the manifest's own JSON Schema, for editors")
 
 

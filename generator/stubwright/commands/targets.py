@@ -1,4 +1,4 @@
-"""`stubwright targets`: print the limits of clients and APIs, with the source of each rule."""
+"""`stubwright targets`: print the limits of clients and APIs, with each rule's source."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 names TARGET*  a client, an API or a preset (default: list all)
---format text|json  how to print the table
+--format text|json  the output format
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     targets = verbs.add_parser(
         "targets",
         _show,
         help="show the limits of clients and model APIs, with sources",
-        epilog="`targets: [NAME, …]` in a manifest, or `stubwright check --target NAME`, checks tools against them.",
+        epilog="To check tools, set `targets: [NAME, …]` in a manifest, or run `stubwright check --target NAME`.",
     )
     declare(targets, _OPTIONS)
 
@@ -54,7 +54,7 @@ def _describe(target: Target) -> str:
 
     lines = [f"{target.name}: {target.title}"]
     lines += (
-        [f"Otherwise {target.consequence}."] if target.rules else ["No tool was refused, and no schema lost a part."]
+        [f"Otherwise {target.consequence}."] if target.rules else ["No tool was rejected, and no schema lost a part."]
     )
     lines += [*([target.note] if target.note else []), ""]
     today = datetime.now(UTC).date()

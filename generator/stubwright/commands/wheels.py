@@ -1,4 +1,4 @@
-"""`stubwright wheels`: write the wheels of the runtime and the compiler, for environments that cannot fetch them."""
+"""`stubwright wheels`: write wheels of the runtime and the compiler for environments that cannot download them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _OPTIONS: Final = """
 -o, --output DIR  the folder for the wheels (default: wheels)
 --runtime-only    only stubwright-runtime, which servers need
---light           also write light.txt, the requirements of lock, verify, test, record and replay without the compiler
+--light           also write light.txt: requirements for lock, verify, test, record and replay without the compiler
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
-    wheels = verbs.add_parser("wheels", _wheels, help="write the wheels of the runtime and of stubwright itself")
+    """Add the command's parser."""
+    wheels = verbs.add_parser("wheels", _wheels, help="write wheels of the runtime and of stubwright itself")
     declare(wheels, _OPTIONS, output={"default": "wheels"})
 
 
@@ -37,7 +37,7 @@ def _wheels(arguments: argparse.Namespace) -> int:
         if arguments.light:
             write_out(f"{optional_dependencies.write_requirements(folder).as_posix()}\n")
     except PackageNotFoundError as error:
-        write_err(f"stubwright: {error.name} is not installed, so its wheel cannot be made")
+        write_err(f"stubwright: {error.name} is not installed, so its wheel cannot be built")
         return 1
     except OSError as error:
         write_err(f"stubwright: cannot write `{error.filename or folder}`: {error.strerror or error}")

@@ -1,8 +1,8 @@
 """Renders untrusted CommonMark descriptions as HTML.
 
 HTML is shown as text. Only web and mail links work. Images, which the page would have to fetch, become links. Headings
-are lowered below the heading of their section. Line breaks are preserved, because most descriptions are docstrings.
-Overlong text is shown verbatim.
+are demoted below their section's heading. Line breaks are preserved, because most descriptions are docstrings. Overlong
+text is shown verbatim.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
 
 LOWEST: Final = 6
-"""The lowest heading level of HTML."""
+"""The lowest heading level in HTML."""
 
 MOST: Final = 20_000
-"""The maximum length of Markdown, since parsing can take quadratic time."""
+"""The maximum length of Markdown, because parsing can take quadratic time."""
 
 _BEGINNING: Final = 2_000
-"""The number of characters in which to search for the first paragraph."""
+"""The maximum number of characters to search for the first paragraph."""
 
 _LINK: Final = re.compile(r"https?://[^/]|mailto:.", re.IGNORECASE)
 _INDENT: Final = re.compile(r"(?<=\n)[ \t]+")
 _BLOCK: Final = re.compile(r"\s*([-*+>]|\d+[.)]|```|~~~)")
-"""The start of a text whose indentation means something to CommonMark."""
+"""The start of a text with indentation that is significant in CommonMark."""
 
 
 def render_html(text: str, level: int) -> Markup:
-    """Render a text as HTML blocks.
+    """Render Markdown as HTML blocks.
 
     Args:
         text: The untrusted text.
-        level: The level of its highest heading; lower headings follow without a gap.
+        level: The level for its highest heading; lower levels follow without gaps.
     """
     if len(text) > MOST:
         return render_block(text, "Text")
@@ -57,7 +57,7 @@ def render_html(text: str, level: int) -> Markup:
             token.content = render_block(token.content, next(iter(token.info.split()), "Code"))
             token.type = "html_block"  # which is rendered verbatim, and never produced from text
     rendered: str = parser.renderer.render(tokens, parser.options, {})
-    return Markup(rendered)  # noqa: S704 - the renderer escapes all that comes from the text
+    return Markup(rendered)  # noqa: S704 - the renderer escapes everything from the text
 
 
 def shorten(text: str, most: int) -> str:
@@ -88,7 +88,7 @@ def _get_text(tokens: Sequence[Token]) -> str:
 def _remove_indentation(text: str) -> str:
     """Remove the common indentation of a docstring (PEP 257); CommonMark handles other indentation.
 
-    All lines of a docstring except the first are indented, but so are the lines of an example or a list after the first
+    In a docstring, all lines except the first are indented. So are the lines of an example or a list after a first
     line.
     """
     first, _, rest = text.partition("\n")
@@ -98,7 +98,7 @@ def _remove_indentation(text: str) -> str:
 
 
 def _lower_headings(tokens: Sequence[Token], level: int) -> None:
-    """Put headings at `level` and below it, each at most one level below the previous one."""
+    """Shift headings to `level` and below, each at most one level below the previous one."""
     above: list[str] = []
     for token in tokens:
         if token.type == "heading_open":
@@ -110,8 +110,8 @@ def _lower_headings(tokens: Sequence[Token], level: int) -> None:
 
 
 def _make_inert(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield the tokens of a line without effects: links with only an address, and links in place of images."""
-    are_kept: list[bool] = []  # for each open link, whether its target is allowed
+    """Yield a line's tokens without side effects: links have only an address, and images become links."""
+    are_kept: list[bool] = []  # whether the target is allowed, for each open link
     for token in tokens:
         if token.type == "link_open":
             are_kept.append(_LINK.match(str(token.attrs["href"])) is not None)
@@ -144,14 +144,14 @@ def _make_parser() -> MarkdownIt:
 
 
 def _keep_indents(state: StateCore) -> None:
-    """Preserve the indentation of the lines of a paragraph, which CommonMark removes (0.31.2, section 4.8)."""
+    """Preserve the indentation of paragraph lines, which CommonMark removes (0.31.2, section 4.8)."""
     for token in state.tokens:
         if token.type == "inline":
             token.content = _INDENT.sub(lambda match: "\u00a0" * len(match[0].expandtabs(4)), token.content)
 
 
 def render_block(code: str, label: str) -> Markup:
-    """Render code with a label above it. The page's script adds a copy button to the label."""
+    """Render code below a label; the page's script adds a copy button to the label."""
     return Markup(
         '<div class="code"><div class="label"><span>{}</span></div><pre><code>{}</code></pre></div>\n'
     ).format(escape_invisible(label), escape_invisible(code))

@@ -1,7 +1,7 @@
 """A server's page: a single, self-contained HTML file.
 
-Text from a manifest is escaped, and invisible characters are shown by their numbers; descriptions are Markdown. A
-content security policy allows only the page's own style and script, by their digests.
+Manifest text is escaped, with invisible characters shown as code points; descriptions are Markdown. A content security
+policy allows only the page's own style and script, by digest.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     from stubwright.docs.views import View
 
 GENERATOR: Final = '<meta name="generator" content="stubwright docs">'
-"""The mark of our pages, which distinguishes them from other files."""
+"""The marker that distinguishes our pages from other files."""
 
 _TITLE: Final = re.compile("<title>(.*?)</title>", re.DOTALL)
 _INDEX_STYLE: Final = "body { font: 1rem/1.6 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto }"
 _BRIEF: Final = 200
-"""The maximum length of a description next to a name."""
+"""The maximum length of a description shown next to a name."""
 
 
 def render(view: View) -> str:
-    """Render the page of a server."""
+    """Render a server's page."""
     return render_page("docs", view, revisions=revisions.REVISIONS, unit=tokens.name_unit())
 
 
 def render_page(folder: str, view: View, *, policy: str = "", data: Any = None, **values: Any) -> str:
-    """Render the page of a server with the template, the style and the script of a folder, and the shared assets.
+    """Render a server's page from the template, style and script in a folder, and the shared assets.
 
     Args:
         folder: The folder below the templates with `page.html.jinja`, `style.css` and `script.js`.
         view: The server.
-        policy: Further directives of the content security policy.
-        data: Data for the script, which is JSON.
-        values: Further values for the template.
+        policy: Additional content security policy directives.
+        data: JSON data for the script.
+        values: Additional values for the template.
     """
     style = "\n".join((_read_asset("docs", "base.css"), _read_asset(folder, "style.css")))
     script = "\n".join((_read_asset("docs", "theme.js"), _read_asset(folder, "script.js")))
@@ -72,7 +72,7 @@ def render_page(folder: str, view: View, *, policy: str = "", data: Any = None, 
 
 
 def render_index(pages: Mapping[str, str]) -> str:
-    """Render the page that links to these pages, by file name."""
+    """Render a page that links to these pages, by file name."""
     titles = [(name, Markup(_TITLE.findall(text)[0])) for name, text in pages.items()]  # noqa: S704 - escaped there
     return (
         _make_environment()
@@ -87,7 +87,7 @@ def render_index(pages: Mapping[str, str]) -> str:
 
 
 def _format_name(text: str) -> Markup:
-    """Return a name with line break opportunities after its separators, which is still copied as one word."""
+    """Return a name with line break opportunities after its separators, which do not affect copying."""
     return Markup("<wbr>").join(split_name(text))
 
 
@@ -103,12 +103,12 @@ def _read_asset(folder: str, name: str) -> str:
 
 
 def _escape_data(value: Any) -> str:
-    """Return JSON for a script element (HTML, "Restrictions for contents of script elements")."""
+    """Escape JSON for a script element (HTML, "Restrictions for contents of script elements")."""
     return json.dumps(value).replace("<", "\\u003c")
 
 
 def _digest(text: str) -> str:
-    """Return a source expression of Content Security Policy Level 3, 6.7.2.3."""
+    """Return a CSP hash source for a text (Content Security Policy Level 3, 6.7.2.3)."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -1,7 +1,7 @@
-"""Collects the schemas that several tools use, which have one table on the page.
+"""Collects the schemas that several tools share, each of which has one table on the page.
 
-These are the shared `schemas` of the manifest, and equal schemas under the `$defs` of several schemas, as in servers
-that share models in code; both with all schemas that they reference.
+These are the manifest's shared `schemas`, equal schemas in the `$defs` of several schemas (as in servers that share
+models in code), and all schemas that either of them reference.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.]+")
 _CHARACTERS: Final = 8
-"""The length of the digest that distinguishes two schemas with the same anchor."""
+"""The length of the digest that distinguishes schemas with the same anchor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,18 @@ class SharedSchemaView:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The shared schemas, and their places in each schema of the server."""
+    """The shared schemas, and their locations in each of the server's schemas."""
 
     shared: tuple[SharedSchemaView, ...]
     anchors: tuple[Mapping[Pointer, Anchor], ...]
 
 
 def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> Catalogue:
-    """Find the shared schemas of a page.
+    """Find a page's shared schemas.
 
     Args:
         schemas: The schemas of tools and of their questions.
-        named: The shared schemas of the manifest, which come first; others follow in the order of their first use.
+        named: The manifest's shared schemas, which come first; others follow in order of first use.
     """
     taken: set[str] = set()
     by_name = {schema.name: Anchor(_make_anchor(schema.name, schema.name, taken), schema.name) for schema in named}
@@ -89,14 +89,14 @@ def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> C
 
 
 def _find_bundled(schema: ir.Schema, by_name: Mapping[str, Anchor]) -> dict[Pointer, Anchor]:
-    """Return the places of the manifest's shared schemas in a schema; `true` and `false` have no table."""
+    """Return the locations of the manifest's shared schemas in a schema; `true` and `false` have no table."""
     return {(*split_pointer(unquote(text)),): by_name[name] for text, name in schema.shared.items() if name in by_name}
 
 
 def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor]) -> Iterator[tuple[Pointer, str]]:
-    """Yield the referenced reusable schemas of a schema, each with a digest of its content.
+    """Yield the reusable schemas that a schema references, each with a digest of its content.
 
-    Two schemas with the same digest have the same name and dialect, and equal references at the same places.
+    Schemas with the same digest have the same name and dialect, and equal references at the same locations.
     """
     targets_by_holder: dict[Pointer, list[Pointer]] = {}
     for reference in schema_outline.references:
@@ -124,12 +124,12 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
 
 
 def _find_holder(pointer: Pointer) -> Pointer:
-    """Return the reusable schema that contains a place, or the root."""
+    """Return the reusable schema that contains a location, or the root."""
     return pointer[:2] if pointer and pointer[0] in _REUSABLE else ()
 
 
 def _make_anchor(name: str, identity: str, taken: set[str]) -> str:
-    """Return an anchor without characters that URLs escape, and without `-`, which separates parts."""
+    """Return an anchor without characters that URLs escape or `-`, which separates parts."""
     anchor = f"schema-{_UNSAFE.sub('_', name)}"
     if anchor in taken:
         anchor += f"-{_digest(identity)[:_CHARACTERS]}"

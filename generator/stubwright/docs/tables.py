@@ -39,7 +39,7 @@ BOUNDS: Final[Mapping[str, str]] = {
     "minContains": "at least {} of them",
     "maxContains": "at most {} of them",
 }
-"""The words for a bound: its value for `{}`, and the plural for `{s}`."""
+"""The text for a bound, with its value as `{}` and the plural ending as `{s}`."""
 
 _OPTIONS: Final = {"anyOf": "any of these", "oneOf": "one of these"}
 _SINGLE: Final = {
@@ -67,7 +67,7 @@ _NAMED: Final = {"dependentSchemas": "with {}", "dependencies": "with {}", "patt
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The place on the page of a shared schema's table: its id, and the name of the schema."""
+    """The anchor of a shared schema's table: its ID, and the schema's name."""
 
     id: str
     name: str
@@ -75,7 +75,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A word of a type, which may link to a table by number (`target`) or by `anchor`."""
+    """A word in a type, which may link to a table by number (`target`) or by `anchor`."""
 
     text: str
     target: int | None = None
@@ -106,7 +106,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a schema: the rules for the whole value, and a row for each part."""
+    """A schema's table: the rules for the whole value, and a row for each part."""
 
     number: int
     name: str
@@ -117,18 +117,18 @@ class Table:
 def make_tables(
     schema: ir.Schema, anchors: Mapping[Pointer, Anchor] | None = None, start: Pointer = ()
 ) -> tuple[Table, ...]:
-    """Return the table of a schema, then the tables of schemas that it references, in the order of their first use.
+    """Return a schema's table, then the tables of schemas that it references, in order of first use.
 
     Args:
         schema: The schema.
         anchors: The anchors of parts with a shared table, by pointer.
-        start: The pointer of the schema of the first table.
+        start: The pointer to the schema of the first table.
     """
     return tuple(_Reader(schema, anchors or {}, start).read_tables())
 
 
 def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
-    """Return the places and references of a schema, except in schemas with a shared table."""
+    """Return the locations and references in a schema, except in schemas with a shared table."""
     return Outline(
         Place(""),
         schema.wire,
@@ -179,7 +179,7 @@ class _Reader:
         )
 
     def _get_name(self, pointer: Pointer) -> str:
-        """Return the heading of the table of a schema."""
+        """Return the heading of a schema's table."""
         return self._anchors[pointer].name if pointer in self._anchors else str(pointer[-1]) if pointer else ""
 
     def _find_target_description(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
@@ -239,7 +239,7 @@ class _Reader:
                 yield Kind(str(name))
 
     def _fold_alternatives(self, pointer: Pointer, schema: Mapping[str, Any]) -> list[Kind]:
-        """Fold alternatives that are only types into one type."""
+        """Merge alternatives that are only types into one type."""
         for keyword in ("anyOf", "oneOf"):
             parts = schema.get(keyword)
             if isinstance(parts, list) and parts and all(map(_is_plain, parts)):
@@ -332,12 +332,12 @@ class _Reader:
                 yield below, value, _SINGLE[keyword], False, False
 
     def _has_kind(self, pointer: Pointer, schema: Mapping[str, Any]) -> bool:
-        """Return whether its own type is shown, so that its alternatives are not."""
+        """Return whether the schema's own type is shown instead of its alternatives."""
         return bool([*self._find_links(pointer, schema), *self._find_types(pointer, schema)])
 
 
 def _is_plain(schema: Any) -> bool:
-    """Return whether a schema only has a type or a reference."""
+    """Return whether a schema has only a type or a reference."""
     return (
         isinstance(schema, dict)
         and len(schema) == 1
@@ -347,7 +347,7 @@ def _is_plain(schema: Any) -> bool:
 
 
 def _simplify(text: str) -> str:
-    """Normalize a name, to omit titles such as `Page Size` that libraries derive from `page_size`."""
+    """Normalize a name, so that titles that libraries derive from names (`Page Size` from `page_size`) are omitted."""
     return "".join(filter(str.isalnum, text.lower()))
 
 

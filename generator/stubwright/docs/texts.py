@@ -1,4 +1,4 @@
-"""Prepares texts of a manifest for display."""
+"""Prepares manifest text for display."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 _UNSEEN: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
-"""Control characters, and characters that change the direction of text or are invisible."""
+"""Control characters, invisible characters, and characters that change the text direction."""
 
 _SEPARATORS: Final = re.compile(r"(?<=[^_\-/.:])[_\-/.:]+(?=[^_\-/.:])")
 
 
 def escape_invisible(text: str) -> str:
-    """Replace invisible and direction-changing characters by escapes such as `\\u202e`."""
+    """Replace invisible and direction-changing characters with escapes such as `\\u202e`."""
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
 
 

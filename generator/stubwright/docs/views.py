@@ -1,4 +1,4 @@
-"""Collects the content of a server's page as plain values, without layout."""
+"""Collects a server page's content as plain values, without layout."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TASKS: Final = {"optional": "may run as a task", "required": "runs as a task on
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A short label of a tool; `tone` is `calm`, `grave` or empty."""
+    """A short label on a tool; `tone` is `calm`, `grave` or empty."""
 
     text: str
     tone: str = ""
@@ -56,7 +56,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class SchemaSection:
-    """A schema of an entry under a heading; `id` is the anchor of its tables."""
+    """An entry's schema under a heading; `id` is the anchor of its tables."""
 
     id: str
     heading: str
@@ -66,7 +66,7 @@ class SchemaSection:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A use of a shared schema: its anchor, the tool or other entry, and the role of the schema."""
+    """A use of a shared schema: the anchor, the tool or other entry, and the schema's role."""
 
     id: str
     key: str
@@ -87,7 +87,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call and its answer, as JSON texts; `answer` is None if the manifest omits it."""
+    """A call and its result, as JSON; `answer` is None if the manifest omits it."""
 
     name: str
     description: str | None
@@ -135,7 +135,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A text to copy, with an instruction."""
+    """Text to copy, with an instruction."""
 
     heading: str
     text: str
@@ -154,7 +154,7 @@ class NewerField:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The content of a page."""
+    """A page's content."""
 
     source: str
     name: str
@@ -179,7 +179,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class _PlannedPart:
-    """A part whose tables are made after the shared schemas are known."""
+    """A part whose tables are created once the shared schemas are known."""
 
     id: str
     heading: str
@@ -188,7 +188,7 @@ class _PlannedPart:
 
 
 def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
-    """Return the content of a server's page.
+    """Return a server page's content.
 
     Args:
         manifest: The lowered manifest.
@@ -241,7 +241,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
 
 
 def _list_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
-    """Return the value of `stubwright` in each entry of a section, except in files of skills."""
+    """Return each entry's `stubwright` value in a section, except for skill files."""
     skill_files = frozenset(manifest.skill_files)
     entries = (entry for entry in manifest.document.get(section.name) or () if entry.get("uri") not in skill_files)
     return (_to_mapping(entry.get("stubwright")) for entry in entries)
@@ -252,7 +252,7 @@ def _make_section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Se
 
 
 def _get_short_noun(section: vocabulary.Section) -> str:
-    """Return the last word of an entry's noun, the first word of its address on the page."""
+    """Return the last word of an entry's noun, which is the first word of its anchor."""
     return section.noun.rpartition(" ")[2]
 
 
@@ -290,7 +290,7 @@ def _make_models(catalogue: shared_schemas.Catalogue, entries: Sequence[Entry]) 
 
 
 def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
-    """Return the anchors that tables refer to elsewhere on the page, each once."""
+    """Return the anchors that tables refer to elsewhere on the page, without duplicates."""
     kinds = (kind for table in tables_ for row in (table.whole, *table.rows) for kind in row.kinds)
     return dict.fromkeys(kind.anchor for kind in kinds if kind.anchor is not None)
 
@@ -351,7 +351,7 @@ def _make_examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Exam
 
 
 def make_id(primitive: ir.Primitive) -> str:
-    """Return the address of an entry on its page."""
+    """Return an entry's anchor on its page."""
     return f"{_get_short_noun(primitive.section)}-{primitive.names.method}"
 
 
@@ -395,7 +395,7 @@ def _plan_questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_Pla
 
 
 def _collect_policies(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the policy of a tool or of all tools, with the maximum tokens of results."""
+    """Return the policy for one tool or all tools, with the maximum number of result tokens."""
     budget = _to_mapping(settings.get("budget"))
     return {**_to_mapping(settings.get("policy")), **({"resultTokens": budget["result"]} if "result" in budget else {})}
 
@@ -453,7 +453,7 @@ def _make_snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
 
 
 def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
-    """Yield the fields that not all revisions have, the oldest first."""
+    """Yield the fields that some revisions lack, oldest first."""
     users: dict[tuple[str, str], list[str]] = {}
     for field, since in revisions.SINCE["server"].items():
         if field in manifest.server:
@@ -484,7 +484,7 @@ def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
 
 
 def _get_website(url: Any) -> str | None:
-    """Return the text if it is a web address, which is safe to link to."""
+    """Return `text` if it is a web address, which is safe to link to."""
     text = _to_text(url)
     parts = None if text is None else split(text)
     return text if parts is not None and parts.scheme in ("http", "https") else None

@@ -1,6 +1,6 @@
 """Builds one manifest: checks it, compiles it, and computes the changes to files on disk.
 
-It writes no files; `tree.apply` does.
+Writes no files; `tree.apply` does.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ OUTPUT = "generated"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The destination of packages.
+    """The destination for packages.
 
     Attributes:
-        folder: The folder of packages.
-        is_configured: True if the project names the folder, so that commands may omit it.
-        handlers: The folders of handwritten modules.
-        is_vendored: True if packages have a vendored runtime.
-        emit: The parts to generate instead of the manifest's `emit`; empty for the manifest's.
+        folder: The folder for packages.
+        is_configured: True if the project configures the folder, so that commands can omit it.
+        handlers: The folders with handwritten modules.
+        is_vendored: True if packages use a vendored runtime.
+        emit: The parts to generate, overriding the manifest's `emit`; empty to use the manifest's.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ class Target:
 
     @property
     def option(self) -> str:
-        """The options that select this folder and these parts in a command; empty for the defaults."""
+        """The command-line options that select this folder and these parts; empty for the defaults."""
         name = layout.name(self.folder)
         folder = "" if self.is_configured or name == OUTPUT else f" -o {shlex.quote(name)}"
         return folder + "".join(f" --emit {part}" for part in self.emit)
@@ -62,15 +62,15 @@ class BuildResult:
     """The result of building one manifest.
 
     Attributes:
-        package: The path of its package.
+        package: The path to its package.
         changes: The changes to files; None if the manifest is invalid or up to date.
         requirements: The package's requirements, if they have changed.
         diagnostics: Its diagnostics.
         documents: The documents that the diagnostics quote.
         failed: True if the manifest is invalid.
         handlers: `module:name` of its handwritten class; may be None.
-        fit: The faults of the handwritten class; None if it was not checked.
-        keep: Saves the reusable results for the next run, after the changes are made.
+        fit: The problems with the handwritten class; None if it was not checked.
+        keep: Saves reusable results for the next run; called after the changes are applied.
     """
 
     package: str | None = None
@@ -86,7 +86,7 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True)
 class HandlerReport:
-    """The handwritten class of a manifest, with its file and its faults."""
+    """A manifest's handwritten class, with its file and its problems."""
 
     file: Path
     written: HandwrittenClass
@@ -95,7 +95,7 @@ class HandlerReport:
 
     @property
     def documents(self) -> Mapping[str, Text]:
-        """The file that the findings quote, by name."""
+        """The file that the diagnostics quote, by name."""
         from stubwright.compile.source import Document
 
         written = self.written
@@ -116,12 +116,12 @@ def build(
 
     Args:
         path: The manifest, as diagnostics show it.
-        target: The target of its package.
-        known: The lock of the target's folder.
-        trust: Reuse the user's cached results of earlier runs.
+        target: The target for its package.
+        known: The lock for the target folder.
+        trust: Reuse the user's cached results from earlier runs.
         force: Overwrite generated files that were edited by hand.
-        writes: True if the changes will be made, so that the models must be tested.
-        project: All manifests of the project, named as in the lock, if all are compiled.
+        writes: True if the changes will be applied, so that the models must be tested.
+        project: All of the project's manifests, named as in the lock, if all are compiled.
 
     Raises:
         OSError: The target's folder cannot be read.
@@ -176,7 +176,7 @@ def _build(
     package_name = compiled.manifest.package
     output = tree.Tree(target.folder)
     package = tree.find_generated(output, known, name, compiled.manifest.package)
-    # A package of 0.1 contains the runtime, so its project does not require the runtime yet.
+    # A package from 0.1 contains the runtime, so its project does not require the runtime yet.
     is_new = package.read_text("manifest.json") is None or package.read_text("_runtime/__init__.py") is not None
     is_new = is_new and compiled.manifest.has_package
     at = locate_package(path, compiled)
@@ -208,13 +208,13 @@ def _build(
 
 
 def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> Result:
-    """Compile a manifest for an output other than its package.
+    """Compile a manifest for an output that is not a package.
 
-    Tools are not checked again if the user's last `generate` found no fault and its inputs are unchanged.
+    Tools are not rechecked if the user's last `generate` found no errors and its inputs are unchanged.
 
     Args:
         path: The manifest, as diagnostics show it.
-        target: The target of its package.
+        target: The target for its package.
         reader: Reads the manifest.
         shown: The manifest's path, as headers show it.
     """
@@ -230,7 +230,7 @@ def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> R
 
 
 def list_requirements(*, is_vendored: bool) -> tuple[str, ...]:
-    """Return the requirements of a package: the runtime, or the runtime's own requirements if it is vendored."""
+    """Return a package's requirements: the runtime, or the runtime's own requirements if it is vendored."""
     from stubwright.codegen.pages import artifacts
     from stubwright.project import vendoring
 
@@ -238,11 +238,11 @@ def list_requirements(*, is_vendored: bool) -> tuple[str, ...]:
 
 
 _FORGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-"""The exceptions that reading a `manifest.json` of unknown origin may raise."""
+"""Exceptions that can occur when reading a `manifest.json` of unknown origin."""
 
 
 def locate_package(path: str, compiled: Result) -> Place:
-    """Return the place of the key that names a manifest's package."""
+    """Return the location of the key that sets a manifest's package name."""
     from stubwright.compile import resolve
 
     entry = posixpath.normpath(path)
@@ -254,12 +254,12 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
 
     Args:
         manifest: The lowered manifest.
-        folders: The folders in which to search for the module.
+        folders: The folders to search for the module.
         path: The manifest, as diagnostics show it.
-        document: The package's `manifest.json` as previously generated.
+        document: The previously generated `manifest.json`.
 
     Returns:
-        The faults; None if the manifest names no class, or its module is installed or unreadable.
+        The problems; None if the manifest sets no class, or its module is installed or unreadable.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
@@ -282,7 +282,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
             f"there is no module `{module}` in {' or '.join(f'`{folder}`' for folder in folders)}",
             at,
             f"write `class {name}({interface}): …` into `{where.as_posix()}`; "
-            "or name the module's folder as `handlers` in `[tool.stubwright]`",
+            "or set `handlers` in `[tool.stubwright]` to the module's folder",
         )
         written = handwritten.HandwrittenClass(where.as_posix(), "", name, interface, manifest.package, at)
         return HandlerReport(where, written, handwritten.Findings((absent,), is_found=False))

@@ -1,6 +1,6 @@
 """Reads the project's settings and dependencies from `pyproject.toml`.
 
-It searches the working folder and the folders above it. All paths are relative to the working folder.
+Searches the working folder and the folders above it. All paths are relative to the working folder.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ RUNTIMES = ("installed", "vendored")
 """The values of `runtime`; the first is the default."""
 
 HANDLERS = (".", "src")
-"""The default folders of handwritten modules."""
+"""The default folders for handwritten modules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The settings of a project.
+    """A project's settings.
 
     Attributes:
         file: The path of its `pyproject.toml`.
@@ -36,11 +36,11 @@ class Project:
         output: The folder for packages; None for the default.
         requirements: The project's dependencies; None if it does not list any.
         listed: The span of that list.
-        handlers: The folders of handwritten modules.
-        patterns: The globs of the manifests, relative to `folder`.
-        is_vendored: True if packages have a vendored runtime.
+        handlers: The folders with handwritten modules.
+        patterns: The globs for manifests, relative to `folder`.
+        is_vendored: True if packages use a vendored runtime.
         version: The project's version; None if it is not a literal.
-        optional: The requirements of its extras (`[project.optional-dependencies]`) and groups
+        optional: The requirements in its extras (`[project.optional-dependencies]`) and groups
             (`[dependency-groups]`, PEP 735).
     """
 
@@ -58,9 +58,9 @@ class Project:
 
 
 def find() -> tuple[Project | None, list[Diagnostic]]:
-    """Return the project of the working folder; None if there is none, or its table is invalid.
+    """Return the working folder's project; None if it does not exist or its table is invalid.
 
-    The search continues in the folders above, but not outside the repository.
+    The search continues in parent folders within the repository.
     """
     here = Path.cwd()
     for folder in (here, *here.parents):
@@ -85,7 +85,7 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
         match = re.search(r"line (\d+), column (\d+)", str(error))
         line, column = map(int, match.groups()) if match else (1, 1)
         at = Span(file, line, column, line, column + 1)
-        return None, [Diagnostic("SW410", f"`{file}` is not TOML: {error}", at)]
+        return None, [Diagnostic("SW410", f"`{file}` is not valid TOML: {error}", at)]
     tool = value.get("tool")
     table = tool.get("stubwright") if isinstance(tool, dict) else None
     if table is None:
@@ -103,7 +103,7 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
                     "SW410",
                     f"`{pattern}` in `[tool.stubwright] manifests` matches no file",
                     keys.find_span("manifests"),
-                    help="name manifests by paths relative to pyproject.toml, such as `specs/*.yaml`",
+                    help="list manifests by path relative to pyproject.toml, such as `specs/*.yaml`",
                 )
             )
         manifests += [path for path in found_paths if path not in manifests]
@@ -123,9 +123,9 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
 
 
 def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:
-    """Yield the requirements that the project does not declare; none if it lists no dependencies.
+    """Yield the requirements that the project does not declare, or nothing if it lists no dependencies.
 
-    The requirements of its extras and groups count as declared, since users who run the server install them, too.
+    Requirements in its extras and groups count as declared, because users who run the server install them, too.
     """
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
@@ -142,7 +142,7 @@ def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Finds the positions of a table's keys in the text, which `tomllib` does not report."""
+    """Finds the positions of a table's keys, which `tomllib` does not report."""
 
     file: str
     text: str

@@ -1,7 +1,7 @@
-"""Detects that a manifest's inputs and outputs are unchanged, so that it need not be compiled.
+"""Detects whether a manifest's inputs and outputs are unchanged, so that it need not be compiled.
 
-The output is its package, or another named output, such as its page. Digests of inputs and outputs are stored in the
-user's cache folder. The lock is part of a checkout, which is not trusted, so it is compared with the stored digests.
+The output is the package or another named output, such as the page. Digests of inputs and outputs are stored in the
+user's cache folder. A checkout is not trusted, so its lock is compared with the stored digests.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _PACKAGE: Final = "note"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The inputs and the output of a run for one manifest.
+    """The inputs and output of a run for one manifest.
 
     Attributes:
         generator: The digest of stubwright and its options.
         inputs: The digest of each input, by path relative to the folder above the output folder.
         entry: The manifest's entry in the lock, or the files of an output that is not in the lock.
-        findings: The diagnostics of the run.
+        findings: The run's diagnostics.
     """
 
     generator: str
@@ -43,9 +43,9 @@ class Note:
 
 
 def find_untouched(disk: Disk, output: Path, known: lock.Lock, path: str, option: str) -> Note | None:
-    """Return the note on the last run for a manifest if all its inputs and outputs are unchanged.
+    """Return the record of a manifest's last run if all its inputs and outputs are unchanged.
 
-    `path` is the manifest as diagnostics show it, and `option` has the other options of the command line.
+    `path` is the manifest as diagnostics show it, and `option` the other command-line options.
     """
     manifest = make_relative(path, output)
     note = find_note(disk, output, path, option, _PACKAGE)
@@ -60,9 +60,9 @@ def find_untouched(disk: Disk, output: Path, known: lock.Lock, path: str, option
 
 
 def find_note(disk: Disk, output: Path, path: str, option: str, what: str) -> Note | None:
-    """Return the note on the last run for a manifest if all its inputs are unchanged.
+    """Return the record of a manifest's last run if all its inputs are unchanged.
 
-    Notes with diagnostics are valid only for runs with the same path of the manifest.
+    Records with diagnostics are valid only for runs with the same manifest path.
     """
     note = _read(output, make_relative(path, output), what)
     if (
@@ -80,13 +80,13 @@ def recall(
 ) -> Mapping[str, bytes] | None:
     """Return some of the files that generating `manifest` again would produce; None if they are unknown.
 
-    The note has the digests, so the lock is not read. Runs with diagnostics are ignored.
+    The record has the digests, so the lock is not read. Runs with diagnostics are ignored.
 
     Args:
         disk: Reads the inputs.
         output: The output folder.
         manifest: The manifest, named as in the lock.
-        option: The other options of the command line.
+        option: The other command-line options.
         is_wanted: Selects the files to return, by path below `output`.
         what: The kind of output.
     """
@@ -102,7 +102,7 @@ def recall(
 
 
 def remember(output: Path, manifest: str, note: Note, what: str = _PACKAGE) -> None:
-    """Store a note for the next run."""
+    """Store a record for the next run."""
     files = {path: [*each] for path, each in note.entry.files.items()}
     seen = {"hash": note.entry.hash, "files": files, "findings": note.findings.dump()}
     data = json.dumps({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **seen})
@@ -110,7 +110,7 @@ def remember(output: Path, manifest: str, note: Note, what: str = _PACKAGE) -> N
 
 
 def make_note(disk: Disk, output: Path, option: str, entry: lock.Entry, findings: SavedFindings) -> Note:
-    """Return the note on a manifest that was read through `disk`."""
+    """Return the record for a manifest that was read through `disk`."""
     inputs: dict[str, str] = {}
     folders: dict[str, str] = {}
     for path, seen in disk.inputs.items():
@@ -142,7 +142,7 @@ def _generator_with(option: str) -> str:
 
 
 def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
-    """Return the contents of files by path; None if a file is missing or differs."""
+    """Return the file contents by path; None if a file is missing or differs."""
     within = inside.ContainedFolder(output)
     contents: dict[str, bytes] = {}
     for path, seen in files.items():

@@ -1,4 +1,4 @@
-"""Reads the files of a git repository at a revision without a checkout."""
+"""Reads files from a git repository at a revision, without a checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINK = "120000"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An entry of `git ls-tree`, and the folder of its repository."""
+    """An entry from `git ls-tree`, with the folder of its repository."""
 
     mode: str
     kind: str
@@ -39,7 +39,7 @@ class RevisionError(Exception):
 class Revision:
     """Reads files at a revision for `source.load`; paths are relative to the working folder, or absolute.
 
-    Symbolic links are not followed. Submodules are read at the commit that the revision names.
+    Symbolic links are not followed. Submodules are read at the commit recorded in the revision.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Revision:
         return self._blobs[path]
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """Return files below `folder` that match, sorted, with `/` between folders."""
+        """Return matching files below `folder`, sorted, with `/` separators."""
         base = self.find_path(folder)
         paths = []
         for path in self._listed:
@@ -74,13 +74,13 @@ class Revision:
         return sorted(paths)
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Return whether a path is below `folder`; links are not followed."""
+        """Return whether a path is below `folder`, without following links."""
         return not paths.leaves(self.find_path(path), self.find_path(folder))
 
     def resolve_path(self, path: str) -> str:
-        """Return the path of `REV:PATH` for `read`: relative to the repository's root, or with `./` to this folder.
+        """Resolve the PATH in `REV:PATH` for `read`: relative to the repository root, or to this folder with `./`.
 
-        A file that only exists relative to the working folder is accepted, too.
+        A file that exists only relative to the working folder is also accepted.
         """
         if path.startswith(("./", "../", "/")):
             return path
@@ -91,9 +91,9 @@ class Revision:
         return Path(os.path.relpath(Path(self._root, from_root), self._here)).as_posix()
 
     def find_path(self, path: str) -> str:
-        """Return a path relative to the repository's root; it starts with `../` if it is outside."""
+        """Return a path relative to the repository root; it starts with `../` if it is outside."""
         relative = Path(os.path.relpath(Path(self._here, path), self._root))
-        if relative.parts[:1] == ("..",):  # the path may lead through a link to the repository
+        if relative.parts[:1] == ("..",):  # the path may go through a link to the repository
             relative = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
         return relative.as_posix()
 
@@ -111,11 +111,11 @@ class Revision:
 
     @cached_property
     def _listed(self) -> dict[str, _Entry]:
-        """All files by path relative to the repository's root, including checked-out submodules."""
+        """All files by path relative to the repository root, including checked-out submodules."""
         return dict(self._list_tree(self._root, self.name))
 
     def _list_tree(self, folder: Path, commit: str) -> Iterator[tuple[str, _Entry]]:
-        # Without -z, git quotes paths that are not ASCII.
+        # Without -z, git quotes non-ASCII paths.
         for row in self._git(folder, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
             attributes, _, name = row.partition(b"\t")
             if not name:
@@ -131,14 +131,14 @@ class Revision:
                 yield from ((f"{path}/{inner}", entry) for inner, entry in files)
 
     def _git(self, folder: Path, *arguments: str) -> bytes:
-        """Return the output of git in this repository or in a submodule. Raises OSError."""
+        """Return git's output in this repository or in a submodule. Raises OSError."""
         if folder == self._root:
             return _git(self._environment, *arguments)
         return _git(_leave_hook(self._environment), "-C", str(folder), *arguments)
 
 
 def read_revision(name: str) -> Revision:
-    """Return the reader for a revision.
+    """Return a reader for a revision.
 
     Raises:
         RevisionError: The revision does not exist, or git is not installed.
@@ -155,11 +155,11 @@ def read_revision(name: str) -> Revision:
 
 
 _OF_HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE")
-"""Variables that git sets for hooks. With `GIT_DIR` alone, the working folder counts as the root of the checkout."""
+"""Variables that git sets for hooks. With only `GIT_DIR`, git takes the working folder as the checkout's root."""
 
 
 def _make_environment() -> dict[str, str]:
-    """Return an environment in which git finds the repository of the working folder, even in hooks."""
+    """Return an environment in which git finds the working folder's repository, even in hooks."""
     if "GIT_WORK_TREE" in os.environ or "GIT_DIR" not in os.environ:
         return dict(os.environ)
     found = _leave_hook(os.environ)
@@ -171,12 +171,12 @@ def _make_environment() -> dict[str, str]:
 
 
 def _leave_hook(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the variables that name a repository."""
+    """Return an environment without the variables that select a repository."""
     return {name: value for name, value in environment.items() if name not in _OF_HOOKS}
 
 
 def _git(environment: Mapping[str, str], *arguments: str) -> bytes:
-    """Return the output of git. Raises OSError with git's message."""
+    """Return git's output. Raises OSError with git's message."""
     try:
         done = subprocess.run(["git", *arguments], env=environment, capture_output=True, check=False)  # noqa: S603, S607 - no shell
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The command that starts a generated server: the interpreter, its arguments, and the folders of modules."""
+"""The command that starts a generated server: the interpreter, its arguments, and the module folders."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Launch:
     Attributes:
         python: The interpreter, as an absolute path.
         package: The generated package.
-        handlers: `module:name` of the handwritten class; None if there is none.
-        folders: The folders of modules, as absolute paths.
-        scopes: The scopes of the local user.
+        handlers: `module:name` of the handwritten class, if any.
+        folders: The module folders, as absolute paths.
+        scopes: The local user's scopes.
     """
 
     python: str
@@ -38,28 +38,28 @@ class Launch:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of the interpreter.
+        """The interpreter's arguments.
 
-        With `-P`, files in the client's choice of working folder do not hide modules of the server.
+        With `-P`, files in the working folder, which the client chooses, cannot hide the server's modules.
         """
         named = ("--handlers", self.handlers) if self.handlers is not None else ()
         return ("-P", "-m", self.package, *named, *grant(self.scopes))
 
     def make_environment(self, own: Mapping[str, str]) -> dict[str, str]:
-        """Return `own` with the folders of this launch at the start of `PYTHONPATH`."""
+        """Return `own` with this launch's folders at the start of `PYTHONPATH`."""
         before = [own[_PATH]] if own.get(_PATH) else []
         return {_PATH: os.pathsep.join([*self.folders, *before]), **{k: v for k, v in own.items() if k != _PATH}}
 
 
 def prepare(manifest: ir.Manifest, target: Target, *, handlers: str | None = None, python: str | None = None) -> Launch:
-    """Return the command that starts the server of a manifest.
+    """Return the command that starts a manifest's server.
 
     Args:
         manifest: The manifest.
-        target: The folder of its package, and the folders of handwritten modules.
-        handlers: `module:name` in place of the manifest's.
-        python: The interpreter; by default the current one. Links are not resolved, since the interpreter of an
-            environment is a link.
+        target: The folder with its package, and the folders with handwritten modules.
+        handlers: `module:name`, overriding the manifest's.
+        python: The interpreter; by default the current one. Links are not resolved, because the interpreter in a
+            virtual environment is a link.
     """
     folders = [target.folder, *(Path(folder) for folder in target.handlers)]
     existing = dict.fromkeys(str(Path(os.path.abspath(folder))) for folder in folders if folder.is_dir())  # noqa: PTH100
@@ -73,7 +73,7 @@ def grant(scopes: Sequence[str]) -> tuple[str, ...]:
 
 
 def include_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> frozenset[str]:
-    """Return a user's scopes, with all scopes that they include."""
+    """Return a user's scopes, with all scopes that they imply."""
     including: Mapping[str, Sequence[str]] = (manifest.document.get("auth") or {}).get("scopes") or {}
     reached = set(granted)
     waiting = [*reached]
@@ -85,11 +85,11 @@ def include_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> frozenset[s
 
 
 def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[str, ...]:
-    """Return the scopes that parts of the server need and the local user lacks.
+    """Return the scopes that the server needs and the local user lacks.
 
     Args:
         manifest: The manifest.
-        granted: The user's scopes, which may include others.
+        granted: The user's scopes, which may imply others.
     """
     reached = include_scopes(manifest, granted)
     needed = [
@@ -100,5 +100,5 @@ def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[
 
 
 def is_generated(manifest: ir.Manifest, target: Target) -> bool:
-    """Return whether the server of a manifest has been generated."""
+    """Return whether a manifest's server has been generated."""
     return inside.find_kind(target.folder / manifest.package / "__main__.py") == "file"

@@ -1,4 +1,4 @@
-"""Generates handlers that call the server being migrated, until its functions are moved."""
+"""Generates handlers that call the server being migrated until its functions have been moved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _WIDTH: Final = 108
-"""The maximum length of a comment line in a method, without its indentation."""
+"""The maximum length of a comment line in a method, without indentation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Old:
         module: The module's name for `import`.
         name: The object's name in the module.
         loaded: The top-level packages and modules that the file's process has loaded.
-        python: The command that starts its Python; None if both servers run in one process.
-        is_fastmcp: True if it is a FastMCP server, and not one of the SDK.
+        python: The command that starts its Python interpreter; None if both servers run in one process.
+        is_fastmcp: True for a FastMCP server, false for an SDK server.
         requirement: The requirement in addition to the SDK; may be empty.
         notes: The changes for functions that take a `Context`, by tool name.
-        speaking: The names of the tools that may log or ask questions.
-        logs: True if any tool may log.
-        asks: True if any tool may ask questions.
+        speaking: The names of tools that might log or ask questions.
+        logs: True if any tool might log.
+        asks: True if any tool might ask questions.
         left: Descriptions of the parts that are not migrated.
     """
 
@@ -57,7 +57,7 @@ class Old:
     left: tuple[str, ...]
 
     def list_values(self, folder: Path) -> dict[str, Any]:
-        """Return the template values for its module in a project in `folder`."""
+        """Return the template values for its module in a project at `folder`."""
         try:
             root = Path(os.path.relpath(self.root, folder.resolve()))
         except ValueError:  # on another drive
@@ -77,22 +77,22 @@ class Old:
     def describe_next_steps(self) -> str:
         """Return instructions for the manual steps."""
         if self.python is None:
-            where = "in the process of the new server, which needs the packages that the file imports"
+            where = "in the new server's process, which needs the packages that the file imports"
         else:
             where = f"in a separate process, with {shlex.join(self.python)}"
         lines = "\n".join(f"  - {line}" for line in self.left)
         return f"""
-The methods in handlers.py call the server in {self.file}, which stays in its place and runs
+The methods in handlers.py call the server in {self.file}, which stays in place and runs
 {where}.
-Move the functions into the methods one by one, and delete old.py after the last, before you build an image.
-To do by hand, or different now:
+Move the functions into the methods one by one, and delete old.py after the last, before building an image.
+Manual steps and differences:
 {lines}
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a method: its result's type, its statement, the comments before it, and the names to import."""
+    """A method body: the result type, the statement, the comments before it, and the names to import."""
 
     result: Code
     statement: Code
@@ -103,7 +103,7 @@ class Body:
 def make_body(method: HandlerMethod, old: Old) -> Body:
     """Return a body that calls the old server."""
     arguments = [format_literal(method.key), *(parameter.name for parameter in method.parameters)]
-    if method.role != "tool":  # the old functions of resources and prompts take no context
+    if method.role != "tool":  # the old functions for resources and prompts take no context
         call = fill("read" if method.role == "resource" else "prompt")
         return Body(method.result.text, fill("return await self._old.{}({})", call, join(", ", arguments[:-1])))
     has_schema = Name("Content") not in method.result.names

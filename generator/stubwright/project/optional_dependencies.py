@@ -1,4 +1,4 @@
-"""The requirements of a light installation, which calls servers and compiles no manifests."""
+"""The requirements for a light installation, which can call servers but cannot compile manifests."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ EXCLUDED: Final = frozenset(
         "watchfiles",
     }
 )
-"""The packages that `lock`, `verify`, `test`, `record` and `replay` need only to start the server of a manifest."""
+"""The packages that `lock`, `verify`, `test`, `record` and `replay` need only to start a manifest's server."""
 
 _DISTRIBUTIONS: Final = {"jwt": "pyjwt", "markdown_it": "markdown-it-py", "yaml": "pyyaml"}
-"""The distributions of modules with other names."""
+"""The distributions for modules with different names."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def list_requirements() -> list[str]:
-    """Return the sorted requirements of a light installation, without stubwright and its runtime.
+    """Return the sorted requirements for a light installation, without stubwright and its runtime.
 
     Raises:
         importlib.metadata.PackageNotFoundError: stubwright or its runtime is not installed as a distribution.
@@ -49,13 +49,13 @@ def list_requirements() -> list[str]:
 
 
 def write_requirements(folder: Path) -> Path:
-    """Write the requirements of a light installation to an existing folder, and return the path.
+    """Write the requirements for a light installation to an existing folder, and return the path.
 
     Raises:
         importlib.metadata.PackageNotFoundError: stubwright or its runtime is not installed as a distribution.
         OSError: The file cannot be written.
     """
-    lines = ["# Requirements of `lock`, `verify`, `test`, `record` and `replay`, from `stubwright wheels --light`."]
+    lines = ["# Requirements for `lock`, `verify`, `test`, `record` and `replay`, from `stubwright wheels --light`."]
     path = folder / FILE
     disk.write(path, "".join(f"{line}\n" for line in [*lines, *list_requirements()]).encode())
     return path
@@ -72,7 +72,7 @@ def explain_missing(error: ModuleNotFoundError) -> str | None:
     missing = [line for line in wanted if not _is_installed(_find_name(line))]
     if distribution not in map(_find_name, missing):
         return None
-    return f"this needs the package {distribution}; run pip install {' '.join(map(shlex.quote, missing))}"
+    return f"this requires the package {distribution}; run pip install {' '.join(map(shlex.quote, missing))}"
 
 
 def _read_requirements(distribution: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ _NOTE: Final = "check"
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The diagnostics of a manifest, and its package, which is None if an error stopped the compiler."""
+    """A manifest's diagnostics and its package, which is None if an error stopped the compiler."""
 
     package: str | None
     diagnostics: tuple[Diagnostic, ...]
@@ -36,9 +36,9 @@ def check(path: str, target: build.Target, project: Project | None, audience: Se
 
     Args:
         path: The manifest, as diagnostics show it.
-        target: The target of its package.
-        project: Its project, if the project names its manifests.
-        audience: Targets that replace the manifest's own.
+        target: The target for its package.
+        project: Its project, if the project lists its manifests.
+        audience: Targets that override the manifest's own.
     """
     option = repr((target.option, target.handlers, target.is_vendored, project, tuple(audience)))
     reader = disk.Disk()
@@ -80,7 +80,7 @@ def _compare_with_project(
 ) -> list[Diagnostic]:
     from stubwright.project import config, versions
 
-    for other in project.manifests:  # which affect the comparison of versions
+    for other in project.manifests:  # which affect the version comparison
         _record_file(other, reader)
     differing = versions.find_difference(project, path, manifest, documents[posixpath.normpath(path)].value)
     missing = config.find_missing(project, build.list_requirements(is_vendored=target.is_vendored))
@@ -89,7 +89,7 @@ def _compare_with_project(
         *(
             Diagnostic(
                 "SW411",
-                f"the server made from `{path}` needs `{absent}`",
+                f"the server generated from `{path}` requires `{absent}`",
                 project.listed,
                 "add it to `dependencies` under `[project]`",
             )
@@ -99,7 +99,7 @@ def _compare_with_project(
 
 
 def _read_generated(path: str, package: str, folder: Path, reader: disk.Disk) -> str | None:
-    """Return the package's `manifest.json` as previously generated; None if that is unknown."""
+    """Return the package's previously generated `manifest.json`; None if it is unknown."""
     from stubwright.project.files import journal, tree
 
     _record_file((folder / lock.NAME).as_posix(), reader)
@@ -113,7 +113,7 @@ def _read_generated(path: str, package: str, folder: Path, reader: disk.Disk) ->
 
 
 def _record_handlers(manifest: ir.Manifest, folders: Sequence[str], reader: disk.Disk) -> bool:
-    """Record the module of the handlers as an input; return False if the module may be installed elsewhere."""
+    """Record the handlers module as an input; return False if it might be installed elsewhere."""
     if manifest.handlers is None or "server" not in manifest.emit:
         return True
     module = manifest.handlers.partition(":")[0]

@@ -1,4 +1,4 @@
-"""The diagnostics of a run with their spans, stored for later runs on the same input."""
+"""A run's diagnostics with their spans, stored for later runs on the same input."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Text(Protocol):
         ...
 
     def find_span(self, place: Place) -> Span:
-        """Return the span of a place."""
+        """Return the span of a location."""
         ...
 
 
 @dataclass(frozen=True)
 class _UnparsedText:
-    """A file that is not parsed: only the places in `spans` are known."""
+    """An unparsed file: only the locations in `spans` are known."""
 
     text: str
     value: Json = None
@@ -59,14 +59,14 @@ class _UnparsedText:
 
 @dataclass(frozen=True, slots=True)
 class SavedFindings:
-    """The diagnostics of a run for one manifest, with spans.
+    """A run's diagnostics for one manifest, with spans.
 
     Attributes:
         path: The manifest, as diagnostics show it.
         package: Its package.
         diagnostics: The diagnostics.
         files: The files that the diagnostics quote.
-        emit: The span of `emit` if the manifest only makes a client.
+        emit: The span of `emit` if the manifest generates only a client.
     """
 
     path: str
@@ -79,7 +79,7 @@ class SavedFindings:
     def locate(
         cls, path: str, package: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text], reader: Disk
     ) -> SavedFindings | None:
-        """Locate diagnostics; return None if a later run could not reproduce them from the stored data."""
+        """Find the spans of diagnostics; return None if a later run could not reproduce them from the stored data."""
         from stubwright.diagnostics.printers import findings
 
         entry = documents.get(posixpath.normpath(path))
@@ -113,7 +113,7 @@ class SavedFindings:
 
     @classmethod
     def load(cls, value: Any) -> SavedFindings:
-        """Return the findings of a JSON value from `dump`. Raises ValueError, TypeError or KeyError."""
+        """Parse the findings from `dump`'s JSON value. Raises ValueError, TypeError or KeyError."""
         path, package, rows, files, emit = value
         diagnostics = tuple(Diagnostic(code, text, _load_span(at), help_) for code, text, help_, at in rows)
         return cls(path, package, diagnostics, tuple(files), _load_span(emit))

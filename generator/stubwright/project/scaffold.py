@@ -1,4 +1,4 @@
-"""Creates a server project, in a new or empty folder."""
+"""Creates a server project in a new or empty folder."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     from stubwright.project.migration import Old
 
 IS_PUBLISHED: Final = False
-"""True if package indexes have `stubwright-runtime`. Until the first release, anyone could register that name, so new
+"""True if `stubwright-runtime` is on package indexes. Until the first release, anyone could register that name, so new
 projects contain the wheel and never fetch it from an index."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
 
 class ScaffoldError(Exception):
-    """The project cannot be created; the message explains why and names a remedy."""
+    """The project cannot be created; the message explains why and suggests a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The starting point of a project.
+    """A project's starting point.
 
     Attributes:
         fragment: An imported manifest without its `server`.
         server: Its `server`.
-        again: The arguments of `stubwright import` that repeat the import in the project's folder.
-        is_repeatable: True if `stubwright refresh` may run them because they start no program.
-        old: The server object to migrate; None if the methods must be written.
+        again: The `stubwright import` arguments that repeat the import in the project folder.
+        is_repeatable: True if `stubwright refresh` may repeat the import because it starts no program.
+        old: The server object to migrate; None if the user must write the methods.
     """
 
     fragment: Mapping[str, Any]
@@ -60,7 +60,7 @@ class Origin:
 
 
 class NameRefusedError(ScaffoldError):
-    """The name of the server is invalid."""
+    """The server name is invalid."""
 
 
 def create(
@@ -70,24 +70,24 @@ def create(
     *,
     is_published: bool = IS_PUBLISHED,
 ) -> str:
-    """Create a project, and return the next steps to print.
+    """Create a project and return the next steps to print.
 
     Args:
         name: The server's name: letters and digits, with single `-`, `_`, `.` or spaces between them.
         folder: The folder; by default a new folder with the server's name in the working folder.
-        origin: Returns the starting point in place of the example; called after the other checks.
+        origin: Returns a starting point that replaces the example; called after the other checks.
         is_published: True if installers can fetch the runtime from a package index; otherwise the project contains
             its wheel.
 
     Raises:
         NameRefusedError: The name is invalid.
         ScaffoldError: The folder is not empty, or cannot be written.
-        Exception: An exception of `origin`.
+        Exception: An exception from `origin`.
     """
     if not _NAME.fullmatch(name) or len(name) > 60:
         raise NameRefusedError(
-            f"`{name}` cannot name a server: start with a letter, and use up to 60 letters and digits, with single "
-            "spaces, `-`, `_` or `.` between them"
+            f"`{name}` is not a valid server name: start with a letter, and use up to 60 letters and digits, with "
+            "single spaces, `-`, `_` or `.` between them"
         )
     target = find_folder(name, folder)
     slug = _make_slug(name)
@@ -111,7 +111,7 @@ def create(
 
 
 def find_folder(name: str, folder: Path | None) -> Path:
-    """Return the folder of a project: `folder`, or a new folder with the server's name."""
+    """Return the project folder: `folder`, or a new folder with the server's name."""
     return folder if folder is not None else Path(_make_slug(name))
 
 
@@ -130,7 +130,7 @@ def _pack_runtime() -> wheels.Wheel:
 
 
 def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: wheels.Wheel | None) -> Path:
-    """Create the project in a temporary folder; `target` is its later path."""
+    """Create the project in a temporary folder; `target` is its final path."""
     stem = naming.name_server_stem(name)
     module = naming.name_handwritten_module(name)
     client = naming.name_client_class(stem)
@@ -175,8 +175,8 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
     if old is not None:
         for taken in sorted(old.loaded.intersection((module, values["package"]))):
             raise ScaffoldError(
-                f"`{old.file.name}` imports or is `{taken}`, as a package of the new server is called: choose another "
-                "NAME"
+                f"`{old.file.name}` imports or is `{taken}`, which is also a package of the new server: choose "
+                "another NAME"
             )
         values |= {"moved": True, **old.list_values(target)}
         files[f"{module}/old.py"] = "old.py"
@@ -205,7 +205,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
 
 
 def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the manifests of a project with an origin, and return the template values for its handlers."""
+    """Write the manifests for a project with an origin, and return the template values for its handlers."""
     imported = f"imported/{values['file']}"
     server = {**origin.server, "name": values["name"], "version": "0.1.0"}
     if origin.old is not None and origin.old.logs:
@@ -219,7 +219,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     manifest = folder / "specs" / values["file"]
     (folder / "specs" / "imported").mkdir(parents=True)
     command = f"stubwright import {origin.again} --fragment -o specs/{imported}"
-    again = format_comment(f"imported again: {'stubwright refresh' if origin.is_repeatable else command}")
+    again = format_comment(f"imported with: {'stubwright refresh' if origin.is_repeatable else command}")
     manifest.write_text(
         _MANIFEST.format(imported=imported, again=again) + yamlwriter.format_manifest(own), "utf-8", newline="\n"
     )
@@ -248,25 +248,25 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
 
 
 def _body(method: HandlerMethod) -> migration.Body:
-    """Return a body that raises an error until the method is written."""
+    """Return a method body that raises an error until the user writes it."""
     if method.role != "tool":
         return migration.Body(method.result.text, fill("raise NotImplementedError"))
-    refusal = fill("raise ToolError({})", format_literal(f"{method.name} is not written yet"))
+    refusal = fill("raise ToolError({})", format_literal(f"{method.name} has not been written yet"))
     return migration.Body(method.result.text, refusal, names=frozenset({"ToolError"}))
 
 
 def _json(value: str) -> Code:
-    """Format a text as a JSON string, which YAML, TOML and Python parse to the same value."""
+    """Format a string as JSON, which YAML, TOML and Python parse to the same value."""
     return trust(json.dumps(value))
 
 
 def _quoted(text: str) -> Code:
-    """Format a text as code in Markdown, on one line."""
+    """Format text as inline Markdown code, on one line."""
     return trust(f"`{''.join(char if char.isprintable() and char != '`' else '?' for char in text)}`")
 
 
 def _describe_variables(document: Mapping[str, Any]) -> list[tuple[Code, Code]]:
-    """Return the environment variables of the server with their descriptions, as Markdown."""
+    """Describe the server's environment variables in Markdown."""
     return [(_quoted(variable.name), _describe_variable(variable)) for variable in list_variables(document)]
 
 
@@ -286,15 +286,15 @@ def _describe_variable(variable: Variable) -> Code:
             return fill("{} of {}, for the local user", _quoted(variable.what), owner)
 
 
-_MANIFEST = """# Everything the server offers. After changing it, run: stubwright generate
-# Its tools were imported into {imported}; what you add to them stands here, under `overlay`, so that they can be
+_MANIFEST = """# The server's manifest. After a change, run: stubwright generate
+# Its tools were imported into {imported}. Put additions to them here, under `overlay`, so that they can be
 {again}
 # yaml-language-server: $schema=./stubwright.schema.json
 """
 
 
 def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
-    """Compile the manifest like `stubwright generate` in the project, and return the package's requirements."""
+    """Compile the manifest as `stubwright generate` would in the project, and return the package's requirements."""
     target = build.Target(folder / build.OUTPUT)
     built = build.build((folder / manifest).as_posix(), target, lock.Lock(__version__), trust=False)
     if built.changes is None:
@@ -304,7 +304,7 @@ def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
 
 
 def _distribution(slug: str) -> str:
-    """Return the name of the project's distribution and command: the package's name, which never is the SDK's."""
+    """Return the name for the project's distribution and command: the package name, which is never the SDK's."""
     return naming.name_package(slug).replace("_", "-")
 
 
@@ -316,7 +316,7 @@ def _next_steps(target: Path, slug: str, tools: str, wheel: wheels.Wheel | None)
 
 Next:
   cd {shlex.quote(str(target))}
-  {"stubwright dev".ljust(len(served))}  # serves on http://127.0.0.1:8000/mcp, and again after each save
+  {"stubwright dev".ljust(len(served))}  # serves on http://127.0.0.1:8000/mcp, and restarts after each save
 
 To test it, and to run it without stubwright:
   python3 -m venv .venv

@@ -1,4 +1,4 @@
-"""Lists the environment variables that a manifest names."""
+"""Lists the environment variables in a manifest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Kind: TypeAlias = Literal["address", "part", "credential", "argument"]
-"""The kind of a variable: the URL of an API, a part of that URL, a credential, or an argument of a tool."""
+"""The kind of a variable: an API's URL, a part of that URL, a credential, or a tool argument."""
 
 _LOGIN: Final = {
     "usernameEnv": ("user name", False),
@@ -21,9 +21,9 @@ _LOGIN: Final = {
 
 
 _CERTIFICATE: Final = {
-    "certificateEnv": ("file of the client certificate", False),
-    "keyEnv": ("file of the client key", False),
-    "passwordEnv": ("password of the client key", True),
+    "certificateEnv": ("client certificate file", False),
+    "keyEnv": ("client key file", False),
+    "passwordEnv": ("client key password", True),
 }
 
 
@@ -34,7 +34,7 @@ class Variable:
     Attributes:
         name: Its name.
         kind: The kind of its value.
-        what: The part, credential or argument; empty for an address.
+        what: The URL part, credential or argument; empty for a URL.
         owner: The API or tool.
         is_secret: True if its value is secret.
         default: The default value; None if the variable must be set.
@@ -49,7 +49,7 @@ class Variable:
 
     @property
     def description(self) -> str:
-        """A description of the variable in words."""
+        """A description of the variable."""
         match self.kind:
             case "address":
                 return f"The address of {self.owner}"
@@ -62,7 +62,7 @@ class Variable:
 
 
 def list_variables(document: Mapping[str, Any]) -> tuple[Variable, ...]:
-    """Return the environment variables of a server, without duplicates.
+    """Return a server's environment variables, without duplicates.
 
     Args:
         document: The resolved manifest.

@@ -1,6 +1,6 @@
 """Copies the runtime next to the packages, for projects with `runtime = "vendored"`.
 
-The runtime has its own entry in the lock, since it belongs to no manifest.
+The runtime has its own entry in the lock, because it belongs to no manifest.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from stubwright.incremental import digests
 from stubwright.project.files import lock, tree
 
 FOLDER = package_data.RUNTIME.name
-"""The name of the runtime's folder and package."""
+"""The runtime's folder and package name."""
 
 ENTRY = f"{FOLDER}/"
-"""Its name among the manifests of the lock; the paths of manifests never end in `/`."""
+"""Its name among the manifests in the lock; manifest paths never end in `/`."""
 
 
 def make_artifacts() -> tuple[Artifact, ...]:
-    """Return the files of the runtime, as installed."""
+    """Return the installed runtime's files."""
     root = package_data.RUNTIME
     paths = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
     attributes = Artifact(f"{FOLDER}/.gitattributes", ATTRIBUTES)
@@ -33,7 +33,7 @@ def make_artifacts() -> tuple[Artifact, ...]:
 
 
 def list_requirements() -> tuple[str, ...]:
-    """Return the requirements of the runtime, for packages with a vendored runtime."""
+    """Return the runtime's requirements, for packages with a vendored runtime."""
     return tuple(sorted(each for each in metadata.requires(RUNTIME) or () if Requirement(each).marker is None))
 
 
@@ -43,7 +43,7 @@ def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
     Args:
         there: The output folder.
         known: The lock as read.
-        force: Overwrite files of the runtime that were edited by hand.
+        force: Overwrite runtime files that were edited by hand.
     """
     files = make_artifacts()
     digest = digests.compute_digest(b"".join(digests.compute_digest(file.data).encode() for file in files))

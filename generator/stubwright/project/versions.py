@@ -23,7 +23,7 @@ _CODE: Final = "SW413"
 
 
 def find_difference(project: Project, path: str, manifest: ir.Manifest, document: Json) -> Diagnostic | None:
-    """Return the diagnostic for a server whose version differs from its project's; None if they agree.
+    """Return the diagnostic for a server whose version differs from its project's; None if they match.
 
     Args:
         project: The project.
@@ -37,12 +37,12 @@ def find_difference(project: Project, path: str, manifest: ir.Manifest, document
     if _are_equal(version, project.version) or _CODE in _ignored(document) or not _is_the_only_one(path, project):
         return None
     message = f"the server's version is `{version}`, but `{project.file}` has `{project.version}`"
-    fix = f"write `{project.version}` here, or correct the version in `{project.file}`"
+    fix = f"write `{project.version}` here, or change the version in `{project.file}`"
     return Diagnostic(_CODE, message, Place(paths.normalize(path), ("server", "version")), fix)
 
 
 def _are_equal(first: str, second: str) -> bool:
-    """Return whether two versions are equal for packages: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
+    """Return whether two versions are equal as package versions: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -60,7 +60,7 @@ def _is_the_only_one(path: str, project: Project) -> bool:
 def _is_imported(path: Path) -> bool:
     try:
         return yamlwriter.is_imported(path.read_text("utf-8", "replace"))
-    except OSError:  # its own check reports it
+    except OSError:  # a separate check reports it
         return False
 
 

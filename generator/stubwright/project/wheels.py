@@ -1,4 +1,4 @@
-"""Builds the wheels of the runtime and the compiler from the installed files, without a download.
+"""Builds wheels of the runtime and the compiler from the installed files, without downloading anything.
 
 Editable and regular installations produce the same wheels, except for build metadata.
 """
@@ -22,21 +22,21 @@ RUNTIME: Final = "stubwright-runtime"
 COMPILER: Final = "stubwright"
 
 _OF_AN_INSTALL: Final = frozenset({"INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json", "uv_cache.json"})
-"""Files of `*.dist-info` that describe an installation, or that are written again."""
+"""Files in `*.dist-info` that describe an installation, or that are rewritten."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The time of all files, so that wheels are reproducible: the oldest time of a zip archive."""
+"""The timestamp for all files, so that wheels are reproducible: the earliest that zip archives support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel: its file name and its content."""
+    """A wheel: its file name and content."""
 
     name: str
     data: bytes
 
 
 def pack_runtime() -> Wheel:
-    """Return the wheel of the installed runtime.
+    """Build a wheel of the installed runtime.
 
     Raises:
         importlib.metadata.PackageNotFoundError: It is not installed as a distribution.
@@ -45,7 +45,7 @@ def pack_runtime() -> Wheel:
 
 
 def pack_compiler() -> Wheel:
-    """Return the wheel of this compiler.
+    """Build a wheel of this compiler.
 
     Raises:
         importlib.metadata.PackageNotFoundError: It is not installed as a distribution.
@@ -55,7 +55,7 @@ def pack_compiler() -> Wheel:
 
 
 def write(folder: Path, *, runtime_only: bool) -> list[Path]:
-    """Write the wheels to a folder, which is created if missing, and return their paths.
+    """Write the wheels to a folder, creating it if missing, and return their paths.
 
     Args:
         folder: The folder.
@@ -73,9 +73,9 @@ def write(folder: Path, *, runtime_only: bool) -> list[Path]:
 
 
 def find_shared(wheel: Wheel, project: Path) -> str:
-    """Return the path of a wheel relative to a new project, preferably the same wheel in a project next to it.
+    """Return a wheel's path relative to a new project, preferably of the same wheel in a neighbouring project.
 
-    In a uv workspace, the requirements of all projects must have the same URL.
+    In a uv workspace, the requirements of all projects must use the same URL.
     """
     own = f"wheels/{wheel.name}"
     for path in sorted(project.resolve().parent.glob(f"*/{own}")):

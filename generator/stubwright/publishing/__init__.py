@@ -1,1 +1,1 @@
-"""Makes listings of a server for registries, directories and clients from the manifest and `pyproject.toml`."""
+"""Creates a server's listings for registries, directories and clients from the manifest and `pyproject.toml`."""

@@ -1,7 +1,7 @@
-"""Makes a bundle (`.mcpb`, manifest version 0.4) of the project's files for desktop clients.
+"""Packs the project's files into a bundle (`.mcpb`, manifest version 0.4) for desktop clients.
 
-The client's uv installs the dependencies in `pyproject.toml`, so the bundle is the same on every system. Its bytes only
-depend on its files.
+The client's uv installs the dependencies in `pyproject.toml`, so the bundle is the same on every system. Its bytes
+depend only on its files.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _MANIFEST: Final = "manifest.json"
 _VERSION: Final = "0.4"
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
-"""The oldest time of a zip archive, for reproducible bundles."""
+"""The earliest timestamp that zip archives support, for reproducible bundles."""
 
 _LEFT_OUT: Final = ("__pycache__", ".pyc", ".egg-info")
 
 
 def make_manifest(manifest: ir.Manifest, publication: Publication, module: str) -> dict[str, Any]:
-    """Return the manifest of the bundle.
+    """Return the bundle's manifest.
 
     Args:
         manifest: The server's manifest.
@@ -83,7 +83,7 @@ def _name(name: str, description: str | None) -> dict[str, str]:
 
 
 def list_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
-    """Yield the files of a project for a bundle.
+    """Yield a project's files for a bundle.
 
     Args:
         folder: The project's folder.
@@ -111,6 +111,6 @@ def pack(folder: Path, files: Iterable[str], manifest: Mapping[str, Any]) -> byt
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     info = zipfile.ZipInfo(name, _DATE)
     info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = 0o644 << 16  # the upper half is the Unix mode
-    info.create_system = 3  # the bytes are the same on all systems
+    info.external_attr = 0o644 << 16  # the upper 16 bits are the Unix mode
+    info.create_system = 3  # for the same bytes on all systems
     archive.writestr(info, data)

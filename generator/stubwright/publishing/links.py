@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def list_links(manifest: ir.Manifest, publication: Publication) -> Iterator[str]:
-    """Yield lines of Markdown for the server's URL, or else for its distribution."""
+    """Yield Markdown lines for the server's URL or, without one, for its distribution."""
     name = str(manifest.server["name"])
     variables = [variable.name for variable in list_variables(manifest.document)]
     if publication.url:

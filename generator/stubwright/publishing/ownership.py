@@ -1,4 +1,4 @@
-"""Checks the proofs of ownership that the registry requires in the README on PyPI and in images.
+"""Checks the ownership proofs that the registry requires in the PyPI README and in images.
 
 (modelcontextprotocol.io/registry/package-types, "Ownership Verification")
 """
@@ -22,17 +22,17 @@ _LABELLED: Final = re.compile(rf'^\s*LABEL\s+.*{re.escape(LABEL)}="?([^"\s]+)"?'
 
 
 def find_problems(folder: Path, publication: Publication) -> Iterator[Diagnostic]:
-    """Yield the missing proofs of ownership in the README and the Dockerfile of a project. Raises OSError."""
+    """Yield the ownership proofs missing from a project's README and Dockerfile. Raises OSError."""
     if publication.is_indexed:
         line = f"<!-- mcp-name: {publication.name} -->"
         if publication.readme is None:
-            message = "`[project]` names no `readme`, where the registry looks for the server's name"
-            yield Diagnostic("SW410", message, help=f'write `readme = "README.md"`, and there the line `{line}`')
+            message = "`[project]` has no `readme`, where the registry looks for the server's name"
+            yield Diagnostic("SW410", message, help=f'write `readme = "README.md"`, and add `{line}` to that file')
         else:
-            yield from _look(folder / publication.readme, _README, publication.name, f"write the line `{line}`")
+            yield from _look(folder / publication.readme, _README, publication.name, f"add the line `{line}`")
     if publication.image:
         line = f'LABEL {LABEL}="{publication.name}"'
-        yield from _look(folder / "Dockerfile", _LABELLED, publication.name, f"write `{line}` in its last stage")
+        yield from _look(folder / "Dockerfile", _LABELLED, publication.name, f"add `{line}` to its last stage")
 
 
 def _look(path: Path, pattern: re.Pattern[str], name: str, fix: str) -> Iterator[Diagnostic]:
@@ -46,9 +46,9 @@ def _look(path: Path, pattern: re.Pattern[str], name: str, fix: str) -> Iterator
         return
     other = pattern.search(text)
     if other is None:
-        yield Diagnostic("SW410", f"`{shown}` does not name `{name}`", Span(shown, 1, 1, 1, 2), fix)
+        yield Diagnostic("SW410", f"`{shown}` does not mention `{name}`", Span(shown, 1, 1, 1, 2), fix)
         return
     line = text.count("\n", 0, other.start(1)) + 1
     column = other.start(1) - text.rfind("\n", 0, other.start(1))
     at = Span(shown, line, column, line, column + len(other[1]))
-    yield Diagnostic("SW410", f"`{shown}` has `{other[1]}`, while the server is `{name}`", at, fix)
+    yield Diagnostic("SW410", f"`{shown}` has `{other[1]}`, although the server is `{name}`", at, fix)

@@ -1,6 +1,6 @@
-"""Writes the page for reviewers of directories: the tools with their hints, and the reasons for the hints.
+"""Writes the page for directory reviewers: the tools with their hints, and the reasons for the hints.
 
-OpenAI's app review requires a reason for each of three hints of every tool; other directories require the hints.
+OpenAI's app review requires a reason for each of three hints on every tool; other directories require the hints.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def find_missing(manifest: ir.Manifest) -> Iterator[Diagnostic]:
         if lacking:
             names = ", ".join(f"`{hint}`" for hint in lacking)
             fix = "write the hints under `annotations`, and the reasons under `stubwright: {reasons: …}`"
-            yield Diagnostic("SW414", f"`{tool.name}` lacks a value or a reason for {names}", tool.place / "name", fix)
+            yield Diagnostic("SW414", f"`{tool.name}` has no value or no reason for {names}", tool.place / "name", fix)
 
 
 def _plain(text: str) -> str:
-    """Escape a text for a cell of a table."""
+    """Escape text for a table cell."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

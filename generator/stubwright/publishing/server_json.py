@@ -1,4 +1,4 @@
-"""Makes `server.json`, the entry of a server in the MCP registry (schema of 2025-12-11)."""
+"""Creates `server.json`, a server's entry in the MCP registry (schema 2025-12-11)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ FILE: Final = "server.json"
 
 _SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _LONGEST: Final = 100
-"""The maximum length of a title or a description (server.schema.json)."""
+"""The maximum length of a title or description (server.schema.json)."""
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp")
 _PORT: Final = "8000"
 
 
 def describe(manifest: ir.Manifest, publication: Publication) -> str:
-    """Return the description of the server in the table, or else in the manifest; empty if both lack it."""
+    """Return the server description from the table or, without one, from the manifest; empty if neither has one."""
     described = publication.description or manifest.server.get("description") or ""
     return " ".join(str(described).split())
 
 
 def find_problems(manifest: ir.Manifest, publication: Publication, entry: str) -> Iterator[Diagnostic]:
-    """Yield the faults for which the registry would reject the listing.
+    """Yield the problems for which the registry would reject the listing.
 
     Args:
         manifest: The manifest.
@@ -42,25 +42,25 @@ def find_problems(manifest: ir.Manifest, publication: Publication, entry: str) -
     at = Place(entry, ("server", "description") if manifest.server.get("description") else ("server", "name"))
     if not description:
         yield Diagnostic(
-            "SW410", "the server has no `description`, which the registry requires", at, "describe it in one line"
+            "SW410", "the server has no `description`, which the registry requires", at, "add a one-line description"
         )
     elif len(description) > _LONGEST:
         message = f"the `description` has {len(description)} characters; the registry allows {_LONGEST}"
-        fix = "shorten it, or write a short one as `description` in `[tool.stubwright.publish]`"
+        fix = "shorten it, or set a short `description` in `[tool.stubwright.publish]`"
         yield Diagnostic("SW410", message, at, fix)
     if len(str(manifest.server.get("title", ""))) > _LONGEST:
         at = Place(entry, ("server", "title"))
         yield Diagnostic("SW410", f"the registry allows a `title` of at most {_LONGEST} characters", at, "shorten it")
     if manifest.server["version"] != publication.version:
-        message = f"the server has version {manifest.server['version']}, while the project has {publication.version}"
-        fix = "give both the same version, since the registry looks for the server's version on the package index"
+        message = f"the server has version {manifest.server['version']}, although the project has {publication.version}"
+        fix = "use the same version in both, because the registry looks for the server's version on the package index"
         yield Diagnostic("SW410", message, Place(entry, ("server", "version")), fix)
     if not (publication.is_indexed or publication.image or publication.url):
-        yield Diagnostic("SW410", "the entry would be empty: `index` is false, and there is neither `image` nor `url`")
+        yield Diagnostic("SW410", "the entry would be empty: `index` is false, and neither `image` nor `url` is set")
 
 
 def make(manifest: ir.Manifest, publication: Publication) -> dict[str, Any]:
-    """Return the value of `server.json`."""
+    """Return the content of `server.json`."""
     server = manifest.server
     value = {
         "$schema": _SCHEMA,

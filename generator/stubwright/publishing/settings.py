@@ -1,4 +1,4 @@
-"""Reads the facts about a published server from `[project]` and `[tool.stubwright.publish]`."""
+"""Reads a server's publication metadata from `[project]` and `[tool.stubwright.publish]`."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Publication:
     """The facts to publish.
 
     Attributes:
-        name: The name of the server in the registry, such as `io.github.acme/shop`.
+        name: The server's name in the registry, such as `io.github.acme/shop`.
         distribution: The project's name on a package index.
         version: The project's version.
-        description: A description of the server in one line, in place of the manifest's; None to use the manifest's.
+        description: A one-line description that replaces the manifest's; None to use the manifest's.
         url: The server's HTTP endpoint, if any.
         image: Its container image without a tag, if any.
         is_indexed: True if the distribution is on PyPI.
-        scopes: The scopes of users whose clients start the server, since they have no token.
+        scopes: The scopes granted to users whose clients start the server, who have no token.
         readme: The README for the package index, if any.
         script: The command that the distribution installs, if any.
         author: Its author.
         license: Its license (SPDX), if any.
         repository: The location of its source code, if any.
-        python: The versions of Python that it supports.
+        python: The Python versions that it supports.
     """
 
     name: str
@@ -59,12 +59,12 @@ class Publication:
 
 
 def read(file: str, text: str, scopes: Sequence[str]) -> Publication | list[Diagnostic]:
-    """Return the facts in a `pyproject.toml`, or its faults.
+    """Return the metadata in a `pyproject.toml`, or the problems with it.
 
     Args:
-        file: Its path, for places.
-        text: Its text, which is TOML.
-        scopes: The scopes that the manifest names.
+        file: Its path, for locations.
+        text: Its text, which is valid TOML.
+        scopes: The scopes that the manifest declares.
     """
     value = tomllib.loads(text)
     project: Mapping[str, Any] = value.get("project") or {}
@@ -75,8 +75,8 @@ def read(file: str, text: str, scopes: Sequence[str]) -> Publication | list[Diag
         *_find_lacking(project, Keys(file, text, "project")),
     ]
     if not problems and table.get("index", True) and project["name"] not in scripts:
-        message = f"no command is called `{project['name']}`, which clients start with uvx"
-        fix = "give a script the distribution's name, or write `index = false` if it is not on PyPI"
+        message = f"there is no command `{project['name']}`, which clients start with uvx"
+        fix = "give a script the distribution's name, or set `index = false` if it is not on PyPI"
         problems.append(Diagnostic("SW410", message, Keys(file, text, "project.scripts").find_span(), fix))
     if problems:
         return problems
@@ -117,28 +117,26 @@ def _find_problems(table: object, scopes: Sequence[str], keys: Keys) -> Iterator
         )
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-        fix = "write a domain of yours in reverse, a slash and a name, such as `io.github.acme/shop`"
-        yield Diagnostic(
-            "SW410", f"`name` in `[{TABLE}]` is not a name that the registry accepts", keys.find_span("name"), fix
-        )
+        fix = "write your domain in reverse, a slash and a name, such as `io.github.acme/shop`"
+        yield Diagnostic("SW410", f"`name` in `[{TABLE}]` is not a valid registry name", keys.find_span("name"), fix)
     for key in ("description", "url", "image"):
         if key in table and not isinstance(table[key], str):
-            yield Diagnostic("SW410", f"`{key}` in `[{TABLE}]` must be a text", keys.find_span(key))
+            yield Diagnostic("SW410", f"`{key}` in `[{TABLE}]` must be a string", keys.find_span(key))
     if isinstance(table.get("url"), str) and not re.fullmatch(r"https://[^\s/]+/\S*", table["url"]):
-        fix = "write the whole address of its endpoint, such as `https://shop.example.com/mcp`"
-        yield Diagnostic("SW410", f"`url` in `[{TABLE}]` is not a public address", keys.find_span("url"), fix)
+        fix = "write the endpoint's full URL, such as `https://shop.example.com/mcp`"
+        yield Diagnostic("SW410", f"`url` in `[{TABLE}]` is not a public URL", keys.find_span("url"), fix)
     if isinstance(table.get("image"), str) and not _IMAGE.fullmatch(table["image"]):
         fix = "write it with its registry and without a tag, such as `ghcr.io/acme/shop`"
-        yield Diagnostic("SW410", f"`image` in `[{TABLE}]` is not the name of an image", keys.find_span("image"), fix)
+        yield Diagnostic("SW410", f"`image` in `[{TABLE}]` is not an image name", keys.find_span("image"), fix)
     if not isinstance(table.get("index", True), bool):
         yield Diagnostic("SW410", f"`index` in `[{TABLE}]` must be true or false", keys.find_span("index"))
     granted = table.get("scopes", [])
     if not isinstance(granted, list) or not all(isinstance(scope, str) for scope in granted):
-        yield Diagnostic("SW410", f"`scopes` in `[{TABLE}]` must be a list of texts", keys.find_span("scopes"))
+        yield Diagnostic("SW410", f"`scopes` in `[{TABLE}]` must be a list of strings", keys.find_span("scopes"))
         return
     for scope in granted:
         if scope not in scopes:
-            message = f"`scopes` in `[{TABLE}]` has `{scope}`, which the manifest does not name"
+            message = f"`scopes` in `[{TABLE}]` has `{scope}`, which the manifest does not declare"
             yield Diagnostic("SW410", message, keys.find_span("scopes"), did_you_mean(scope, scopes, "scopes"))
 
 

@@ -1,1 +1,1 @@
-"""Runs the server of `stubwright dev` as a process that is replaced after each save and keeps its address."""
+"""Runs the `stubwright dev` server in a process that is replaced after each save but keeps its address."""

@@ -1,6 +1,6 @@
-"""Issues the access tokens of one run of `dev`, in place of the manifest's issuer.
+"""Issues access tokens for one `dev` run, replacing the manifest's issuer.
 
-The private key never leaves this process, and only servers that `dev` starts receive the public key.
+The private key never leaves this process, and only servers started by `dev` receive the public key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 HOURS: Final = 12
-"""The lifetime of a token in hours."""
+"""Token lifetime in hours."""
 
 _ALGORITHM: Final = "EdDSA"
 _OWN: Final = ("iss", "aud", "sub", "client_id", "scope", "iat", "nbf", "exp", "jti")
@@ -22,10 +22,10 @@ _OWN: Final = ("iss", "aud", "sub", "client_id", "scope", "iat", "nbf", "exp", "
 
 
 class Issuer:
-    """Issues tokens with a key of this run."""
+    """Issues tokens signed with this run's key."""
 
     def __init__(self) -> None:
-        """Generate the key."""
+        """Generate the key pair."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         self._key = Ed25519PrivateKey.generate()
@@ -45,13 +45,13 @@ class Issuer:
         """Return an access token (RFC 9068).
 
         Args:
-            auth: The manifest's `auth`, which has the issuer and the audience.
+            auth: The manifest's `auth`, with the issuer and the audience.
             subject: The subject.
             scopes: The scopes.
             more: Additional claims.
 
         Raises:
-            ValueError: The issuer sets one of the additional claims.
+            ValueError: An additional claim is reserved for the issuer.
         """
         import jwt
 
@@ -72,14 +72,14 @@ class Issuer:
 
 
 def check_claims(claims: Mapping[str, Any]) -> None:
-    """Raise ValueError if the issuer sets one of the claims."""
+    """Raise ValueError if a claim is reserved for the issuer."""
     for name in claims:
         if name in _OWN:
             raise ValueError(f"`{name}` is set by the issuer; choose another claim")
 
 
 def list_scopes(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return all scopes that a manifest names, in its order.
+    """Return all scopes in a manifest, in its order.
 
     Args:
         document: The resolved manifest.

@@ -1,8 +1,8 @@
-"""Replaces the process of a server after a save; the new process is ready before the previous one stops.
+"""Replaces the server process after a save; the new process is ready before the previous one stops.
 
-The address is bound once, and each server inherits the listener: during a replacement, clients wait in the listener's
-queue for some tenths of a second, and none is rejected. A replaced server accepts no new requests, and has its usual
-grace period for open ones.
+The address is bound once, and each server inherits the listener. During a replacement, clients wait in the listener's
+queue for a few tenths of a second, and none is rejected. A replaced server accepts no new requests, but open ones get
+the usual grace period.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from stubwright.project.launch import Launch
 
 _PATIENCE: Final = 8
-"""The time for a server to stop, in seconds: its grace period for open requests, and a margin."""
+"""Seconds for a server to stop: its grace period for open requests, plus a margin."""
 
 _LAST: Final = 1
-"""The time to read the last lines of a stopped server, whose child processes may keep standard error open."""
+"""Seconds for reading a stopped server's last lines; its child processes can keep standard error open."""
 
 _HANDOVER: Final = 1
-"""Seconds that a server waits for the previous one to stop, which may hold resources such as a locked file."""
+"""Seconds that a server waits for the previous one to stop and release resources such as a locked file."""
 
 _SLOW: Final = 5
-"""Seconds after which a server that has not started yet is reported."""
+"""Seconds after which a slow start is reported."""
 
 _GLANCE: Final = 0.2
-"""The interval between two checks whether a starting server is still needed, in seconds."""
+"""Seconds between checks on whether a starting server is still needed."""
 
 _FAULTS: Final = (1, 2)
-"""Exit statuses of Python and of the check that come with a message."""
+"""Exit statuses from Python and from the check that come with a message."""
 
 _PROOF: Final = Path(__file__).with_name("proof.py")
 _SERVER: Final = Path(__file__).with_name("server.py")
 
 
-_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only compared, not bound
 
 
 class AddressError(Exception):
@@ -58,27 +58,27 @@ class AddressError(Exception):
 
 
 class StartupError(Exception):
-    """A server exited before it was ready, so the previous server continues; the server has reported the reason."""
+    """A server reported an error and exited before it was ready, so the previous server continues."""
 
 
 class StaleError(Exception):
-    """A server was stopped before it was ready because it is outdated; the message is the stack of its handlers."""
+    """A server became outdated before it was ready, and was stopped; the message is its handlers' stack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Waits for a server to start, which its handlers may delay indefinitely.
+    """Waits for a server to start, even if its handlers delay that indefinitely.
 
     Attributes:
         is_stale: Returns whether the server is outdated.
-        report: Called once after some seconds with their number, and with the stack of the handlers if known.
+        report: Called once if the start is slow, with the elapsed seconds and the handlers' stack if known.
     """
 
     is_stale: Callable[[], bool]
     report: Callable[[int, str], None]
 
     def wait(self, is_made: Callable[[float], bool], find_stack: Callable[[], str] = str) -> None:
-        """Poll `is_made`, which may block for a moment, until it is true. Raises StaleError."""
+        """Poll `is_made`, which may block briefly, until it returns true. Raises StaleError."""
         began = time.monotonic()
         is_reported = False
         while not is_made(_GLANCE):
@@ -92,12 +92,12 @@ class Patience:
 
 
 def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> str | None:
-    """Return the reason that a server cannot start, as Python or the server reports it; None if it can.
+    """Return the reason why a server cannot start, as reported by Python or the server; None if it can.
 
     Args:
-        launch: The command of the server.
+        launch: The server's command.
         variables: Its environment variables.
-        patience: Waits for the start.
+        patience: Waits for it to start.
 
     Raises:
         StaleError: It is outdated.
@@ -125,7 +125,7 @@ def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> s
                 lambda: _read(folder / "stack"),
             )
             if (folder / "made").exists():
-                _has_ended(process, _LAST)  # it may clean up; threads of the handlers may keep it
+                _has_ended(process, _LAST)  # it may clean up, and the handlers' threads may keep it alive
                 return None
         finally:
             _kill_group(process)
@@ -145,7 +145,7 @@ def _read(path: Path) -> str:
 
 
 class ServerSupervisor:
-    """Runs a server at an address; a context manager that stops all servers at its end."""
+    """Runs a server at an address. A context manager that stops all servers on exit."""
 
     def __init__(
         self,
@@ -162,11 +162,11 @@ class ServerSupervisor:
         Args:
             host: The host.
             port: The port; 0 for any free port.
-            ended: Called with the exit status of a server that exited unexpectedly, from another thread.
-            write_line: Called with each line that a server writes to standard error, from another thread.
-            key: The JWK that verifies tokens, in place of the keys of the manifest's issuer.
-            options: Options of each server.
-            debugging: The options of each server that let a debugger attach; one port, so one server at a time has it.
+            ended: Called from another thread with the exit status of a server that exited unexpectedly.
+            write_line: Called from another thread with each line that a server writes to standard error.
+            key: The JWK that verifies tokens, replacing the keys of the manifest's issuer.
+            options: Options for each server.
+            debugging: Options that let a debugger attach; they share one port, so only one server runs at a time.
 
         Raises:
             AddressError: It cannot be bound.
@@ -179,15 +179,15 @@ class ServerSupervisor:
         self._debugging = debugging
         self._watchers: list[threading.Thread] = []
         self._servers: list[subprocess.Popen[bytes]] = []
-        self._wanted: subprocess.Popen[bytes] | None = None  # the server that should answer
+        self._wanted: subprocess.Popen[bytes] | None = None  # the server that should respond
         try:
             self._listener = main.listen(host, port)
         except StartError as error:
             raise AddressError(str(error)) from error
         self._listener.set_inheritable(True)
-        self._alive, self._lifeline = os.pipe()  # its writing end is closed when this process ends, however it does
+        self._alive, self._lifeline = os.pipe()  # its write end closes when this process exits for any reason
         self.host, self.port = self._listener.getsockname()[:2]
-        if sys.platform == "win32":  # where a process cannot hand its listener on: each server binds for itself
+        if sys.platform == "win32":  # where a listener cannot be inherited, each server binds the address itself
             self._listener.close()
 
     def __enter__(self) -> ServerSupervisor:
@@ -198,7 +198,7 @@ class ServerSupervisor:
 
     @property
     def url(self) -> str:
-        """The URL of the server."""
+        """The server's URL."""
         host = _EVERYWHERE.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/mcp"
 
@@ -215,7 +215,7 @@ class ServerSupervisor:
             OSError: The server cannot be started.
             StartupError: The server exited before it was ready, because of a save after the check.
         """
-        if sys.platform == "win32" or self._debugging:  # both would need the same address, or the same debugger's port
+        if sys.platform == "win32" or self._debugging:  # both would need the same address or debugger port
             self._dismiss(wait=True)
             self._start(launch, variables)
             return
@@ -234,7 +234,7 @@ class ServerSupervisor:
                 self._servers.remove(process)
                 raise StartupError
             self._dismiss(wait=False, but=process)
-            with suppress(OSError):  # it was killed while it waited, which is reported as any end
+            with suppress(OSError):  # it was killed while waiting, which is reported like any exit
                 gate.sendall(b".")
 
     def _start(
@@ -255,10 +255,10 @@ class ServerSupervisor:
         process = subprocess.Popen(  # noqa: S603 - our own
             [*command, *named, *self._options, *self._debugging],
             env=_environment(launch, variables),
-            stdin=None if _is_terminal() else subprocess.DEVNULL,  # so that `breakpoint()` can ask
+            stdin=None if _is_terminal() else subprocess.DEVNULL,  # so that `breakpoint()` can prompt
             stderr=subprocess.PIPE,
             pass_fds=shared,
-            start_new_session=True,  # a terminal's Ctrl-C comes once, from here, and not twice
+            start_new_session=True,  # so that the server gets Ctrl-C once, from here, and not also from the terminal
         )
         self._servers.append(process)
         if gate is None:
@@ -281,7 +281,7 @@ class ServerSupervisor:
         os.close(self._lifeline)
 
     def _dismiss(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
-        """Terminate the servers; with `wait`, until all have stopped, otherwise wait a moment for the last one."""
+        """Terminate the servers. With `wait`, wait until all have stopped; otherwise wait briefly for the last one."""
         self._wanted = but
         leaving = [process for process in self._servers if process is not but]
         for process in leaving:
@@ -301,8 +301,8 @@ class ServerSupervisor:
 
     def _watch(self, process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
         status = process.wait()
-        _signal_group(process, kill=True)  # immediately: later its number may belong to another group
-        reader.join(_LAST)  # report the reason before the end
+        _signal_group(process, kill=True)  # immediately, because its ID could be reused for another group
+        reader.join(_LAST)  # report the reason before the exit
         if process is self._wanted:
             self._ended(status)
 
@@ -321,7 +321,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a session leader and its child processes, which may outlive it."""
+    """Kill a session leader and its child processes, which can outlive it."""
     _signal_group(process, kill=True)
     process.wait()
 
@@ -333,7 +333,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
-    """Kill or terminate a process group, or on Windows the process."""
+    """Kill or terminate a process group, or only the process on Windows."""
     if sys.platform == "win32":
         process.terminate()
     else:
@@ -342,7 +342,9 @@ def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server, without bytecode, which would be stale after two saves within a second."""
+    """Return a server's environment, which disables bytecode because it would be stale after two saves within a
+    second.
+    """
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
     return {**os.environ, **own, **launch.make_environment({**_own_path(), **variables})}
 

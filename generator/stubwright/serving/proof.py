@@ -3,8 +3,8 @@
     python -P proof.py FOLDER PACKAGE [MODULE:NAME]
 
 It is a separate program, because each check needs a new interpreter to import changed modules. On failure, it describes
-the fault on standard error and exits with 2. On success, it creates the file `made` in the folder, since handlers may
-exit with any status, or prevent the exit. If importing takes some seconds, it writes the current stack to the file
+the error on standard error and exits with 2. On success, it creates the file `made` in the folder, because handlers can
+exit with any status or prevent the exit. If importing takes several seconds, it writes the current stack to the file
 `stack`. It does not import the compiler.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _SLOW: Final = 3
-"""Seconds after which it writes its stack; the caller reads the stack later."""
+"""Seconds after which it writes its stack, before the caller reads it."""
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _write_stack(file: Path, thread: int, loader: str) -> None:
-    """Write the stack of a thread in the handlers, below the module `loader`."""
+    """Write the stack of a thread that is running handlers, below the module `loader`."""
     frames = traceback.extract_stack(sys._current_frames()[thread])
     start = max((number for number, frame in enumerate(frames, 1) if frame.filename == loader), default=0)
     theirs = [frame for frame in frames[start:] if "importlib" not in frame.filename]

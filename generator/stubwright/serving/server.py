@@ -1,12 +1,12 @@
-"""A server of `dev`: it loads the whole package at its start, and serves on a signal from `dev`.
+"""A `dev` server: it loads the whole package at startup, and serves when `dev` signals it.
 
     python -P server.py PARENT GATE KEY PACKAGE [WORD …]
 
-`PARENT` is a pipe that is closed when `dev` exits, which stops the server; empty on Windows. `GATE` is a socket on
-which it reports that it is ready, and waits for its turn; empty to serve immediately. `KEY` is the JWK that verifies
-all tokens in place of the keys of the manifest's issuer; may be empty. The other words are the arguments of `python -m
-PACKAGE`. This program is separate and does not import the compiler: generated servers have no options for these, so
-that they never accept a key by mistake.
+`PARENT` is a pipe that closes when `dev` exits, which stops the server; empty on Windows. `GATE` is a socket on which
+the server reports that it is ready and waits for its turn; empty to serve immediately. `KEY` is the JWK that verifies
+all tokens instead of the keys of the manifest's issuer; may be empty. The other words are the arguments of `python -m
+PACKAGE`. This program does not import the compiler. It is separate because generated servers have no such options, so
+they never accept a key by mistake.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 
 class Key:
-    """A key set with a single key."""
+    """A key set with one key."""
 
     def __init__(self, jwk: dict[str, Any]) -> None:
         """Load the key."""
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _load(name: str) -> None:
-    """Import all modules of the package, since the next save overwrites them, perhaps with incompatible ones."""
+    """Import all of the package's modules, because the next save can overwrite them with incompatible ones."""
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, f"{name}."):
         if not module.name.endswith(".__main__"):

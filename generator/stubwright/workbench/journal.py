@@ -1,4 +1,4 @@
-"""Stores the events of a run of `dev` for current and future pages."""
+"""Stores the events of a `dev` run for open and future pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["log", "more", "print", "call", "saved", "compared", "broken", "ended"]
 """The kinds of events: a log record, a continuation line of a record, a printed line, a completed call, a served save,
-its changes, a save that is not served, and an unexpected exit of the server."""
+its changes, a save that is not served, and an unexpected server exit."""
 
 _KEPT: Final = 1000
 """The maximum number of earlier events that a new page receives."""
@@ -20,7 +20,7 @@ _KEPT: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event: its number, from 1, its kind and its details."""
+    """An event: its number (from 1), kind and details."""
 
     number: int
     kind: Kind
@@ -51,7 +51,7 @@ class Journal:
             self._changed.notify_all()
 
     def wait_after(self, number: int, seconds: float) -> Sequence[Event] | None:
-        """Wait for events after a number, and return them: an empty list on timeout, None after `close`."""
+        """Wait for events after a number and return them; return an empty list on timeout, None after `close`."""
         with self._changed:
             self._changed.wait_for(lambda: self._last > number or self._is_closed, seconds)
             if self._is_closed:
@@ -59,7 +59,7 @@ class Journal:
             return [event for event in self._events if event.number > number]
 
     def close(self) -> None:
-        """Wake all waiting threads; no more events follow."""
+        """Wake all waiting threads; no events may be added afterwards."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

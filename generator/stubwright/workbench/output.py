@@ -1,4 +1,4 @@
-"""Parses the lines of a server's standard error: log records, records of calls, and printed lines."""
+"""Parses a server's standard error: log records, call records, and printed lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _RECORD: Final = re.compile(
     r"\d{4}-\d\d-\d\d (?P<time>\d\d:\d\d:\d\d),\d{3} (?P<level>[A-Z]+) (?P<name>[\w.]+): (?P<text>.*)"
 )
-"""The first line of a log record of a generated server; its other lines are indented."""
+"""The first line of a log record from a generated server; other lines of the record are indented."""
 
 _CALL: Final = '{"time":'
 
@@ -37,7 +37,7 @@ def read_line(text: str) -> Line:
 
 
 def _read_call(text: str) -> Mapping[str, Any] | None:
-    """Parse a record of a call (docs/protecting.md, "Audit"); return None for other lines."""
+    """Parse a call record (docs/protecting.md, "Audit"); return None for other lines."""
     try:
         call: Any = json.loads(text)
     except ValueError:

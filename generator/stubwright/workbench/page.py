@@ -1,6 +1,6 @@
-"""Renders the page of `dev`: forms for tools, resources and prompts, results, calls, changes, and the log.
+"""Renders the `dev` page: forms for tools, resources and prompts, results, calls, changes, and the log.
 
-The script of the page calls the server directly, so that it shows the same results as any client.
+The page's script calls the server directly, so that it shows the same results as any other client.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The identity to call as, if the manifest has `auth`.
+    """The caller's identity, if the manifest has `auth`.
 
     Attributes:
         issuer: The manifest's issuer.
         issues: True if this run issues tokens, and the server accepts no others.
         subject: The subject of the first token.
         scopes: All scopes in the manifest.
-        chosen: The scopes of the first token.
-        claims: Additional claims of the first token.
+        chosen: The scopes in the first token.
+        claims: Additional claims in the first token.
     """
 
     issuer: str
@@ -46,7 +46,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page, its documentation, and a digest of its content. An open page is outdated if the digest differs."""
+    """A page, its documentation, and a digest of its content. An open page with a different digest is outdated."""
 
     text: str
     docs: str
@@ -61,12 +61,12 @@ def render(
     identity: Identity | None,
     last: int,
 ) -> Page:
-    """Render the page of a run.
+    """Render a run's page.
 
     Args:
         manifest: The served manifest.
         source: The manifest as written.
-        url: The URL of the server.
+        url: The server's URL.
         identity: The caller; None if the server requires no token.
         last: The number of the last event before this page.
     """
@@ -131,7 +131,7 @@ def _list_primitives(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
 
 
 def _make_argument_schema(primitive: ir.Primitive) -> dict[str, Any]:
-    """Return a schema of the arguments of a prompt, which are texts (server/prompts), or of a URI template."""
+    """Return a schema for the arguments of a prompt, which are strings (server/prompts), or of a URI template."""
     text = {"type": "string"}
     arguments = primitive.arguments or ()
     return {

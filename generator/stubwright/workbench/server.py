@@ -1,8 +1,8 @@
-"""Serves the page of `dev` on this machine.
+"""Serves the `dev` page on this machine.
 
 The page can issue tokens, and other users of the machine and web pages in the browser can reach the server. So each
-request must have one of our hosts (against DNS rebinding), and the key of the run: first in the URL, then in a cookie
-that scripts cannot read and that is not sent with requests from other sites.
+request must have one of our hosts (against DNS rebinding) and the run's key: first in the URL, then in a cookie that
+scripts cannot read and that is not sent with cross-site requests.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _LONGEST: Final = 64 * 1024
-"""The maximum size of a request's body, in bytes."""
+"""The maximum request body size in bytes."""
 
 _ALIVE: Final = 10.0
-"""The interval between two keep-alives of an event stream, in seconds."""
+"""The interval between keep-alives on an event stream, in seconds."""
 
 _SAFE: Final = (
     ("Cache-Control", "no-store"),
@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The changes since the last commit: a summary and the full text."""
+    """The changes since the last commit, as a summary and in full."""
 
     summary: str
     text: str
@@ -52,15 +52,15 @@ class Difference:
 
 @dataclass(slots=True)
 class PageContent:
-    """The content of the page, which `dev` replaces after each save.
+    """The page's content, which `dev` replaces after each save.
 
     Attributes:
-        journal: The events of the run.
+        journal: The run's events.
         page: The page; empty before the first served save.
         docs: The documentation; empty before the first served save.
         difference: The changes since the last commit.
         issue: Issues a token for a subject, scopes and claims; None if this run issues no tokens.
-        key: The key that requests must have.
+        key: The key required in requests.
     """
 
     journal: Journal = field(default_factory=Journal)
@@ -72,7 +72,7 @@ class PageContent:
 
 
 class Workbench:
-    """The server of the page; a context manager."""
+    """The page's server. A context manager."""
 
     def __init__(self, host: str, port: int) -> None:
         """Bind the address. Raises OSError."""
@@ -96,13 +96,13 @@ class Workbench:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The origins that the page may have (RFC 6454)."""
+        """The page's possible origins (RFC 6454)."""
         return self._server.origins
 
 
 class _Server(ThreadingTCPServer):
     daemon_threads = True
-    allow_reuse_address = sys.platform != "win32"  # where it would share the address with others
+    allow_reuse_address = sys.platform != "win32"  # there, the option would share the address with other programs
 
     def __init__(self, address: tuple[str, int], content: PageContent) -> None:
         super().__init__(address, _Handler)
@@ -111,11 +111,11 @@ class _Server(ThreadingTCPServer):
         names = dict.fromkeys([host if host != "localhost" else "127.0.0.1", "127.0.0.1", "localhost"])
         self.hosts = tuple(f"{name}:{port}" for name in names)
         self.origins = tuple(f"http://{name}" for name in self.hosts)
-        self.cookie = f"stubwright-dev-{port}"  # cookies are shared between ports
+        self.cookie = f"stubwright-dev-{port}"  # cookies are shared across ports
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Handles the requests of a connection."""
+    """Handles the requests on a connection."""
 
     server: _Server
     protocol_version = "HTTP/1.1"
@@ -124,10 +124,10 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """Answer the page at `/`, and `/docs`, `/difference` (the changes) and `/events` (the events of the run)."""
+        """Serve the page at `/`, and `/docs`, `/difference` (the changes) and `/events` (the run's events)."""
         address = urlsplit(self.path)
         given = parse_qs(address.query).get("key", [""])[0]
-        # `compare_digest` refuses strings that are not ASCII, so that bytes are compared.
+        # `compare_digest` rejects non-ASCII strings, so compare bytes.
         if (
             given
             and self._is_same_origin()
@@ -146,10 +146,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif address.path == "/events":
             self._stream()
         else:
-            self._answer(HTTPStatus.NOT_FOUND, "There is nothing here; the page is at /.\n")
+            self._answer(HTTPStatus.NOT_FOUND, "Not found; the page is at /.\n")
 
     def do_POST(self) -> None:
-        """Answer `/token`: a token of this run."""
+        """Serve `/token`: issue a token for this run."""
         if not self._may():
             return
         issue = self.server.content.issue
@@ -169,30 +169,30 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, json.dumps({"token": token}), "application/json")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer invalid requests and other methods in plain text instead of the library's HTML."""
+        """Respond to invalid requests and other methods in plain text instead of the library's HTML."""
         self.close_connection = True
         self._answer(HTTPStatus(code), f"{message or HTTPStatus(code).phrase}{f': {explain}' if explain else ''}\n")
 
     def log_message(self, *_: Any) -> None:
-        """Log nothing, since requests of the page are not events of the run."""
+        """Log nothing, because the page's requests are not events of the run."""
 
     def _is_same_origin(self) -> bool:
-        """Return whether the request has one of our hosts, and our origin if any."""
+        """Return whether the request has one of our hosts and, if it has an origin, ours."""
         host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
         is_known_host = len(host) == 1 and host[0].lower() in self.server.hosts  # RFC 9110, 4.2.3
         return is_known_host and all(value.lower() in self.server.origins for value in origin)
 
     def _may(self) -> bool:
-        """Return whether the request has the key; otherwise send an error."""
+        """Return whether the request has the key; send an error if not."""
         if not self._is_same_origin():
-            self._answer(HTTPStatus.FORBIDDEN, "This address is for the page of `stubwright dev`.\n")
+            self._answer(HTTPStatus.FORBIDDEN, "This address serves only the `stubwright dev` page.\n")
             return False
         try:
             cookie = SimpleCookie(self.headers.get("Cookie", "")).get(self.server.cookie)
         except CookieError:
             cookie = None
         if cookie is None or not secrets.compare_digest(cookie.value.encode(), self.server.content.key.encode()):
-            self._answer(HTTPStatus.FORBIDDEN, "Open the address that `stubwright dev` printed: it has the key.\n")
+            self._answer(HTTPStatus.FORBIDDEN, "Open the address printed by `stubwright dev`: it has the key.\n")
             return False
         return True
 
@@ -203,14 +203,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
-        if self.command != "GET" and status != HTTPStatus.OK:  # its body may not have been read
+        if self.command != "GET" and status != HTTPStatus.OK:  # its body might not have been read
             self.send_header("Connection", "close")
         self.end_headers()
-        if self.command != "HEAD":  # whose answer has no content (RFC 9110, section 9.3.2)
+        if self.command != "HEAD":  # the response has no content (RFC 9110, section 9.3.2)
             self.wfile.write(content)
 
     def _stream(self) -> None:
-        """Send events, starting with the events that the page has missed (HTML, "Server-sent events")."""
+        """Send events, including any that the page missed (HTML, "Server-sent events")."""
         last = self.headers.get("Last-Event-ID", "0")
         number = int(last) if last.isdecimal() else 0
         self.send_response(HTTPStatus.OK)
@@ -231,12 +231,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 _WAITING: Final = """\
 <!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Waiting</title>
-<p>No save has been served yet. See the terminal of <code>stubwright dev</code>. This page reloads automatically.
+<p>The server has not started yet. See the <code>stubwright dev</code> terminal. This page reloads automatically.
 """
 
 
 def _read_wish(content: bytes) -> tuple[str, list[str], Mapping[str, Any]]:
-    """Return the subject, the scopes and the claims of a token. Raises RefusedError."""
+    """Return the subject, scopes and claims for a requested token. Raises RefusedError."""
     try:
         wish: Any = json.loads(content)
     except ValueError as error:
@@ -246,4 +246,4 @@ def _read_wish(content: bytes) -> tuple[str, list[str], Mapping[str, Any]]:
             isinstance(scope, str) for scope in scopes
         ):
             return subject, scopes, claims
-    raise RefusedError("Send a subject, a list of scopes, and claims as an object.")
+    raise RefusedError("Send a subject, a list of scopes, and a claims object.")

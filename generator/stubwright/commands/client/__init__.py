@@ -1,1 +1,1 @@
-"""The verbs that talk to one server: `call`, `list` and `inspect`."""
+"""Commands that connect to one server: `call`, `list` and `inspect`."""

@@ -1,4 +1,4 @@
-"""`stubwright call`: call a tool of a server with arguments from the command line."""
+"""`stubwright call`: call a server's tool with arguments from the command line."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 _FAILED: Final = 1
 
 _EPILOG: Final = """arguments:
-  NAME=VALUE       typed by the tool's schema: days=3, verbose=true, place.city=Paris; a list has its NAME several times
+  NAME=VALUE       typed by the tool's schema: days=3, verbose=true, place.city=Paris; repeat NAME for a list
   NAME:=JSON       any value: units:=null, tags:='["a", "b"]'
-  NAME=@FILE       the content of a file (base64 if the schema requires it); @@ for a text that begins with @
-  '{"NAME": …}'    all arguments in JSON; `-` reads them from standard input
+  NAME=@FILE       the content of a file (base64 if the schema requires it); @@ for a value that starts with @
+  '{"NAME": …}'    all arguments as JSON; `-` reads them from standard input
 
 exit status:
-  0 answered, 1 the tool failed, or its result or the manifest is invalid, 2 usage error, 3 no answer from the server,
+  0 success, 1 the tool failed, or its result or the manifest is invalid, 2 usage error, 3 no response from the server,
   130 interrupted
 
 examples:
@@ -51,24 +51,24 @@ examples:
 
 
 _ANSWERING: Final = """
---answer NAME=VALUE…  a field of an answer to the server; yes or no answers a form with one boolean or no field
+--answer NAME=VALUE…  a field of the answer to the server's question; yes or no for a form with one boolean or no field
 --no-input            never prompt at the terminal
 """
 
 
 _OPTIONS: Final = """
 words WORD*  the server, unless a command follows; the tool; arguments
---format text|json  how to print the whole result
---save DIR   write images, audio and files of the answer to this folder
+--format text|json  the format of the whole result
+--save DIR   write the result's images, audio and files to this folder
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     call: CommandParser = verbs.add_parser(
         "call",
         _call,
-        help="call a tool of a server: a manifest's, one at a URL, or a command's",
+        help="call a tool on a server: a manifest's, one at a URL, or a command's",
         usage="stubwright call [options] [MANIFEST | URL] TOOL [ARGUMENT…] [-- COMMAND…]",
         epilog=_EPILOG,
     )
@@ -77,8 +77,7 @@ def add(verbs: Any) -> None:
     declare(call, _OPTIONS)
     servers.add_limits(
         call,
-        "how long the call may take in all, excluding prompts; by default only the steps before the answer have a "
-        "limit",
+        "time limit for the whole call, excluding prompts; by default only the steps before the response have one",
     )
     declare(call, _ANSWERING)
 
@@ -87,7 +86,7 @@ def _call(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
     named = destinations.pop_server(words, arguments)
     if not words:
-        raise UsageError("name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris")
+        raise UsageError("specify a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris")
     printer = Printer(arguments.format, strict=False)
     destination = destinations.find_destination(named, arguments, printer)
     if destination is None:
@@ -180,20 +179,20 @@ def _describe_failure(
     if isinstance(error, calls.LimitError):
         return f"`{destination.label}` {error}"
     if isinstance(error, OSError):
-        return f"`{destination.label}` cannot be asked: {explain(error)}"
+        return f"`{destination.label}` cannot be called: {explain(error)}"
     return f"{calls.describe(error)}{_hint(destination, error)}"
 
 
 def _read_input() -> str:
-    """Return the text of standard input, decoded as UTF-8 in every locale. Raises ArgumentError."""
+    """Read standard input as UTF-8 in every locale. Raises ArgumentError."""
     from stubwright.calling.arguments import ArgumentError
 
     if sys.stdin is None:
         raise ArgumentError("`-` reads standard input, which is closed")
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")  # PowerShell begins with a byte order mark
+        return sys.stdin.buffer.read().decode("utf-8-sig")  # PowerShell writes a byte order mark first
     except UnicodeDecodeError:
-        raise ArgumentError("standard input is not text in UTF-8") from None
+        raise ArgumentError("standard input is not valid UTF-8") from None
     except OSError as error:
         raise ArgumentError(f"standard input cannot be read: {explain(error)}") from None
 
@@ -212,20 +211,20 @@ def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
             for path in results.save(outcome.result, tool, Path(arguments.save)):
                 write_err(f"wrote {path}")
         except OSError as error:
-            write_err(f"stubwright: the files of the answer cannot be written: {explain(error)}")
+            write_err(f"stubwright: cannot write the result's files: {explain(error)}")
             return _FAILED
     if outcome.unlisted is not None:
         write_note(f"`{tool}` is not listed; {outcome.unlisted}")
     if outcome.renamed is not None:
-        until = f", and is removed after {outcome.renamed['removeAfter']}" if "removeAfter" in outcome.renamed else ""
-        write_note(f"`{tool}` is an old name of `{outcome.renamed['tool']}`{until}")
+        until = f", to be removed after {outcome.renamed['removeAfter']}" if "removeAfter" in outcome.renamed else ""
+        write_note(f"`{tool}` is an old name for `{outcome.renamed['tool']}`{until}")
     if outcome.wrong is not None:
         write_err(f"stubwright: {outcome.wrong}")
     return _FAILED if outcome.failed or outcome.wrong is not None else 0
 
 
 def _compare(destination: Destination, definition: Mapping[str, Any]) -> None:
-    """Print a note if the served tool differs from the manifest's tool."""
+    """Print a note if the server's tool differs from the manifest's tool."""
     if destination.manifest is None:
         return
     known = next((tool for tool in destination.manifest.tools if tool.name == definition["name"]), None)
@@ -243,7 +242,7 @@ def _hint(destination: Destination, error: Exception) -> str:
     if getattr(error, "code", None) == MISSING_REQUIRED_CLIENT_CAPABILITY:
         return "; answer questions at a terminal, or with --answer"
     if isinstance(error, ServerExited) and destination.has_no_handlers:
-        return "; name its handlers with --handlers, or ask a mock of it with --mock"
+        return "; specify its handlers with --handlers, or call a mock with --mock"
     if isinstance(error, ServerExited) and error.withheld:
         return f"\n  help: {describe_withheld(error.withheld, '--env NAME')}"
     return ""

@@ -1,7 +1,7 @@
-"""The server that a command calls: a manifest's, one at a URL, or one started by a command after `--`.
+"""Finds the server that a command calls: a manifest's, one at a URL, or one started by the words after `--`.
 
-A manifest's server is the generated server, started as `dev` and `install` start it, with the environment of this
-shell; with `--mock`, it is a mock.
+A manifest's server is the generated server. It starts as it does for `dev` and `install`, with this shell's
+environment. With `--mock`, it is a mock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.mcp.aliases import Alias
 
 NO_ANSWER: Final = 3
-"""The exit status if the server does not answer, which scripts can tell apart from other failures."""
+"""Exit status if the server does not respond, so that scripts can distinguish it from other failures."""
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _BARE_URL: Final = re.compile(r"(https?:)/(?!/)|(?=(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+(?:/|$))")
@@ -44,12 +44,11 @@ class Destination:
         label: Its name in messages.
         url: Its URL; None for a command.
         command: The command that starts it.
-        headers: HTTP headers for each request.
-        environment: Further variables of the process.
-        manifest: The manifest that it was generated from, if known.
-        has_no_handlers: True if it is a manifest's server whose handlers are not specified.
-        toolsets: The requested toolsets; a caller sees the tools that are in all of them.
-        auth: The source of access tokens for requests.
+        headers: HTTP headers for each request.    environment: Additional environment variables for the process.
+    manifest: The manifest that it was generated from, if known.
+    has_no_handlers: True for a manifest's server without specified handlers.
+    toolsets: The requested toolsets; callers see only tools in every one.
+    auth: The source of access tokens for requests.
     """
 
     label: str
@@ -72,7 +71,7 @@ class Destination:
         return Command(self.command, self.environment or {})
 
     def list_tools(self, toolset: str) -> Sequence[str]:
-        """Return the names of the tools in a toolset of the manifest; empty if the toolset does not exist."""
+        """Return the tool names in one of the manifest's toolsets; empty if the toolset does not exist."""
         tools: Any = self.manifest.toolsets.get(toolset, {}).get("tools", ()) if self.manifest is not None else ()
         return tuple(tools)
 
@@ -88,12 +87,12 @@ class Destination:
 
 
 _OPTIONS: Final = """
---toolset NAME…         use only the tools of this toolset of the server
---mock                  use a mock of the manifest, which needs no handlers
---scope SCOPE…          a scope of the caller of the manifest's server
+--toolset NAME…         use only the tools in this toolset
+--mock                  use a mock server, which needs no handlers
+--scope SCOPE…          a scope granted to the caller of the manifest's server
 --handlers MODULE:NAME  the manifest's handlers (default: the manifest's `handlers`)
 --python FILE           the interpreter that runs the manifest's server (default: this one)
--o, --output DIR        the folder of packages (default: the project's `output`, otherwise generated)
+-o, --output DIR        the folder for packages (default: the project's `output`, otherwise generated)
 """
 
 
@@ -105,15 +104,15 @@ def add_options(parser: CommandParser) -> None:
 
 
 def is_named(word: str) -> bool:
-    """Return whether a word names a server: a URL, or the path of a manifest."""
+    """Return whether a word is a URL or a manifest path."""
     return http.is_url(word) or word.lower().endswith(_ENDINGS)
 
 
 def pop_server(words: list[str], arguments: argparse.Namespace) -> str | None:
-    """Remove the server from the start of the words, and return it; None if the words do not name it.
+    """Remove and return a server at the start of the words; return None if they do not start with one.
 
     Raises:
-        UsageError: A server follows the other words.
+        UsageError: The server is not the first word.
     """
     if arguments.command is not None or not words:
         return None
@@ -130,16 +129,16 @@ def pop_server(words: list[str], arguments: argparse.Namespace) -> str | None:
 def find_destination(
     word: str | None, arguments: argparse.Namespace, printer: Printer, *, generated: bool = True
 ) -> Destination | None:
-    """Return the server that the command line names; None if its manifest is invalid, which the printer reports.
+    """Return the server on the command line, or None after reporting an invalid manifest.
 
     Args:
         word: A URL or a manifest; None for the command after `--`, or for the project's only manifest.
         arguments: The command line.
-        printer: Reports the faults.
-        generated: True if a manifest's server is started, which requires its package.
+        printer: Reports the errors.
+        generated: True if a manifest's server will be started, which requires its package.
 
     Raises:
-        UsageError: It names no server or several, or an option does not fit.
+        UsageError: The server is missing or ambiguous, or an option does not apply to it.
     """
     if arguments.command is not None or (word is not None and (http.is_url(word) or "://" in word)):
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
@@ -180,7 +179,7 @@ def _of_manifest(
     from stubwright.project import launch
 
     if arguments.mock:
-        _refuse(arguments, ("scope", "handlers", "python"), "has no effect on a mock, which serves all tools anyway")
+        _refuse(arguments, ("scope", "handlers", "python"), "has no effect on a mock, which serves all tools")
     arguments.manifests = () if word is None else (word,)
     run = works.find_run(arguments, printer, arguments.output)
     starts = generated and not arguments.mock
@@ -213,7 +212,7 @@ def _of_manifest(
 
 
 def _narrow(whole: Destination, toolsets: Sequence[str]) -> Destination:
-    """Return the destination, limited to the tools that are in all these toolsets."""
+    """Return the destination, limited to tools in all these toolsets."""
     from stubwright_runtime.client.transports.connect import narrow
 
     target: Any = whole.url if whole.url is not None else whole.command
@@ -232,7 +231,7 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
 
 
 def describe_unlisted(destination: Destination, name: str, listed: Collection[str]) -> str | None:
-    """Describe the hidden tool that has a name or a similar one, with the remedy; None if no hidden tool has."""
+    """Describe a hidden tool with this or a similar name, and how to reveal it; return None if there is no match."""
     from stubwright.diagnostics.suggestions import find_nearest
 
     near = find_nearest(name, dict.fromkeys([*listed, *(tool.name for tool in _list_tools(destination))]))
@@ -245,9 +244,9 @@ def _list_tools(destination: Destination) -> Sequence[ir.Tool]:
 
 
 def describe_hidden(destination: Destination, *names: str) -> str | None:
-    """Describe the tools of a manifest that need scopes the caller lacks, with the remedy; None if no scope is missing.
+    """Describe the manifest's tools whose scopes the caller lacks, with the remedy; return None if no scope is missing.
 
-    Tools outside the caller's toolsets are not included, because no scope shows them.
+    Omits tools outside the caller's toolsets, because no scope would reveal them.
     """
     tools = _list_tools(destination)
     offered = set(names).intersection(*map(destination.list_tools, destination.toolsets))

@@ -1,4 +1,4 @@
-"""`stubwright inspect`: show a client's view of a server in each revision of the protocol."""
+"""`stubwright inspect`: show a server as clients of each protocol revision see it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 words WORD*  the server, unless a command follows; one of its entries
---format text|json  how to print the lists of each revision
+--format text|json  the format of each revision's lists
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     inspect: CommandParser = verbs.add_parser(
         "inspect",
         _inspect,
-        help="show how clients of each revision of MCP see a server",
+        help="show a server as clients of each MCP revision see it",
         usage="stubwright inspect [options] [MANIFEST | URL] [NAME] [-- COMMAND…]",
-        epilog="The server of a manifest is a mock, unless --scope or --handlers is given. NAME is a tool, a "
-        "prompt, or the URI of a resource: it is shown as sent.",
+        epilog="A manifest's server is a mock, unless --scope or --handlers is given. NAME is a tool, a "
+        "prompt, or the URI of a resource, and is shown as sent.",
     )
     inspect.late = "words"
     destinations.add_options(inspect)
-    servers.add_limits(inspect, "how long reading the lists in all revisions may take")
+    servers.add_limits(inspect, "time limit for reading the lists in all revisions")
     inspect.add_argument("--revision", choices=REVISIONS, action="append", help="only this revision; may be repeated")
     declare(inspect, _OPTIONS)
 
@@ -48,7 +48,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
     named = destinations.pop_server(words, arguments)
     if len(words) > 1:
-        raise UsageError(f"name one entry; these are {len(words)}: {', '.join(words)}")
+        raise UsageError(f"specify one entry, not {len(words)}: {', '.join(words)}")
     arguments.mock = arguments.mock or not (arguments.scope or arguments.handlers or arguments.command is not None)
     arguments.mock = arguments.mock and (named is None or not http.is_url(named))
     printer = Printer(arguments.format, strict=False)
@@ -93,7 +93,7 @@ def _show(
             write_out(f"{date}: {listing}\n")
             continue
         if listing.revision != date:
-            write_out(f"{date}: not spoken; the server answers in {listing.revision}\n")
+            write_out(f"{date}: not supported; the server negotiated {listing.revision}\n")
         elif not shown_newest:
             write_out(
                 f"{date}: {'' if key is None else 'as above' + chr(10)}{listings.show(listing) if key is None else ''}"
@@ -110,9 +110,9 @@ def _show(
 def _read(
     destination: Destination, revisions: Sequence[str], limits: Limits
 ) -> Iterator[tuple[str, ServerListing | str]]:
-    """Yield each revision with the server's lists, or with the reason that they cannot be read.
+    """Yield each revision with the server's lists, or with the reason why they cannot be read.
 
-    The time limit is for all revisions together; the other limits are for each revision.
+    The time limit covers all revisions together; the other limits apply to each.
     """
     from stubwright.importers import live
     from stubwright.importers.limits import Deadline
@@ -121,7 +121,7 @@ def _read(
     for number, revision in enumerate(revisions):
         starting = None if number else limits.starting
         if starting is None and deadline.remaining <= 0:
-            yield revision, f"not asked within {limits.seconds:g} s; allow more time with --timeout"
+            yield revision, f"not requested within {limits.seconds:g} s; allow more time with --timeout"
             continue
         seconds = limits.seconds if starting else max(round(deadline.remaining, 1), 0.1)
         own = replace(limits, seconds=seconds, starting=starting)

@@ -1,4 +1,4 @@
-"""`stubwright list`: show the lists of a server and their cost."""
+"""`stubwright list`: show a server's lists and their cost."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 server SOURCE?  the server: a manifest or a URL
---format text|json  how to print the lists
+--format text|json  the output format
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     list_: CommandParser = verbs.add_parser(
         "list",
         _list,
-        help="show the tools, resources and prompts of a server, and their cost",
+        help="show a server's tools, resources and prompts, and their cost",
         usage="stubwright list [options] [MANIFEST | URL] [-- COMMAND…]",
-        epilog="It lists the declarations of a manifest; with --scope, --handlers or --mock it starts a server and "
+        epilog="Lists the declarations in a manifest; with --scope, --handlers or --mock, starts a server and "
         "requests its lists. Tokens are estimates, because models count differently.",
     )
     destinations.add_options(list_)
-    servers.add_limits(list_, "how long reading the lists may take in all")
+    servers.add_limits(list_, "time limit for reading all lists")
     declare(list_, _OPTIONS)
 
 

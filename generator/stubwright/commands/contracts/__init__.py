@@ -1,1 +1,1 @@
-"""Verbs for contracts: the lists of a server, in a file for review."""
+"""Commands for contracts: a server's lists in a file for review."""

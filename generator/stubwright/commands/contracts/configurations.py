@@ -1,4 +1,4 @@
-"""Reads the servers that a client's configuration names."""
+"""Reads the servers in a client's configuration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def read(path: str) -> Mapping[str, Any]:
-    """Return the entries of a client's configuration by name. Raises SourceError."""
+    """Return the entries in a client's configuration by name. Raises SourceError."""
     text = ""
     try:
         text = disk.Disk().read(path).decode("utf-8-sig")
@@ -35,17 +35,17 @@ def read(path: str) -> Mapping[str, Any]:
     except OSError as error:
         diagnostic = source.report_unreadable(path, error)
     except UnicodeDecodeError as error:
-        raise SourceError("it is not in UTF-8") from error
+        raise SourceError("it is not valid UTF-8") from error
     except EditError as error:
         diagnostic = Lines(text).report(path, error.problem)
     raise DocumentError(diagnostic.message, [diagnostic])
 
 
 def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | SourceError]]:
-    """Yield each enabled server in the configuration, or the reason that it is unusable. Raises SourceError."""
+    """Yield each enabled server in the configuration, or the reason why it is unusable. Raises SourceError."""
     for name, entry in read(arguments.config).items():
         if entries.is_disabled(entry):
-            write_note(to_one_line(f"`{name}` of {arguments.config} is disabled, and was omitted"))
+            write_note(to_one_line(f"`{name}` of {arguments.config} is disabled, so it was omitted"))
             continue
         try:
             server = entries.parse(entry, os.environ)
@@ -55,7 +55,7 @@ def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | 
 
 
 def find_source(server: Server, arguments: argparse.Namespace) -> Source:
-    """Return the source of a server in a configuration. Raises UsageError, whose message contains no value."""
+    """Return the source of a configured server. Raises UsageError, with a message that contains no values."""
     if server.command:
         started = servers.start(server.command, arguments)
         return sources.Command(started.words, {**started.environment, **server.variables})
@@ -63,5 +63,5 @@ def find_source(server: Server, arguments: argparse.Namespace) -> Source:
     try:
         url = servers.check_url(server.url)
     except UsageError:
-        raise UsageError("its URL is not one over http or https") from None  # omits the URL, which may hold a secret
+        raise UsageError("its URL is not http or https") from None  # omits the URL, which may contain a secret
     return logins.make_endpoint(url, headers, arguments)

@@ -1,4 +1,4 @@
-"""Names and writes the files of contracts without overwriting a person's edits."""
+"""Names and writes contract files without overwriting manual edits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OTHER_FILE: Final = "move or delete it, or choose another file with `-o`"
 
 
 def make_name(name: str) -> str:
-    """Return a file name for the contract of a server, valid on every system."""
+    """Return a file name for a server's contract that is valid on every operating system."""
     plain = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:_LONGEST_NAME].rstrip("-")
     if not plain:
         plain = f"server-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
@@ -30,18 +30,18 @@ def make_name(name: str) -> str:
 
 
 def report_duplicate(path: str, first: str, second: str) -> Diagnostic:
-    """Return the diagnostic for two servers of one run whose contracts would have the same file."""
+    """Return the diagnostic for two servers in one run with the same contract file."""
     message = f"this file was just written for `{first}`; `{second}` has the same name"
-    return Diagnostic("SW403", message, Place(path), "lock it separately, with `-o`")
+    return Diagnostic("SW403", message, Place(path), "lock it separately with `-o`")
 
 
 def write(path: str, text: str, location: Location | None, *, force: bool) -> tuple[Diagnostic | None, str]:
-    """Write a contract, unless that would overwrite other content; return the fault, if any, and the resulting state.
+    """Write a contract unless that would overwrite other content; return the diagnostic, if any, and the file's state.
 
     Args:
         path: The file.
         text: Its text.
-        location: The server whose contract may be replaced; None for any server.
+        location: The server whose contract can be replaced; None for any server.
         force: True to replace a contract that was edited or belongs to another server.
 
     Raises:
@@ -60,16 +60,16 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
 
 
 def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
-    """Explain why a file must not be replaced, or None."""
+    """Return the reason why a file cannot be replaced, if any."""
     if not yamlwriter.is_locked(existing):
         return Diagnostic("SW403", "this file is not a contract, and is left unchanged", Place(path), _OTHER_FILE)
     if force:
         return None
     if not yamlwriter.is_intact(existing):
         message = "this contract was edited after it was locked, and is left unchanged"
-        return Diagnostic("SW403", message, Place(path), "look at the difference, and lose the edits with `--force`")
+        return Diagnostic("SW403", message, Place(path), "review the difference, then discard the edits with `--force`")
     known = None if location is None else contract.read_contract(path, disk.Disk()).location
     if location is not None and known is not None and known.label != location.label:
-        message = f"this is the contract of another server, `{known.label}`, and is left unchanged"
+        message = f"this is the contract for another server, `{known.label}`, and is left unchanged"
         return Diagnostic("SW403", message, Place(path), "choose another file with `-o`, or replace it with `--force`")
     return None

@@ -1,4 +1,4 @@
-"""`stubwright lock`: write the lists of a server to a file for review."""
+"""`stubwright lock`: write a server's lists to a file for review."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WRONG: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  0 locked, 1 a file is invalid or in the way, 2 usage error, 3 no answer from a server, 130 interrupted
+  0 locked, 1 a file is invalid or cannot be replaced, 2 usage error, 3 no response from a server, 130 interrupted
 
 examples:
   stubwright lock https://example.com/mcp --token "$TOKEN"
@@ -38,20 +38,20 @@ examples:
 
 
 _OPTIONS: Final = f"""
-sources SOURCE*    a URL, a manifest, or a saved tools/list result in JSON
---config FILE      lock each server in this configuration of a client, such as .mcp.json; runs its commands
--o, --output FILE  the contract's file; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)
---format text|json  how to print the contracts that were written
---force            replace a contract that was edited by hand, or belongs to another server
+sources SOURCE*    a URL, a manifest, or a saved tools/list result (JSON)
+--config FILE      lock each server in this client configuration, such as .mcp.json; runs its commands
+-o, --output FILE  the contract file; `-` is standard output (default: {_FOLDER}/NAME.yaml, from the server's name)
+--format text|json  the format of the report on written contracts
+--force            replace a contract that was edited or belongs to another server
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     lock: CommandParser = verbs.add_parser(
         "lock",
         _lock,
-        help="write the lists of a server to a file for review",
+        help="write a server's lists to a file for review",
         usage="stubwright lock [options] SOURCE…\n"
         "       stubwright lock [options] --config FILE\n"
         "       stubwright lock [options] -- COMMAND ARGS…",
@@ -72,7 +72,7 @@ def _lock(arguments: argparse.Namespace) -> int:
     output: str | None = arguments.output
     if output is not None:
         if len(targets) > 1:
-            raise UsageError("-o names one file: lock one server at a time, or omit it")
+            raise UsageError("-o takes one file: lock one server at a time, or omit it")
         if output == _STANDARD_OUTPUT and arguments.format != "text":
             raise UsageError("`-o -` prints the contract itself: omit --format")
         if output != _STANDARD_OUTPUT and not output.lower().endswith((".yaml", ".yml")):
@@ -88,24 +88,24 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _WrittenContract:
-    """A written contract: the label of its server, and the state of the file."""
+    """A written contract: its server's label and the file's state."""
 
     server: str
     state: str
 
 
 def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
-    """Return the targets on the command line. Raises UsageError if there are none, or an option does not fit."""
+    """Return the targets on the command line. Raises UsageError if there are none or an option does not apply."""
     targets: Sequence[str] = tuple(dict.fromkeys(arguments.sources))
     urls = [target for target in targets if "://" in target]
     if arguments.command is not None:
         if targets:
-            raise UsageError("name sources, or a command after `--`, not both")
+            raise UsageError("specify either sources or a command after `--`, not both")
         return [_find_server(None, arguments)]
     if not targets:
-        raise UsageError("name a server: a URL, a manifest, a saved list, or a command after `--`")
+        raise UsageError("specify a server: a URL, a manifest, a saved list, or a command after `--`")
     if arguments.header and len(urls) != 1:
-        what = "several would get the same secrets" if urls else "here is none"
+        what = "several would get the same secrets" if urls else "none is given"
         raise UsageError(f"--header and --token are for one URL; {what}")
     if logins.is_requested(arguments) and not urls:
         raise UsageError("--login and --client-credentials require a URL")
@@ -116,16 +116,16 @@ def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
 
 
 def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], int]:
-    """Return the servers of a client's configuration, and the exit status for unreachable servers.
+    """Return the servers in a client's configuration, and the exit status for unreachable servers.
 
     Raises:
-        UsageError: An option does not fit.
+        UsageError: An option cannot be combined with `--config`.
         SourceError: The file is invalid.
     """
     from stubwright.commands.contracts import configurations
 
     if arguments.sources or arguments.command is not None or arguments.header or arguments.env:
-        raise UsageError("--config names servers with all that they need: no other source, --header, --token or --env")
+        raise UsageError("--config is complete: it cannot be combined with a source, --header, --token or --env")
     logins.check_configured(arguments)
     targets: list[Target] = []
     status = 0
@@ -136,7 +136,7 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], i
         else:
             targets.append(target)
     if not targets and status == 0:
-        write_note(to_one_line(f"{arguments.config} names no server to lock"))
+        write_note(to_one_line(f"{arguments.config} has no server to lock"))
     return targets, status
 
 
@@ -146,7 +146,7 @@ def _find_server(url: str | None, arguments: argparse.Namespace) -> Target:
 
 
 def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, _WrittenContract]) -> int:
-    """Lock a server, and return the exit status.
+    """Lock a server; return the exit status.
 
     Args:
         target: The server.

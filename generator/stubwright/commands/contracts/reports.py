@@ -1,4 +1,4 @@
-"""Prints the results of `verify`: the changes of each contract, or why they are unknown."""
+"""Prints the results of `verify`: the changes to each contract, or why they are unknown."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome for one contract.
+    """The result of verifying one contract.
 
     Attributes:
         path: Its file.
         server: The label of its server.
-        manifest: The manifest of the new contract; None if it is unchanged or unknown.
+        manifest: The manifest for the new contract; None if it is unchanged or unknown.
         difference: The changes; None if nothing changed or the changes are unknown.
         error: Why the changes are unknown; None if they are known.
         status: The exit status.
@@ -48,17 +48,17 @@ class Outcome:
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """The errors with locations that make the changes unknown; empty if no document is at fault."""
+        """The errors with locations that prevented the comparison; empty if no document caused it."""
         return self.error.diagnostics if isinstance(self.error, DocumentError) else ()
 
     @property
     def documents(self) -> Mapping[str, Document]:
-        """The documents that `diagnostics` are about."""
+        """The documents that `diagnostics` refer to."""
         return self.error.documents if isinstance(self.error, DocumentError) else {}
 
 
 def show(outcomes: Sequence[Outcome], style: str) -> None:
-    """Print outcomes in a format of `diff`, and on standard error why a contract is not verified."""
+    """Print outcomes in one of `diff`'s formats; report on standard error why a contract was not verified."""
     for outcome in outcomes:
         if outcome.error is not None:
             _report(outcome, outcome.error)
@@ -68,7 +68,7 @@ def show(outcomes: Sequence[Outcome], style: str) -> None:
 
 
 def write(outcomes: Sequence[Outcome], style: str) -> None:
-    """Print outcomes as one document in a format of `diff`; do nothing for text."""
+    """Print outcomes as one document in one of `diff`'s formats; do nothing for text."""
     match style:
         case "json":
             _show_json(outcomes)
@@ -85,7 +85,7 @@ def _report(outcome: Outcome, error: SourceError) -> None:
 
     if outcome.diagnostics:
         import_.report(outcome.diagnostics, outcome.documents)
-    write_err(f"stubwright: {to_one_line(outcome.path)} is not verified: {error}")
+    write_err(f"stubwright: {to_one_line(outcome.path)} was not verified: {error}")
 
 
 def _show_text(outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""Finds the servers of contracts, from the location in each contract and the options of the command line.
+"""Finds each contract's server from the contract's location and the command-line options.
 
 A header is sent only to the server whose contract names it, and a variable is set only for contracts that name it.
 """
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 
 
 class MissingOptionError(SourceError):
-    """A server cannot be reached without an option; the message names the option."""
+    """A server cannot be reached without a certain option, which the message names."""
 
 
 def find_targets(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace
 ) -> list[Target | MissingOptionError | DocumentError]:
-    """Return the server of each contract, or why it cannot be reached.
+    """Return the server for each contract, or why it cannot be reached.
 
     Args:
         contracts: The contracts.
-        url: Replaces the location of the only contract; None without a URL on the command line.
+        url: The URL on the command line, which replaces the only contract's location; may be None.
         arguments: The command line.
 
     Raises:
-        UsageError: An option fits no contract, or would send a secret to several servers.
-        SourceError: The configuration of a client is invalid.
+        UsageError: An option applies to no contract, or would send a secret to several servers.
+        SourceError: The client configuration is invalid.
     """
     if url is not None or arguments.command is not None:
         if len(contracts) != 1 or arguments.config is not None:
-            raise UsageError("a URL, or a command after `--`, is where the server of one contract is: name that one")
+            raise UsageError("a URL or a command after `--` locates one contract's server: specify that contract")
         source = servers.parse_source(url, arguments.command, arguments)
         return [_make_target(contracts[0], source, dict(map(servers.parse_variable, arguments.env)))]
     logins.check_shared(arguments, sum(bool(contract.location.url) for contract in contracts))
@@ -68,7 +68,7 @@ def find_targets(
 def _find(
     contract: Contract, headers: Mapping[str, str], given: Mapping[str, str], arguments: argparse.Namespace
 ) -> Target:
-    """Return the server of a contract. Raises MissingOptionError and DocumentError."""
+    """Return the server for a contract. Raises MissingOptionError and DocumentError."""
     from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
 
@@ -101,29 +101,29 @@ def _find(
 
 
 def _find_file(contract: Contract) -> str:
-    """Return the path of the file that a contract names, relative to the working folder.
+    """Return the path of the contract's file, relative to the working folder.
 
-    A contract does not record the folder in which it was locked, so the file is searched in this folder, and then in
-    the folders above the contract.
+    A contract does not record where it was locked, so the file is searched for in the working folder and then in the
+    folders above the contract.
 
     Raises:
-        DocumentError: No folder has the file, or several have it.
+        DocumentError: The file is missing or ambiguous.
     """
     file, own = contract.location.file, Path(contract.path).absolute()
 
     def is_source(path: Path) -> bool:
-        return path.exists() and not path.samefile(own)  # a contract may have the name of its manifest
+        return path.exists() and not path.samefile(own)  # a contract can have the same name as its manifest
 
     if is_source(Path(file)):
         return file
     found = [path for path in (folder / file for folder in own.parents) if is_source(path)]
     if len(found) == 1:
         return found[0].as_posix()
-    fix = "the path is relative to the folder where the contract was locked: run this there"
+    fix = "the path is relative to the folder where the contract was locked: run this command there"
     if found:
-        message = f"several folders above have `{file}`: {', '.join(f'`{path.as_posix()}`' for path in found)}"
+        message = f"several parent folders have `{file}`: {', '.join(f'`{path.as_posix()}`' for path in found)}"
     else:
-        message = f"`{file}` does not exist, neither here nor in the folders above the contract"
+        message = f"`{file}` does not exist in this folder or in the folders above the contract"
     problem = Diagnostic("SW011", message, Place(contract.path, (KEY, "file")), fix)
     raise DocumentError(problem.message, [problem], {contract.path: contract.document})
 
@@ -134,7 +134,7 @@ def _make_target(contract: Contract, source: Source, variables: Mapping[str, str
 
 
 def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    """Return the headers of each contract by path. Raises UsageError if a header fits no contract or several."""
+    """Return each contract's headers by path. Raises UsageError unless each header applies to exactly one contract."""
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     remote = [contract for contract in contracts if contract.location.url]
     for name, value in map(servers.parse_header, texts):
@@ -155,7 +155,7 @@ def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mappi
 
 
 def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    """Return the variables of `--env` for each contract by path. Raises UsageError if a variable fits no contract."""
+    """Return each contract's `--env` variables by path. Raises UsageError if no contract names a variable."""
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     commands = [contract for contract in contracts if contract.location.command]
     for name, value in map(servers.parse_variable, texts):
@@ -170,10 +170,10 @@ def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Map
 
 
 def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str, Any]:
-    """Return the entries of a client's configuration by the paths of their contracts.
+    """Return a client configuration's entries by contract path.
 
     Raises:
-        UsageError: It lacks the servers of all contracts.
+        UsageError: It does not contain any of the contracts' servers.
         SourceError: The file is invalid.
     """
     from stubwright.commands.contracts import configurations, files
@@ -181,12 +181,12 @@ def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str
     entries = {files.make_name(name): entry for name, entry in configurations.read(path).items()}
     entry_of = {contract.path: entries[name] for contract in contracts if (name := Path(contract.path).name) in entries}
     if not entry_of:
-        raise UsageError(f"--config: {path} lacks the servers that the files of these contracts are named after")
+        raise UsageError(f"--config: {path} has no server with the name of any of these contracts")
     return entry_of
 
 
 def _find_configured(contract: Contract, entry: Any, arguments: argparse.Namespace) -> Target:
-    """Return a server as its client is configured to reach it. Raises MissingOptionError."""
+    """Return a server as configured in the client. Raises MissingOptionError."""
     from stubwright.commands.contracts import configurations
     from stubwright.project.clients import entries
 

@@ -1,6 +1,6 @@
-"""Makes the manifests of contracts from servers and files.
+"""Creates contract manifests from servers and files.
 
-Lists with a secret are refused, so that no contract and no report holds one.
+Lists that contain a secret are rejected, so that no contract or report contains one.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _SPECIAL: Final = re.compile(r'([\\"`]|\$(?!\{))')
 
 
 class LeakError(SourceError):
-    """The lists of a server contain a secret; the message names it."""
+    """A server's lists contain a secret; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server or a file to make a contract of.
+    """A server or a file to create a contract from.
 
     Attributes:
         label: Its name in messages.
         location: Its location, for the contract.
         source: The server; None for a file.
-        default_name: The name of a server that does not report one.
-        secrets: The values that the server receives and a contract must not contain, each after its name in messages.
+        default_name: The name for a server that does not report one.
+        secrets: The secrets sent to the server, which a contract must not contain, as (name in messages, value).
         name: Its name in the user's configuration; may be empty.
         file: The path of the file relative to the working folder; empty for a server.
     """
@@ -58,18 +58,18 @@ class Target:
     file: str = ""
 
     def read(self, arguments: argparse.Namespace) -> ImportResult:
-        """Return the manifest of the current lists, within the limits of the command line. Raises SourceError."""
+        """Return the manifest for the current lists, within the command line's limits. Raises SourceError."""
         if self.source is None:
             return _read_file(self.file)
-        deadline = servers.start_deadline(arguments)  # each server has its own time
+        deadline = servers.start_deadline(arguments)  # each server has its own time limit
         return servers.prepare_manifest(self.source, arguments, self.make_manifest, deadline)()
 
     def make_manifest(self, listed: ServerListing) -> ImportResult:
-        """Return the manifest of the server's lists. Raises UnfixableError."""
+        """Return the manifest for the server's lists. Raises UnfixableError."""
         return _make_manifest(listed, self.default_name)
 
     def arrange(self, result: ImportResult) -> dict[str, Any]:
-        """Return the manifest of the contract. Raises LeakError."""
+        """Return the contract's manifest. Raises LeakError."""
         from stubwright.importers.contracts import contract, secrets
 
         manifest = contract.arrange(result.manifest, self.location)
@@ -85,7 +85,7 @@ def from_source(source: Source, variables: Mapping[str, str], name: str = "") ->
 
     Args:
         source: The server.
-        variables: The user's values: variables of its command, and variables in its command or URL.
+        variables: The user's values: environment variables for its command, and variables in its command or URL.
         name: Its name in the user's configuration.
     """
     from stubwright.importers import sources
@@ -100,7 +100,7 @@ def from_source(source: Source, variables: Mapping[str, str], name: str = "") ->
 
 
 def list_secrets(source: Source, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the secrets that a server receives, each after its name in messages."""
+    """Return the secrets sent to a server, as (name in messages, value)."""
     from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
 
@@ -129,7 +129,7 @@ def _read_file(path: str) -> ImportResult:
         raise DocumentError("it is invalid", version.diagnostics, version.documents)
     entry = version.documents.get(version.entry)
     if entry is not None and yamlwriter.is_locked(entry.text):
-        raise SourceError("it is a contract already")
+        raise SourceError("it is already a contract")
     listed = listings.list_manifest(version.manifest, REVISIONS[-1])
     listed = replace(listed, capabilities={name: {} for name in list_capabilities(version.manifest)})
     if version.is_listed and listed.info.get("name") == comparison.UNNAMED:
@@ -146,11 +146,11 @@ def _make_manifest(listed: ServerListing, default_name: str, notes: Sequence[str
 
 
 def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
-    """Return the manifest of a contract with its tools replaced by the tools in a saved list.
+    """Return a contract's manifest with its tools replaced by a saved list.
 
     Args:
         path: The saved `tools/list` result.
-        known: The manifest of the contract.
+        known: The contract's manifest.
 
     Raises:
         SourceError: The file is invalid.
@@ -179,17 +179,17 @@ def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """The quoted words of a command line before and after the tools and arguments of its calls."""
+    """A shell command line, quoted, before and after the tool and arguments of a call."""
 
     before: str = ""
     after: str = ""
 
     def write(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return the command line of a call, with non-ASCII characters escaped so that they survive copying."""
+        """Return the command line for a call, with non-ASCII characters escaped so that they survive copying."""
         return self._write("stubwright call", f"{shlex.quote(tool)} {shlex.quote(json.dumps(arguments))}")
 
     def write_replay(self, calls: Sequence[Call]) -> str:
-        """Return the command line of `stubwright test` that sends calls over one connection."""
+        """Return the `stubwright test` command line that makes calls over one connection."""
         options = [f"--call {shlex.quote(f'{call.tool} {json.dumps(call.arguments)}')}" for call in calls]
         return self._write("stubwright test", " ".join(options))
 
@@ -198,7 +198,7 @@ class CallLine:
 
 
 def make_for_location(location: Location) -> CallLine:
-    """Return the line for a server's URL or command, with secrets replaced by shell variables or `…`."""
+    """Return the command line for a server's URL or command, with secrets replaced by shell variables or `…`."""
     if location.url:
         headers = " ".join(f'--header "{name}: ${_to_variable(name)}"' for name in location.headers)
         return CallLine(_quote(location.url, location), headers)
@@ -207,7 +207,7 @@ def make_for_location(location: Location) -> CallLine:
 
 
 def make_for_manifest(path: str, scopes: tuple[str, ...], *, is_mock: bool) -> CallLine:
-    """Return the line for the server of a manifest."""
+    """Return the command line for a manifest's server."""
     options = [*(["--mock"] if is_mock else []), *(f"--scope {shlex.quote(scope)}" for scope in scopes)]
     return CallLine(shlex.quote(path), " ".join(options))
 
@@ -217,7 +217,7 @@ def _to_variable(name: str) -> str:
 
 
 def _quote(word: str, location: Location) -> str:
-    """Quote a word, but let the shell expand the variables that the location names."""
+    """Quote a word, but let the shell expand the location's variables."""
     if any(name in location.env for name in _VARIABLE.findall(word)):
         escaped = _SPECIAL.sub(r"\\\1", word)
         return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""`stubwright test`: call a server's tools with generated arguments, and check the answers."""
+"""`stubwright test`: call a server's tools with generated arguments, and check the results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
   0 no errors, 1 errors (with --strict, also a warning), 2 usage error,
-  3 no answer from a server, and no errors, 130 interrupted
+  3 no response from a server, and no errors, 130 interrupted
 
 examples:
   stubwright test specs/weather.yaml
@@ -50,31 +50,31 @@ examples:
 
 _OPTIONS: Final = f"""
 target TARGET?      a manifest, a contract (see `stubwright lock`), or a URL
---config FILE       test each server in this configuration of a client; runs its commands
---tool GLOB…        test only tools whose name matches; may be repeated
+--config FILE       test each server in this client configuration; runs its commands
+--tool GLOB…        test only tools with a matching name; may be repeated
 --allow-writes      also call tools without `readOnlyHint: true`, which may change or delete data
 --probe CALL        a call whose result shows the server's state, such as `list_items` or `'list_items {{"limit": 5}}'`:
   calls of read-only tools must not change this result
 --call CALL…        make only this call, such as `'get_item {{"id": 5}}'`, regardless of the tool's hints; may be
-  repeated, to make the calls in this order over one connection
---seed N            the seed of generated arguments (default: 0)
---cases N           how many calls to make of each tool (default: {CASES})
---deadline TIME     how long an answer may take (default: {DEADLINE:g}s)
---budget TIME       how long to test a server (default: {BUDGET:g}s)
---rate N            the maximum number of calls per second, such as 5 or 0.5, for a server with a rate limit (default:
+  repeated to make several calls in this order over one connection
+--seed N            the seed for generated arguments (default: 0)
+--cases N           the number of calls to each tool (default: {CASES})
+--deadline TIME     the time limit for a result (default: {DEADLINE:g}s)
+--budget TIME       the total time for testing a server (default: {BUDGET:g}s)
+--rate N            the maximum number of calls per second, such as 5 or 0.5, for servers with a rate limit (default:
   no limit)
 --strict            exit 1 on warnings too
---format text|json  how to print the findings
---junit FILE        also write a report in JUnit XML
+--format text|json  the format of the findings
+--junit FILE        also write a JUnit XML report
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     test: CommandParser = verbs.add_parser(
         "test",
         _test,
-        help="call the tools of any server with arguments generated from their schemas, and check the answers",
+        help="call any server's tools with arguments generated from their schemas, and check the results",
         usage="stubwright test [options] [MANIFEST | CONTRACT | URL]\n"
         "       stubwright test [options] --config FILE\n"
         "       stubwright test [options] -- COMMAND ARGS…",
@@ -97,7 +97,7 @@ def add(verbs: Any) -> None:
 
 
 def _parse_duration(text: str) -> float:
-    """Parse a time such as `10s`, or a number of seconds. Raises argparse.ArgumentTypeError."""
+    """Parse a duration such as `10s`, or a number of seconds. Raises argparse.ArgumentTypeError."""
     from stubwright_runtime.values.units import parse_duration
 
     if re.fullmatch(r"[1-9][0-9]{0,6}(ms|s|m|h)", text):
@@ -106,7 +106,7 @@ def _parse_duration(text: str) -> float:
 
 
 def _parse_call(text: str) -> Call:
-    """Parse a call: the name of a tool, and its arguments as JSON. Raises argparse.ArgumentTypeError."""
+    """Parse a call: a tool name, and its arguments as JSON. Raises argparse.ArgumentTypeError."""
     import argparse
 
     from stubwright.contract_tests.probes import Call
@@ -115,15 +115,15 @@ def _parse_call(text: str) -> Call:
     try:
         arguments = json.loads(written or "{}")
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"the arguments of `{name}` are not JSON: {error}") from None
+        raise argparse.ArgumentTypeError(f"the arguments for `{name}` are not valid JSON: {error}") from None
     if not name or not isinstance(arguments, dict):
-        raise argparse.ArgumentTypeError("write the name of a tool, and its arguments as a JSON object")
+        raise argparse.ArgumentTypeError("write a tool name, and its arguments as a JSON object")
     return Call(name, arguments)
 
 
 def _parse_rate(text: str) -> float:
     """Parse a number above 0. Raises argparse.ArgumentTypeError."""
-    return servers.parse_positive(text, "a number of calls a second, such as 5 or 0.5")
+    return servers.parse_positive(text, "a number of calls per second, such as 5 or 0.5")
 
 
 def _parse_count(text: str) -> int:
@@ -135,7 +135,7 @@ def _parse_count(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A server to test: its label, source and command line, and the destination if it is a manifest's server."""
+    """A server to test: its label, source and command line, and the destination for a manifest's server."""
 
     label: str
     source: Source
@@ -152,7 +152,7 @@ class _Subject:
 
     @property
     def once(self) -> Mapping[str, Any]:
-        """The `policy.once` of the manifest's tools, by tool name."""
+        """The manifest's `policy.once` by tool name."""
         return {tool.name: tool.policy["once"] for tool in self._tools if "once" in tool.policy}
 
     @property
@@ -163,7 +163,7 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class _TestRun:
-    """The report of a server, and a note on the tools that are hidden from this caller."""
+    """A server's report, and a note on tools hidden from this caller."""
 
     label: str
     line: CallLine
@@ -181,7 +181,7 @@ class _SkippedServer:
 
 def _test(arguments: argparse.Namespace) -> int:
     if arguments.call and (arguments.probe is not None or arguments.tool):
-        raise UsageError("--call names the only calls: no --probe and no --tool")
+        raise UsageError("--call makes only these calls: it cannot be combined with --probe or --tool")
     printer = Printer(arguments.format, strict=False)
     try:
         subjects = [*_find_subjects(arguments, printer)]
@@ -212,21 +212,21 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject | _SkippedServer]:
-    """Yield the servers that the command line names, and report the faults of manifests.
+    """Yield the servers on the command line; report errors in manifests.
 
     Raises:
-        UsageError: It names no server, or an option does not fit.
-        SourceError: A contract or a configuration is invalid, or the server of a contract cannot be reached.
+        UsageError: The server is missing, or an option does not apply to it.
+        SourceError: A contract or a configuration is invalid, or a contract's server cannot be reached.
     """
     if arguments.config is not None:
         if arguments.target is not None or arguments.command is not None or arguments.header or arguments.env:
-            raise UsageError("--config names servers with all that they need: no TARGET, --header, --token or --env")
+            raise UsageError("--config is complete: it cannot be combined with TARGET, --header, --token or --env")
         logins.check_configured(arguments)
         yield from _read_configuration(arguments)
         return
     word: str | None = arguments.target
     if word is not None and arguments.command is not None:
-        raise UsageError("name a server, or a command after `--`, not both")
+        raise UsageError("specify either a server or a command after `--`, not both")
     if word is not None and not destinations.is_named(word):
         raise UsageError(f"`{word}` is not a manifest, a contract or a URL; put a command after `--`")
     if word is not None and not http.is_url(word) and _is_contract(word):
@@ -261,7 +261,7 @@ def _is_contract(path: str) -> bool:
 
 
 def _find_target(path: str, arguments: argparse.Namespace) -> Target:
-    """Return the server that a contract names. Raises UsageError and SourceError."""
+    """Return a contract's server. Raises UsageError and SourceError."""
     from stubwright.commands.contracts import target_lookup
     from stubwright.importers.contracts import contract
     from stubwright.project.files import disk
@@ -273,7 +273,7 @@ def _find_target(path: str, arguments: argparse.Namespace) -> Target:
 
 
 def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _SkippedServer]:
-    """Yield the servers of a configuration, including unreachable servers. Raises SourceError."""
+    """Yield the servers in a configuration, including unreachable ones. Raises SourceError."""
     from stubwright.commands.contracts import configurations
 
     for name, target in configurations.find_targets(arguments):
@@ -330,27 +330,27 @@ def _explain(tested: _TestRun | _SkippedServer) -> None:
         import_.report_failure(tested.label, tested.problem, "tested")
         return
     if tested.report.away:
-        write_err(f"stubwright: the rest is not tested: {tested.report.away}")
+        write_err(f"stubwright: the rest was not tested: {tested.report.away}")
     if tested.hidden:
         write_note(tested.hidden)
     if not tested.report.tools:
         write_note(f"{to_one_line(tested.label)} lists no tools to this caller")
     elif all(tool.skipped for tool in tested.report.tools):
-        write_note(f"no tool of {to_one_line(tested.label)} was called")
+        write_note(f"no tool on {to_one_line(tested.label)} was called")
 
 
 def _check_patterns(patterns: Sequence[str], tested: Sequence[_TestRun | _SkippedServer]) -> None:
-    """Raise UsageError if a pattern matches no tool, since the requested tool was then not tested."""
+    """Raise UsageError if a pattern matches no tool, because the requested tool would go untested."""
     names: list[str] = []
     for each in tested:
         if isinstance(each, _SkippedServer):
-            return  # it may have such a tool
+            return  # the unreachable server might have a matching tool
         names += [tool.name for tool in each.report.tools]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
             near = find_nearest(pattern, names)
-            fix = f"did you mean `{near}`?" if near else f"there are: {', '.join(names) or 'none'}"
-            raise UsageError(to_one_line(f"--tool: no tool fits `{pattern}`; {fix}"))
+            fix = f"did you mean `{near}`?" if near else f"the tools are: {', '.join(names) or 'none'}"
+            raise UsageError(to_one_line(f"--tool: no tool matches `{pattern}`; {fix}"))
 
 
 def _find_status(tested: _TestRun | _SkippedServer, arguments: argparse.Namespace) -> int:
@@ -370,7 +370,7 @@ def _to_value(tested: _TestRun | _SkippedServer) -> Mapping[str, Any]:
 
 
 def _write_junit(tested: Sequence[_TestRun | _SkippedServer], arguments: argparse.Namespace) -> bool:
-    """Write the JUnit report, and return whether this succeeded."""
+    """Write the JUnit report; return whether that succeeded."""
     from stubwright.contract_tests import junit
     from stubwright.project.files import disk
 

@@ -1,4 +1,4 @@
-"""`stubwright verify`: compare the lists of servers with their contracts, and report whom the changes break."""
+"""`stubwright verify`: compare servers' lists with their contracts, and report whom the changes break."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _WRONG: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  0 no change that counts, 1 a breaking change (or what --fail-on selects) or an invalid contract,
-  2 usage error, 3 no answer from a server, and no errors, 130 interrupted
+  0 no failing change, 1 a breaking change (or a level from --fail-on) or an invalid contract,
+  2 usage error, 3 no response from a server, and no errors, 130 interrupted
 
 examples:
   stubwright verify
@@ -44,19 +44,19 @@ examples:
 
 
 _OPTIONS: Final = f"""
-contracts CONTRACT*  contracts from `stubwright lock` (default: {_FOLDER}/*.yaml); runs the commands that they name
---config FILE        reach the servers by the URLs, commands and variables in this configuration of a client
+contracts CONTRACT*  contracts from `stubwright lock` (default: {_FOLDER}/*.yaml); runs the commands in them
+--config FILE        reach the servers with the URLs, commands and variables in this client configuration
 --against FILE       compare one contract with a saved tools/list result, without a server
---update             show the changes, and lock the changed contracts again
+--update             show the changes, and relock changed contracts
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     verify: CommandParser = verbs.add_parser(
         "verify",
         _verify,
-        help="compare servers with their contracts, and show whom the changes break",
+        help="compare servers with their contracts, and show who is affected by changes",
         usage="stubwright verify [options] [CONTRACT…]\n"
         "       stubwright verify [options] CONTRACT URL\n"
         "       stubwright verify [options] CONTRACT -- COMMAND ARGS…",
@@ -76,12 +76,12 @@ def _verify(arguments: argparse.Namespace) -> int:
     words: Sequence[str] = tuple(dict.fromkeys(arguments.contracts))
     urls = [word for word in words if http.is_url(word)]
     if len(urls) > 1:
-        raise UsageError("name one URL: where the server of the one contract is")
+        raise UsageError("specify one URL: the location of the contract's server")
     printer = Printer("text" if arguments.format in ("md", "sarif") else arguments.format, strict=False)
     try:
         files = _find_files([paths.use_slashes(word) for word in words if word not in urls])
     except OSError as error:
-        from stubwright.compile.source import report_unreadable  # needs PyYAML, which a light installation lacks
+        from stubwright.compile.source import report_unreadable  # needs PyYAML, missing from a light installation
 
         problem = report_unreadable(_FOLDER, error)
         return _refuse([reports.Outcome(_FOLDER, "", error=DocumentError(problem.message, [problem]))], arguments)
@@ -107,7 +107,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _refuse(wrong: Sequence[Outcome], arguments: argparse.Namespace) -> int:
-    """Print the faults of contracts, and return the exit status."""
+    """Print the errors in contracts; return the exit status."""
     from stubwright.commands.contracts import reports
 
     has_document = arguments.format in ("md", "sarif")
@@ -120,41 +120,41 @@ def _refuse(wrong: Sequence[Outcome], arguments: argparse.Namespace) -> int:
 
 
 def _find_worst(outcomes: Sequence[Outcome]) -> int:
-    """Return the exit status of the command: a breaking change outranks an unreachable server."""
+    """Return the command's exit status: a breaking change outranks an unreachable server."""
     statuses = {outcome.status for outcome in outcomes}
     return next((status for status in (_WRONG, _NO_ANSWER) if status in statuses), 0)
 
 
 def _find_files(named: Sequence[str]) -> Sequence[str]:
-    """Return the given files, or all files in the folder of contracts.
+    """Return the given files, or all files in the contracts folder.
 
     Raises:
         UsageError: There are no files.
-        OSError: The folder of contracts cannot be read.
+        OSError: The contracts folder cannot be read.
     """
     if named:
         return named
     folder = Path(_FOLDER)
-    # `Path.glob` finds nothing in a folder that it may not read.
+    # `Path.glob` finds nothing in an unreadable folder.
     found = folder.iterdir() if folder.exists() else ()
     files = sorted(path.as_posix() for path in found if path.suffix == ".yaml")
     if not files:
-        raise UsageError(f"there is no {_FOLDER}/*.yaml: name a contract, or write one with `stubwright lock`")
+        raise UsageError(f"there is no {_FOLDER}/*.yaml: specify a contract, or create one with `stubwright lock`")
     return files
 
 
 def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argparse.Namespace) -> None:
     """Raise UsageError if an option cannot be combined with `--against`."""
     if len(files) != 1:
-        raise UsageError("--against compares one contract: name it")
+        raise UsageError("--against compares one contract: specify it")
     if urls or arguments.command is not None or arguments.header or arguments.env or arguments.config is not None:
-        raise UsageError("--against uses no server: give no URL, command, --header, --token, --env or --config")
+        raise UsageError("--against uses no server: omit the URL, command, --header, --token, --env or --config")
     if logins.is_requested(arguments):
         raise UsageError(
-            "--login, --client-credentials and --client-id are for a server: they cannot go with --against"
+            "--login, --client-credentials and --client-id are for a server: they cannot be combined with --against"
         )
     if arguments.update:
-        raise UsageError("--update locks what a server lists: it cannot go with --against")
+        raise UsageError("--update locks a server's lists: it cannot be combined with --against")
 
 
 def _read_contracts(files: Sequence[str]) -> tuple[list[Contract], list[Outcome]]:
@@ -178,7 +178,7 @@ def _read_contracts(files: Sequence[str]) -> tuple[list[Contract], list[Outcome]
 
 @dataclass(frozen=True, slots=True)
 class _ServerLists:
-    """The current lists of a server, as the manifest of a contract, with the notes of the import."""
+    """A server's current lists as a contract's manifest, with notes on the import."""
 
     label: str
     manifest: Mapping[str, Any]
@@ -200,7 +200,7 @@ def _list_now(
         return
     requested = target_lookup.find_targets(contracts, url, arguments)
     sources = [target.source for target in requested if isinstance(target, Target) and target.source is not None]
-    with printer.show_work(f"asking {'1 server' if len(sources) == 1 else f'{len(sources)} servers'}"):
+    with printer.show_work(f"connecting to {'1 server' if len(sources) == 1 else f'{len(sources)} servers'}"):
         answers = iter(live.read_several(sources, servers.find_limits(arguments)))
     for place in requested:
         if isinstance(place, SourceError):
@@ -231,7 +231,7 @@ def _compare(contract: Contract, listing: _ServerLists | SourceError, arguments:
     if isinstance(listing, SourceError):
         is_unreachable = isinstance(listing, UnreachableError | TooSlowError | MissingOptionError)
         return Outcome(path, label, error=listing, status=_NO_ANSWER if is_unreachable else _WRONG)
-    # Compared as text, because for Python `1 == True`, and the order of keys does not matter.
+    # Compared as text, because `1 == True` in Python and key order does not matter.
     if json.dumps(listing.manifest) == json.dumps(contract.manifest):
         return Outcome(path, listing.label)
     old, new = comparison.read(path, ""), comparison.make_version(to_one_line(listing.label), listing.manifest)
@@ -243,14 +243,14 @@ def _compare(contract: Contract, listing: _ServerLists | SourceError, arguments:
         fault = DocumentError("it cannot be compared", [*old.diagnostics, *new.diagnostics], documents)
         return Outcome(path, listing.label, error=fault, status=_WRONG)
     print_import("", (f"{path}: {note}" for note in listing.result.notes))
-    # Suggest no version: the server's authors choose it.
+    # Do not suggest a version: the server's authors choose it.
     shown = replace(difference.comparison, old_version="", new_version="")
     difference = replace(difference, comparison=shown)
     return Outcome(path, listing.label, listing.manifest, difference, status=difference.find_status())
 
 
 def _update(outcome: Outcome, arguments: argparse.Namespace) -> Outcome:
-    """Write the contract of the current lists if it changed; return the outcome, with the status of the write."""
+    """Write the contract for the current lists if it changed; return the outcome with the write's status."""
     from stubwright.commands.contracts import files
     from stubwright.compile.syntax import yamlwriter
 

@@ -1,1 +1,1 @@
-"""The verb `dev`, which serves a manifest while it is edited."""
+"""The `dev` command, which serves a manifest while it is edited."""

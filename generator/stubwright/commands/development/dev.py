@@ -32,27 +32,27 @@ _ENDING: Final = ("SIGTERM", "SIGHUP")
 
 
 _DEBUGGING: Final = """
---inspector        open MCP's Inspector on the server; needs npx
---debug-port PORT  let a debugger attach to this port of 127.0.0.1, such as 5678; the server needs the package debugpy
+--inspector        open MCP Inspector on the server; needs npx
+--debug-port PORT  let a debugger attach to this port on 127.0.0.1, such as 5678; the server needs the debugpy package
 --debug-wait       with --debug-port: start each server only after a debugger has attached
 """
 
 
 _OPTIONS: Final = f"""
 --http HOST:PORT  the server's address (default: {_ADDRESS})
---page HOST:PORT  the address of the page that shows the server and makes calls (default: the next port)
+--page HOST:PORT  the address of a page that shows the server and makes calls (default: the next port)
 --no-page         serve no page
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     dev = verbs.add_parser("dev", help="generate and serve a manifest; restart on each save, until interrupted")
     server_lookup.add_options(dev)
     declare(dev, _OPTIONS, http={"default": _ADDRESS})
     identities.add_options(dev)
     declare(dev, _DEBUGGING)
-    # It generates as `generate --watch` does, with no other options of `generate`.
+    # It generates like `generate --watch`, without the other `generate` options.
     dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False, emit=[])
     dev.set_defaults(format="text")
 
@@ -128,7 +128,7 @@ def _dev(arguments: argparse.Namespace) -> int:
 
 
 def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) -> Workbench | None:
-    """Serve the page at the next port, or at any port if that is in use. Raises UsageError."""
+    """Serve the page on the next port, or on any free port if that one is in use. Raises UsageError."""
     if arguments.no_page:
         if arguments.page is not None:
             raise UsageError("--page and --no-page contradict each other")
@@ -151,7 +151,7 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
 def _serve_once(
     arguments: argparse.Namespace, serving: ServerSupervisor, reporter: Reporter, patience: Patience
 ) -> ir.Manifest | None:
-    """Generate, and start the new server; return None if this fails. Raises UsageError and StaleError."""
+    """Generate and start the new server; return None if this fails. Raises UsageError and StaleError."""
     from stubwright.project import launch
     from stubwright.serving import processes
 
@@ -165,7 +165,7 @@ def _serve_once(
     if arguments.scope:
         identities.check_scopes(arguments.scope, manifest, arguments.manifests[0])
     start = launch.prepare(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
-    # Tested before the old server stops, and in a new process, because only that imports changed modules again.
+    # Tested before the old server stops, in a new process, because only a new process imports changed modules again.
     if (problem := processes.prove(start, {}, patience)) is not None:
         write_err(f"stubwright: the server cannot be created:\n{problem}")
         return None
@@ -183,7 +183,7 @@ def _serve_once(
 
 
 def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | None:
-    """Return the run; None if the project's table is invalid, which is reported unless `quiet`. Raises UsageError."""
+    """Return the run; None after reporting an invalid project table (unless `quiet`). Raises UsageError."""
     printer = Printer("text", strict=False)
     work = works.find_run(arguments, printer, arguments.output)
     if not quiet:
@@ -194,7 +194,7 @@ def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Ru
 def _announce(
     arguments: argparse.Namespace, manifest: ir.Manifest, serving: ServerSupervisor, workbench: Workbench | None
 ) -> None:
-    """Print how people and clients reach the server."""
+    """Print how to reach the server from a browser and from clients."""
     from stubwright.project.clients import configuration
 
     path = arguments.manifests[0]
@@ -209,7 +209,7 @@ def _announce(
 
 
 def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the options of the server that let a debugger attach. Raises UsageError."""
+    """Return the server options that let a debugger attach. Raises UsageError."""
     from argparse import ArgumentTypeError
 
     from stubwright_runtime.server import main
@@ -239,7 +239,7 @@ def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
     from stubwright.serving import processes
 
     command = [npx, "-y", _INSPECTOR, "--transport", "http", "--server-url", url]
-    write_out(f"opening MCP's Inspector: npx {' '.join(command[1:])}\n")
+    write_out(f"opening MCP Inspector: npx {' '.join(command[1:])}\n")
     try:
         import subprocess
 
@@ -251,7 +251,7 @@ def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
 
 
 def _handle_interrupts() -> ExitStack:
-    """Raise KeyboardInterrupt on any signal to terminate, so that all servers are stopped."""
+    """Raise KeyboardInterrupt on any termination signal, so that all servers are stopped."""
     stack = ExitStack()
     stack.enter_context(suppress(KeyboardInterrupt))
 

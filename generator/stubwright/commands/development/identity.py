@@ -1,4 +1,4 @@
-"""The tokens of a run of `dev`, which `--scope` requires of callers."""
+"""Access tokens for a `dev` run, which `--scope` requires from callers."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _SUBJECT: Final = "dev"
 
 
 _OPTIONS: Final = f"""
---scope SCOPE…       accept only tokens of this run, and print a token with this scope; may be repeated
+--scope SCOPE…       accept only tokens from this run, and print a token with this scope; may be repeated
 --as NAME            subject of the token (default: {_SUBJECT})
---claim NAME=VALUE…  another claim of the token, such as tenant=acme; JSON or text; may be repeated
+--claim NAME=VALUE…  another claim in the token, such as tenant=acme; JSON or text; may be repeated
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the token of a run."""
+    """Add the options for the run's token."""
     declare(parser, _OPTIONS, **{"as": {"dest": "subject"}})
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The issuer, subject, scopes and claims of the first token of a run."""
+    """The issuer, subject, scopes and claims of a run's first token."""
 
     issuer: Issuer
     subject: str
@@ -42,11 +42,11 @@ class Identity:
 
 
 def read(arguments: argparse.Namespace) -> Identity | None:
-    """Return the identity for the run's token; None if the run issues no tokens. Raises UsageError."""
+    """Return the identity in the run's token; None if the run issues no tokens. Raises UsageError."""
     if not arguments.scope:
         for option, given in (("--as", arguments.subject), ("--claim", arguments.claim or None)):
             if given is not None:
-                raise UsageError(f"{option} needs --scope, which selects the scopes of the token")
+                raise UsageError(f"{option} requires --scope, which selects the token's scopes")
         return None
     from stubwright.serving.issuer import Issuer, check_claims
 
@@ -69,7 +69,7 @@ def _read_claim(text: str) -> tuple[str, Any]:
 
 
 def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> None:
-    """Raise UsageError if the manifest requires no tokens, or declares no such scope."""
+    """Raise UsageError if the manifest requires no tokens or does not declare a scope."""
     from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.serving.issuer import list_scopes
 
@@ -79,11 +79,11 @@ def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> Non
     for scope in scopes:
         if scope not in known:
             hint = did_you_mean(scope, known, "scopes")
-            raise UsageError(f"--scope is `{scope}`, which the manifest does not name; {hint}")
+            raise UsageError(f"--scope is `{scope}`, which the manifest does not declare; {hint}")
 
 
 def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None:
-    """If the manifest requires tokens, print a token of this run, or instructions."""
+    """If the manifest requires tokens, print one from this run, or instructions."""
     auth: Any = manifest.document.get("auth")
     if not auth:
         return
@@ -91,13 +91,13 @@ def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None
         from stubwright.serving.issuer import list_scopes
 
         scopes = " ".join(f"--scope {scope}" for scope in list_scopes(manifest.document)[:2] or ("SCOPE",))
-        write_out(f"callers need a token of {auth['issuer']}; to try without it, use: stubwright dev {scopes}\n")
+        write_out(f"callers need a token from {auth['issuer']}; to try without it, use: stubwright dev {scopes}\n")
         return
     from stubwright.serving.issuer import HOURS
 
     token = identity.issuer.make_token(auth, identity.subject, identity.scopes, identity.claims)
     write_out(
-        "\nThe server accepts only tokens of this run. "
+        "\nThe server accepts only tokens from this run. "
         f"A token for `{identity.subject}` with {' '.join(identity.scopes)} ({HOURS} hours):\n"
         f"TOKEN={token}\n"
         f'stubwright list {url} --header "Authorization: Bearer $TOKEN"\n'

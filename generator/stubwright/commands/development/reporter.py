@@ -1,6 +1,6 @@
-"""Reports a run of `dev` to the terminal and to the page next to the server.
+"""Reports a `dev` run to the terminal and to its page.
 
-The page is rendered again after each save that is served.
+The page is rendered again whenever a new version is served.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Reporter:
     """Reports a run to the terminal, and to the page if it is open."""
 
     def __init__(self, content: PageContent | None, identity: Identity | None) -> None:
-        """Report to a page, unless it is None; `identity` is the caller of the page."""
+        """Report to the page unless it is None; the page calls the server as `identity`."""
         self._content = content
         self._identity = identity
         self._summary = ""
@@ -43,7 +43,7 @@ class Reporter:
         self._save = 0
 
     def report_line(self, text: str) -> None:
-        """Report a line of the server's output; called from the reading threads."""
+        """Report a line of the server's output. Called from the reader threads."""
         from stubwright.workbench import output
 
         line = output.read_line(text)
@@ -52,25 +52,25 @@ class Reporter:
         try:
             write_err(line.printed)
         except OutputError:
-            return  # the terminal is closed; keep reading, so that the server is not blocked
+            return  # the terminal is closed; keep reading so that the server does not block
 
     def report_end(self, status: int) -> None:
-        """Report that the server has exited unexpectedly; called from the thread that waits for it."""
-        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        """Report that the server exited unexpectedly. Called from the thread that waits for it."""
+        how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
         if self._content is not None:
             self._content.journal.add("ended", status=status)
         write_err(f"stubwright: the server {how}; it restarts at the next save")
 
     def report_broken(self, *, is_running: bool) -> None:
-        """Report that a save is not served."""
+        """Report that the saved version cannot be served."""
         if self._content is not None:
             self._content.journal.add("broken")
-        goes_on = "the server of the last good save continues" if is_running else "no server runs"
+        goes_on = "the server of the last good save continues" if is_running else "no server is running"
         write_err(f"stubwright: {goes_on}; the next good save is served")
 
     def report_slow(self, seconds: int, stack: str, *, is_running: bool) -> None:
-        """Report that the server of a save has not started yet, with the stack of its handlers if known."""
-        goes_on = "the server of the last good save continues" if is_running else "no server runs"
+        """Report that the new server is slow to start, with its handlers' stack if known."""
+        goes_on = "the server of the last good save continues" if is_running else "no server is running"
         text = f"the new server has not started after {seconds} s; {goes_on}, and the next save starts again"
         if stack:
             text += f"; the handlers are at\n{stack.rstrip()}"
@@ -82,7 +82,9 @@ class Reporter:
         write_err(f"stubwright: {text}")
 
     def report_served(self, saved: Version, manifest: ir.Manifest, url: str) -> None:
-        """Report a served save and its cost, and render its page. The changes are reported later."""
+        """Report that the saved version is served, with its cost, and render its page. The changes are reported
+        later.
+        """
         from stubwright.compile.audience import costs
 
         cost, count = sum(costs.measure(manifest).tools.values()), len(manifest.tools)
@@ -107,7 +109,7 @@ class Reporter:
         content.journal.add("saved", digest=html.digest)
 
     def _compare(self, save: int, saved: Version) -> None:
-        """Report the changes of a save, unless a later save is served."""
+        """Report the changes in a saved version unless a later one is already served."""
         difference = _find_difference(saved)
         if save != self._save:
             return
@@ -158,7 +160,7 @@ def _find_difference(saved: Version) -> Difference:
     except (comparison.VersionError, UsageError) as error:
         return Difference(_UNKNOWN, f"{error}\n")
     if committed.manifest is None:
-        return Difference(_UNKNOWN, f"{saved.name} is missing or wrong in the last commit.\n")
+        return Difference(_UNKNOWN, f"{saved.name} is missing or invalid in the last commit.\n")
     difference = diff.find_difference(committed, saved, argparse.Namespace(target=[], fail_on=None))
     if difference is None:
         return Difference(_UNKNOWN, f"{saved.name} is invalid.\n")

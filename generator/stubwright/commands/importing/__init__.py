@@ -1,1 +1,1 @@
-"""The verbs that import manifests from other descriptions, and refresh them."""
+"""Commands that import manifests from other descriptions, and refresh them."""

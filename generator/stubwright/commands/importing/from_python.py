@@ -1,6 +1,6 @@
 """`stubwright new NAME --from python FILE:NAME`: migrate a server object.
 
-It prints the file and the interpreter, and asks before it runs the file, which is foreign code.
+It prints the file and the interpreter, and asks before running the file, which is third-party code.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ def add_options(parser: Any) -> None:
 
 
 def parse(text: str | None, arguments: argparse.Namespace) -> Source:
-    """Return the server object that the command line names.
+    """Return the server object specified on the command line.
 
     Raises:
-        UsageError: It names no server object, the file does not exist, or an option does not fit.
+        UsageError: The server object is missing, its file does not exist, or an option does not apply.
     """
     from stubwright.importers.python.migration import Source
 
     if text is None:
-        raise UsageError("--from python takes a file and the server's name in it, such as app.py:mcp")
+        raise UsageError("--from python takes a file and the name of its server object, such as app.py:mcp")
     if arguments.header:
         raise UsageError("--header and --token are for --from mcp URL")
     if arguments.command == []:
-        raise UsageError("the command after `--` is empty; it starts Python, as in: -- uv run python")
+        raise UsageError("the command after `--` is empty; it must start Python, as in: -- uv run python")
     match = _SOURCE.fullmatch(text)
     if match is None:
         raise UsageError(f"`{text}` is not a Python file and a name in it, such as app.py:mcp")
@@ -60,14 +60,14 @@ def parse(text: str | None, arguments: argparse.Namespace) -> Source:
     if not file.is_file():
         raise UsageError(f"there is no file `{path}`")
     program, *options = arguments.command or [find_python(file.parent, os.environ)]
-    if Path(program).name != program:  # the new server may be started anywhere
+    if Path(program).name != program:  # the new server can be started from any folder
         program = os.path.abspath(program)  # noqa: PTH100 - `resolve` would follow an environment's link
     command = sources.start([program, *options], arguments)
     return Source(file, name, command.words, command.environment)
 
 
 def find_python(folder: Path, variables: Mapping[str, str]) -> str:
-    """Return the interpreter of the active or nearest environment of `folder`, otherwise this interpreter."""
+    """Return the interpreter of the active environment or the one nearest to `folder`, or else this interpreter."""
     environments = [*([Path(variables["VIRTUAL_ENV"])] if variables.get("VIRTUAL_ENV") else [])]
     environments += [each / ".venv" for each in (folder, *folder.parents)]
     name = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
@@ -76,23 +76,23 @@ def find_python(folder: Path, variables: Mapping[str, str]) -> str:
 
 
 def agree(source: Source, *, yes: bool) -> bool:
-    """Print the command, and return whether the user allows it.
+    """Print the command, and return whether the user allows it to run.
 
     Raises:
-        UsageError: There is no terminal for the question.
+        UsageError: There is no terminal to ask on.
     """
     command = f"`{source.file}` with `{shlex.join(source.python)}`"
     if yes:
-        write_err(f"running {command}, to read the lists of its server")
+        write_err(f"running {command}to read its server's lists")
         return True
     if not is_interactive():
-        raise UsageError(f"this runs {command}: add --yes to allow it")
-    write_err(f"This runs {command}, to read the lists of its server.")
+        raise UsageError(f"this would run {command}: add --yes to allow it")
+    write_err(f"This runs {command} to read its server's lists.")
     return confirm("Run it?")
 
 
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
-    """Run the file, and return its manifest and the facts for the new project. Raises SourceError."""
+    """Run the file, and return its manifest and its facts for the new project. Raises SourceError."""
     from stubwright.importers import servers
     from stubwright.importers.python import migration
 

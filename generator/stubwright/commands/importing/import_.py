@@ -27,36 +27,36 @@ if TYPE_CHECKING:
     from stubwright.importers.server_listing import ServerListing
 
 _T = TypeVar("_T")
-_FRAGMENT: Final = "omit `server`, for a file that another manifest includes"
+_FRAGMENT: Final = "omit `server`, for a file to include in another manifest"
 
 
 _OPENAPI: Final = f"""
 file SOURCE  the document, in YAML or JSON: a file, a URL, or `-`
 --fragment   {_FRAGMENT}
---pages      page the results of tools, if the document describes the pages
+--pages      paginate tool results, if the document describes the pages
 """
 
 
 _TOOLS: Final = """
-file FILE  its JSON, bare or in a wrapper
+file FILE  the result as JSON, bare or in a wrapper
 """
 
 
 _MCP: Final = f"""
 url URL?    a Streamable HTTP endpoint
 --client    write `emit: [client]`: bindings without a server
---typescript  write `emit: [typescript]`: the same in TypeScript
+--typescript  write `emit: [typescript]`: bindings in TypeScript
 --fragment  {_FRAGMENT}
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     imports = verbs.add_parser("import", help="create a manifest from an existing server or API")
-    kinds = imports.add_subparsers(title="what to import", metavar="KIND", required=True)
+    kinds = imports.add_subparsers(title="the source to import", metavar="KIND", required=True)
     live = kinds.add_parser(
         "mcp",
-        help="a live server: its tools, resources and prompts",
+        help="a live server's tools, resources and prompts",
         epilog=format_epilog(
             "", EXAMPLES["import"][0], "stubwright import mcp https://example.com/mcp -o specs/desk.yaml"
         ),
@@ -77,7 +77,7 @@ def add(verbs: Any) -> None:
     tools.set_defaults(verb=_import_tools)
     openapi = kinds.add_parser(
         "openapi",
-        help="an OpenAPI or Swagger document: a server that calls the API",
+        help="an OpenAPI or Swagger document, for a server that calls the API",
         epilog=format_epilog("", EXAMPLES["import"][0], "stubwright import openapi api.json -o specs/api.yaml"),
     )
     _add_options(openapi, "the document's title")
@@ -87,20 +87,20 @@ def add(verbs: Any) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
-    """Add the options that select the operations of an OpenAPI document, and name their tools."""
+    """Add the options that select operations in an OpenAPI document and name their tools."""
     fits = "operationId, tag, path, METHOD or `METHOD path` matches; may be repeated"
     declare(
         parser,
         f"""
 --include GLOB…        {note}import only operations whose {fits}
 --exclude GLOB…        {note}omit operations whose {fits}
---rename OLD=NEW…      {note}name the tool of the operation OLD NEW; may be repeated
---media-type TYPE…     {note}prefer this media type for requests and responses; may be repeated, the best first
+--rename OLD=NEW…      {note}name the tool for operation OLD NEW; may be repeated
+--media-type TYPE…     {note}prefer this media type for requests and responses; may be repeated, best first
 --server SERVER        {note}call this server: its number, URL or description
---auth HOW             {note}authenticate like this, in place of the document's scheme: bearer, basic, apiKey=HEADER,
+--auth HOW             {note}override the document's authentication scheme: bearer, basic, apiKey=HEADER,
   apiKey=query:NAME or clientCredentials=TOKEN_URL; secrets come from environment variables
 --no-output-schema     {note}omit all output schemas
---trim-descriptions N  {note}cut descriptions to N characters, at the end of a sentence or a word
+--trim-descriptions N  {note}shorten descriptions to N characters, at the end of a sentence or a word
 --group-by-tag         {note}group tools by tag, and prefix their names with the tag
 """,
         trim_descriptions=_parse_length,
@@ -112,17 +112,17 @@ _SHORTEST: Final = 20
 
 def _parse_length(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not _SHORTEST <= int(text) < 10**9:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number of characters, {_SHORTEST} or more")
+        raise argparse.ArgumentTypeError(f"`{text}` is not a character limit of {_SHORTEST} or more")
     return int(text)
 
 
 def has_selection(arguments: argparse.Namespace) -> bool:
-    """Return whether the command line has one of the options of `add_selection`."""
+    """Return whether the command line has one of `add_selection`'s options."""
     return bool(_list_selected(arguments))
 
 
 def _list_selected(arguments: argparse.Namespace) -> list[str]:
-    """Return the given options of `add_selection`, as words of a command line."""
+    """Return the `add_selection` options that are set, as command-line words."""
     words: list[str] = []
     for option in ("--include", "--exclude", "--rename", "--media-type"):
         for value in getattr(arguments, option[2:].replace("-", "_")):
@@ -136,7 +136,7 @@ def _list_selected(arguments: argparse.Namespace) -> list[str]:
 
 
 def describe_import(file: str, arguments: argparse.Namespace) -> str:
-    """Return the arguments of `stubwright import` that repeat the import of a document, without secrets."""
+    """Return the `stubwright import` arguments that repeat a document's import, without secrets."""
     from stubwright.importers.openapi import sources as documents
 
     words = ["openapi", documents.hide_credentials(file), *_list_selected(arguments)]
@@ -154,9 +154,9 @@ def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
         parser,
         f"""
 --name NAME            the server's name (default: {default})
---prefix PREFIX        a prefix for each tool's name
--o, --output MANIFEST  the manifest's file (default: standard output)
---force                replace an imported file that was edited by hand
+--prefix PREFIX        a prefix for every tool name
+-o, --output MANIFEST  the manifest file (default: standard output)
+--force                replace an imported file that was edited
 """,
         prefix={"default": ""},
         output=paths.use_slashes,
@@ -166,9 +166,9 @@ def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
 def _import_mcp(arguments: argparse.Namespace) -> int:
     emit = [part for part in ("client", "typescript") if getattr(arguments, part)]
     if emit and arguments.prefix:
-        raise UsageError(f"--prefix changes tool names, which the server would reject: it cannot go with --{emit[0]}")
+        raise UsageError(f"--prefix changes tool names, so the server would reject calls: omit --{emit[0]}")
     if emit and arguments.fragment:
-        raise UsageError(f"`emit` is not allowed in an included file: --{emit[0]} cannot go with --fragment")
+        raise UsageError(f"`emit` is not allowed in an included file: --{emit[0]} cannot be combined with --fragment")
     source = sources.parse_source(arguments.url, arguments.command, arguments)
 
     def make(listed: ServerListing) -> ImportResult:
@@ -195,7 +195,7 @@ def _import_tools(arguments: argparse.Namespace) -> int:
 
 
 def prepare_saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResult]:
-    """Return a function that makes a manifest of a saved list of tools."""
+    """Return a function that creates a manifest from a saved tool list."""
 
     def make() -> ImportResult:
         from stubwright.importers import acceptance, tools
@@ -228,7 +228,7 @@ def _import_openapi(arguments: argparse.Namespace) -> int:
 def prepare_openapi(
     file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = ""
 ) -> Callable[[], ImportResult]:
-    """Return a function that makes a manifest of an OpenAPI document.
+    """Return a function that creates a manifest from an OpenAPI document.
 
     Raises:
         UsageError: `--rename` is not OLD=NEW.
@@ -257,7 +257,7 @@ def prepare_openapi(
 
 
 def attempt(label: str, make: Callable[[], _T]) -> _T | None:
-    """Return the result of `make` for the source `label`; None if it fails, which is reported."""
+    """Return the result of `make` for the source `label`, or None after reporting that it failed."""
     from stubwright.importers.document_reader import SourceError
 
     try:
@@ -268,7 +268,7 @@ def attempt(label: str, make: Callable[[], _T]) -> _T | None:
 
 
 def report_failure(label: str, error: SourceError, verb: str = "imported") -> None:
-    """Print why the source `label` cannot be imported, tested, locked or read."""
+    """Print why the source `label` could not be imported, tested, locked or read."""
     from stubwright.importers.document_reader import DocumentError
 
     if isinstance(error, DocumentError) and error.diagnostics:
@@ -292,9 +292,9 @@ def _import(
         label: The source's name in messages.
         make: Reads the source.
         arguments: The command line.
-        who: The kind of the source, such as "the file".
+        who: The kind of source, such as "the file".
         bounded: Returns a context that enforces the time limit.
-        command: The command that imports it, for the head of the file.
+        command: The import command, for the file's header.
     """
     from stubwright.compile.syntax import yamlwriter
 
@@ -326,7 +326,7 @@ def _import(
 
 
 def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
-    """Write an imported file, unless that would overwrite a person's edits; return the fault, if any.
+    """Write an imported file unless that would overwrite manual edits; return the diagnostic, if any.
 
     Args:
         path: The file.
@@ -345,7 +345,7 @@ def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
             return Diagnostic("SW403", "this file was not imported, and is left unchanged", Place(str(path)), help_)
         if known is not None and known.is_edited and existing != text and not force:
             message = "this file was edited after it was imported, and is left unchanged"
-            help_ = "move the changes into the `overlay` of a file that includes it, or lose them with `--force`"
+            help_ = "move the edits into the `overlay` of a file that includes it, or discard them with `--force`"
             return Diagnostic("SW403", message, Place(str(path)), help_)
         disk.create(path, text)
     except OSError as error:
@@ -354,7 +354,7 @@ def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
 
 
 def describe_unwritable(error: OSError) -> Diagnostic:
-    """Return the diagnostic for a file that cannot be written."""
+    """Return the diagnostic for a file that could not be written."""
     from stubwright.diagnostics import Diagnostic
 
     message = f"`{error.filename}` cannot be written: {error.strerror}"

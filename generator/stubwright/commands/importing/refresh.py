@@ -1,7 +1,7 @@
-"""`stubwright refresh`: repeat the imports that the first lines of files describe, and show the changes.
+"""`stubwright refresh`: repeat the imports described at the top of files, and show the changes.
 
-The first lines of a file in a checkout are foreign text: they only choose the document and the options. Only the file
-itself is written, and no command is run.
+The top of a file in a checkout is untrusted text: it only selects the document and the options. Only the file itself is
+written, and no command is run.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
-manifests MANIFEST*  manifests, whose imported files are refreshed (default: from [tool.stubwright] in pyproject.toml)
---format text|json   how to print the files and their changes
+manifests MANIFEST*  manifests with imported files to refresh (default: from [tool.stubwright] in pyproject.toml)
+--format text|json   the format of the files and their changes
 --check              write nothing; exit 1 if a file would change
---force              replace imported files that were edited by hand
+--force              replace imported files that were edited
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     refresh = verbs.add_parser("refresh", _refresh, help="repeat imports, and show the changes")
     declare(refresh, _OPTIONS, manifests=paths.normalize)
 
 
 @dataclass(frozen=True, slots=True)
 class _ImportedFile:
-    """An imported file: its path, its text, and the command in its first lines."""
+    """An imported file: its path, its text, and the command at its top."""
 
     path: str
     text: str
@@ -74,7 +74,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
         text = _import_again(imported)
         if text is None:
             status, states[imported.path] = 1, "failed"
-        elif text == imported.text.replace("\r\n", "\n"):  # as a checkout on Windows has it
+        elif text == imported.text.replace("\r\n", "\n"):  # as in a checkout on Windows
             states[imported.path] = "up to date"
         else:
             fresh[imported.path] = text.replace("\n", "\r\n") if "\r\n" in imported.text else text
@@ -107,7 +107,7 @@ def _find_manifests(arguments: argparse.Namespace) -> Sequence[str]:
         return tuple(dict.fromkeys(arguments.manifests))
     project, _ = config.find()
     if project is None or not project.manifests:
-        raise UsageError("no manifest is given, and there is no [tool.stubwright] that names some; name one")
+        raise UsageError("no manifest is given, and no [tool.stubwright] lists any; specify one")
     return project.manifests
 
 
@@ -131,7 +131,7 @@ def _find_origin(path: str, document: Document) -> _ImportedFile | None:
 
 
 def _import_again(imported: _ImportedFile) -> str | None:
-    """Repeat the import of a file, and return its text; None if this fails, which is reported."""
+    """Return the text of a repeated import, or None after reporting that it failed."""
     from stubwright.compile.syntax import yamlwriter
 
     try:
@@ -159,7 +159,7 @@ def _import_again(imported: _ImportedFile) -> str | None:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise _UnrepeatableError(f"its first lines name an invalid command: {message}")
+        raise _UnrepeatableError(f"the command in its first lines is invalid: {message}")
 
 
 def _parse(command: str) -> argparse.Namespace:
@@ -169,12 +169,12 @@ def _parse(command: str) -> argparse.Namespace:
     try:
         program, *words = shlex.split(command)
     except ValueError as error:
-        raise _UnrepeatableError("its first lines name a command with an unclosed quote") from error
+        raise _UnrepeatableError("the command in its first lines has an unclosed quote") from error
     # `--help` would end this process.
     if program != "stubwright" or words[:1] != ["import"] or "--help" in words or "-h" in words:
-        raise _UnrepeatableError("its first lines name a command other than `stubwright import`")
+        raise _UnrepeatableError("the command in its first lines is not `stubwright import`")
     if words[1:2] not in (["openapi"], ["tools"]):
-        raise _UnrepeatableError("a live server is imported by hand, because a file cannot allow a command to start")
+        raise _UnrepeatableError("a live server must be imported manually, because a file cannot start commands")
     arguments = parser.parse_args(words)
     arguments.kind = words[1]
     if arguments.file == "-":
@@ -183,7 +183,7 @@ def _parse(command: str) -> argparse.Namespace:
 
 
 def _find_folder(path: str, output: str | None) -> Path:
-    """Return the working folder of the command, since its `-o` is relative."""
+    """Return the working folder of the command, because its `-o` is relative."""
     file = Path(path).resolve()
     parts = Path(output or "").parts
     if not parts or file.parts[-len(parts) :] != parts:
@@ -192,7 +192,7 @@ def _find_folder(path: str, output: str | None) -> Path:
 
 
 def _compare(entry: str, fresh: Mapping[str, str]) -> diff.Difference | None:
-    """Return the changes to a manifest; None if the new version has errors, which are reported."""
+    """Return the changes to a manifest, or None after reporting errors in the new version."""
     from stubwright.commands.shared import comparison
 
     old, new = comparison.read(entry, ""), comparison.with_texts(entry, fresh)

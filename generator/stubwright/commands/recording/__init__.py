@@ -1,1 +1,1 @@
-"""The verbs that record and replay the messages of a server."""
+"""Commands that record and replay a server's messages."""

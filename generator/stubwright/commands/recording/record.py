@@ -27,8 +27,8 @@ _WRONG: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  the status of the command; 1 if a file is invalid or cannot be written, 2 on a usage error, 3 if the command
-  cannot be started, or the login fails
+  the command's exit status; 1 if a file is invalid or cannot be written, 2 on a usage error, 3 if the command
+  cannot be started or the login fails
 
 examples:
   stubwright record --env API_KEY -- npx -y desk-server
@@ -38,20 +38,20 @@ examples:
 
 
 _OPTIONS: Final = f"""
-url URL?           an MCP endpoint; clients connect to the address of --http instead
+url URL?           an MCP endpoint; clients connect to the --http address instead
 --http HOST:PORT   with a URL: the address for clients
 -o, --output FILE  the recording; an existing recording is appended to (default: {_DEFAULT})
---redact NAME…     write [redacted] for the values of properties with this name; may be repeated
---manifest FILE    also redact the arguments that this manifest redacts (`policy: {{redact: …}}`)
+--redact NAME…     record [redacted] as the value of properties with this name; may be repeated
+--manifest FILE    also redact the arguments redacted by this manifest (`policy: {{redact: …}}`)
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
+    """Add the command's parser."""
     record: CommandParser = verbs.add_parser(
         "record",
         _record,
-        help="record the messages of a client and a server",
+        help="record the messages between a client and a server",
         usage="stubwright record [options] -- COMMAND ARGS…\n       stubwright record [options] URL --http HOST:PORT",
         epilog=_EPILOG,
     )
@@ -65,7 +65,7 @@ def _record(arguments: argparse.Namespace) -> int:
 
     source = servers.parse_source(arguments.url, arguments.command, arguments)
     if (arguments.http is None) != isinstance(source, Command):
-        raise UsageError("--http and a URL belong together: clients of a command use standard input and output")
+        raise UsageError("--http and a URL require each other: clients of a command use standard input and output")
     if arguments.http is not None:
         arguments.http = parse_address("--http", arguments.http)
     variables = dict(map(servers.parse_variable, arguments.env))
@@ -141,9 +141,9 @@ def _record_command(command: Command, begin: Callable[[], Recorder | None], path
 
 
 def _read_state(path: str) -> tuple[int, bool] | None:
-    """Return the size of a recording's complete lines, and whether an incomplete line follows.
+    """Return the size of a recording's complete lines in bytes, and whether an incomplete line follows.
 
-    Return None if the recording is invalid or read-only, which is reported. The file is not written.
+    Report an invalid or read-only recording, and return None. The file is not written.
     """
     from stubwright.project.files.append_only import AppendedFile
     from stubwright.project.files.disk import Disk
@@ -167,7 +167,7 @@ def _read_state(path: str) -> tuple[int, bool] | None:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise OSError if no file can be made in a folder."""
+    """Raise OSError if no file can be created in a folder."""
     for is_met, number in (
         (folder.exists(), errno.ENOENT),
         (folder.is_dir(), errno.ENOTDIR),
@@ -178,16 +178,16 @@ def _check_folder(folder: Path) -> None:
 
 
 def _open(path: str, state: tuple[int, bool], redactor: Redactor, place: Mapping[str, Any]) -> Recorder | None:
-    """Open a recording for a run; return None if it cannot be written, which is reported."""
+    """Open a recording for a run; return None after reporting that it cannot be written."""
     from stubwright.project.files.append_only import AppendedFile
     from stubwright.recording.recorder import Recorder
 
     whole, is_cut = state
     try:
         file = AppendedFile(Path(path))
-        if is_cut:  # the run before was killed while it wrote
+        if is_cut:  # the previous run was killed while writing
             file.shorten(whole)
-            write_note(to_one_line(f"{path}: the last line was cut off, and is dropped"))
+            write_note(to_one_line(f"{path}: the last line was cut off and will be removed"))
     except OSError as error:
         _report_unwritable(path, error)
         return None
@@ -199,15 +199,15 @@ def _report_unwritable(path: str, error: OSError) -> None:
 
 
 def _find_status(recorder: Recorder, status: int, path: str) -> int:
-    """Return the exit status of a run, and report an incomplete recording."""
+    """Return a run's exit status; report an incomplete recording."""
     if recorder.failure is None:
         return status
-    write_err(to_one_line(f"stubwright: {path} is not complete: {explain(recorder.failure)}"))
+    write_err(to_one_line(f"stubwright: {path} is incomplete: {explain(recorder.failure)}"))
     return status or _WRONG
 
 
 def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
-    """Return the fields that a manifest redacts, by tool; None if the manifest is invalid, which is reported."""
+    """Return the fields that a manifest redacts, by tool, or None after reporting an invalid manifest."""
     manifest = read_manifest(path)
     if manifest is None:
         return None

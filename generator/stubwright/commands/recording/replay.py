@@ -1,4 +1,4 @@
-"""`stubwright replay`: serve the answers of a recording."""
+"""`stubwright replay`: serve the responses in a recording."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _WRONG: Final = 1
 
 _OPTIONS: Final = """
 file FILE         a recording from `stubwright record`
---mock MANIFEST   serve the lists of this manifest, and mock answers that were not recorded
+--mock MANIFEST   serve this manifest's lists, and mock responses that were not recorded
 """
 
 
 def add(verbs: Any) -> None:
-    """Add the parser of the command."""
-    replay = verbs.add_parser("replay", _replay, help="serve the answers of a recording")
+    """Add the command's parser."""
+    replay = verbs.add_parser("replay", _replay, help="serve the responses in a recording")
     serving.add_options(replay)
     declare(replay, _OPTIONS, file=paths.normalize, mock=paths.normalize)
 
@@ -45,7 +45,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         whole = lines.count_whole(path, data)
         if 0 < whole < len(data):  # `record` was killed while writing, or is still writing
             data = data[:whole]
-            write_note(to_one_line(f"{path}: the last line is cut off, and is omitted"))
+            write_note(to_one_line(f"{path}: the last line is cut off and was omitted"))
         conversation = conversations.read(lines.parse(path, data))
         manifest = _make_manifest(conversation) if arguments.mock is None else serving.read_manifest(arguments.mock)
     except lines.RecordingError as error:
@@ -53,13 +53,13 @@ def _replay(arguments: argparse.Namespace) -> int:
     except SourceError as error:
         return _fail(f"{path} cannot be replayed: {error}")
     except FileNotFoundError:
-        return _fail(f"{path} does not exist; `stubwright record` writes a recording")
+        return _fail(f"{path} does not exist; create a recording with `stubwright record`")
     except OSError as error:
         return _fail(f"{path} cannot be read: {explain(error)}")
     if manifest is None:
         return _WRONG
     if conversation.omitted:
-        write_note(f"{conversation.omitted} answers that began a task are not replayed")
+        write_note(f"{conversation.omitted} responses that started a task are not replayed")
     return _serve(path, data, manifest, options, mocks=arguments.mock is not None)
 
 
@@ -69,7 +69,7 @@ def _serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str]
     try:
         return replay.serve(path, data, manifest, options, mocks=mocks)
     except OSError as error:
-        return _fail(f"the replay cannot be written: {explain(error)}")
+        return _fail(f"cannot write the replay: {explain(error)}")
 
 
 def _fail(problem: str) -> int:
@@ -78,13 +78,13 @@ def _fail(problem: str) -> int:
 
 
 def _make_manifest(conversation: Conversation) -> ir.Manifest:
-    """Return the manifest of the recorded server. Raises SourceError if the recording is empty or invalid."""
+    """Return the recorded server's manifest. Raises SourceError if the recording is empty or invalid."""
     from stubwright.importers.document_reader import SourceError
     from stubwright.recording import replay
 
     listing = conversation.listing
     if not (conversation.calls or listing.info or any(listing.sections.values())):
-        raise SourceError("it contains no answer of a server")
+        raise SourceError("it contains no responses from a server")
     manifest, notes = replay.make_manifest(conversation)
     for note in notes:
         write_note(to_one_line(note))

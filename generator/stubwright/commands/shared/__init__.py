@@ -1,1 +1,1 @@
-"""Code that several commands share: inputs, options, and the console."""
+"""Code shared by several commands: inputs, options, and the console."""

@@ -1,4 +1,4 @@
-"""Reads the versions that `diff` compares: files, files at a git revision, saved lists of tools, and live servers."""
+"""Reads versions for `diff`: files, files at a git revision, saved tool lists, and live servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GIT = "git:"
 _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
-"""Errors in examples, which do not affect a comparison."""
+"""Errors in examples, which do not affect comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Version:
         name: Its name in messages.
         manifest: The manifest; None if it is invalid.
         documents: Its documents.
-        diagnostics: Its faults.
+        diagnostics: Its diagnostics.
         entry: The path of its entry file.
-        is_listed: True if the manifest was made from a server's lists or a contract, which only describe the wire.
-        is_sorted: True if the order of its entries is not the server's.
-        notes: Notes on the import of a saved list.
+        is_listed: True if the manifest comes from a server's lists or a contract, which describe only the wire format.
+        is_sorted: True if its entries are not in the server's order.
+        notes: Notes on importing a saved list.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Version:
         return document.value if document is not None and isinstance(document.value, dict) else {}
 
     def is_foreign(self, place: Place | None) -> bool:
-        """Return whether the text at a place comes from a server, a saved list, or an imported file."""
+        """Return whether the text at a location comes from a server, a saved list, or an imported file."""
         from stubwright.compile.syntax import yamlwriter
 
         document = None if place is None else self.documents.get(place.file)
@@ -61,7 +61,7 @@ class Version:
 
 
 UNNAMED: Final = "server"
-"""The name of a server in a saved list without one; constant, so that comparisons do not report it."""
+"""The server name for a saved list without one; constant, so that comparisons do not report it."""
 
 
 class VersionError(Exception):
@@ -69,11 +69,11 @@ class VersionError(Exception):
 
 
 def read_project(revision: str) -> list[tuple[Version, Version]]:
-    """Return each manifest of the project at `git:REV` and in the working tree.
+    """Return each project manifest at `git:REV` and in the working tree.
 
     Raises:
         VersionError: A version cannot be read.
-        UsageError: No project in this folder names manifests.
+        UsageError: No project in this folder lists manifests.
     """
     from stubwright.project import config
 
@@ -86,7 +86,7 @@ def read_project(revision: str) -> list[tuple[Version, Version]]:
 
 
 def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
-    """Return a manifest with the schemas that its server sends, without unlisted output schemas."""
+    """Return a manifest with the schemas that its server sends; unlisted output schemas are omitted."""
     manifest = replace(
         manifest,
         formats=formats,
@@ -113,7 +113,7 @@ def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
 
 
 def _list_skill_files(manifest: ir.Manifest) -> Iterator[ir.Primitive]:
-    """Yield the files of skills, which servers list as resources."""
+    """Yield skill files, which servers list as resources."""
     from stubwright import ir, naming
     from stubwright.diagnostics import Place
     from stubwright_runtime.mcp import vocabulary
@@ -135,25 +135,25 @@ def _list_skill_files(manifest: ir.Manifest) -> Iterator[ir.Primitive]:
 
 
 def _without_unlisted(tool: ir.Tool) -> ir.Tool:
-    """Return a tool without an `outputSchema` that its server does not list."""
+    """Return a tool without its `outputSchema` if the server does not list it."""
     return tool if "outputSchema" in tool.listed else replace(tool, definition=tool.listed, output=None)
 
 
 def is_revision(given: str) -> bool:
-    """Return whether an argument names a git revision without a file."""
+    """Return whether an argument is a git revision without a file."""
     return given.startswith(_GIT) and ":" not in given.removeprefix(_GIT)
 
 
 def read(given: str, other: str) -> Version:
-    """Return the version that an argument names.
+    """Read the version given by an argument.
 
     Args:
         given: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
-        other: The other argument, which has the path for `git:REV`.
+        other: The other argument, which supplies the path for `git:REV`.
 
     Raises:
         VersionError: It cannot be read.
-        UsageError: It does not name one file.
+        UsageError: It does not identify one file.
     """
     if given.startswith(_GIT):
         return _read_revision(given, other)
@@ -169,10 +169,10 @@ def read(given: str, other: str) -> Version:
 
 
 def list_live(source: Source) -> Version:
-    """Return the current lists of a live server.
+    """Return a live server's current lists.
 
     Raises:
-        VersionError: The server does not answer.
+        VersionError: The server does not respond.
     """
     from stubwright.importers import acceptance, servers
     from stubwright.importers import live as live_servers
@@ -185,14 +185,14 @@ def list_live(source: Source) -> Version:
 
 
 def with_texts(path: str, texts: Mapping[str, str]) -> Version:
-    """Return a manifest on disk with some of its files replaced by other texts, by path."""
+    """Return a manifest on disk with the contents of some files replaced, by path."""
     from stubwright.project.files import disk
 
     return _compile(f"{path}, refreshed", path, _OverlayReader(disk.Disk(), texts))
 
 
 def make_version(name: str, value: Mapping[str, Any]) -> Version:
-    """Return the version of a manifest that has no file."""
+    """Return the version for a manifest without a file."""
     return _compile(name, "server.json", _InMemoryFile("server.json", json.dumps(value, indent=2).encode()))
 
 
@@ -205,13 +205,13 @@ def _read_revision(given: str, other: str) -> Version:
     path = paths.use_slashes(path)
     beside = "" if path or other.startswith((_GIT, "http://", "https://")) else paths.use_slashes(other)
     if not path and not beside:
-        raise UsageError(f"`{given}` names no file, and neither does the other; write git:REV:PATH")
+        raise UsageError(f"`{given}` has no path, and neither does the other argument; write git:REV:PATH")
     try:
         reader = git.read_revision(name)
         version = _read_file(given, beside or reader.resolve_path(path), reader)
     except (git.RevisionError, OSError) as error:
         raise VersionError(str(error)) from error
-    fix = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
+    fix = "check the path: it is relative to the repository root, or to the working folder as `./PATH`"
     is_missing = (
         path
         and [diagnostic.code for diagnostic in version.diagnostics] == ["SW001"]
@@ -223,7 +223,7 @@ def _read_revision(given: str, other: str) -> Version:
 
 
 def _rename_files(version: Version, revision: str, find_path: Callable[[str], str]) -> Version:
-    """Return a version with its files named `git:REV:PATH` in documents and diagnostics."""
+    """Return a version whose documents and diagnostics call its files `git:REV:PATH`."""
 
     def name_file(path: str) -> str:
         return f"{revision}:{find_path(path)}"
@@ -243,7 +243,7 @@ def _rename_files(version: Version, revision: str, find_path: Callable[[str], st
 
 
 def _read_file(name: str, path: str, reader: Reader) -> Version:
-    """Return a manifest, a contract, or the manifest of a saved list of tools."""
+    """Return a manifest, a contract, or the manifest for a saved tool list."""
     from stubwright.compile.syntax import yamlwriter
 
     if path.lower().endswith(".json"):
@@ -259,7 +259,9 @@ def _read_file(name: str, path: str, reader: Reader) -> Version:
 
 
 def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
-    """Return the manifest of a saved list of tools, and add `notes` on its import; None if the file is no list."""
+    """Return the manifest for a saved tool list, adding `notes` on its import; return None if the file is not a
+    list.
+    """
     from stubwright.compile.structure import list_manifest_keys
     from stubwright.importers import tools
 
@@ -270,7 +272,7 @@ def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
             return None
         entries, info = tools.read(text, path, notes)
     except (OSError, ValueError, RecursionError):
-        return None  # errors are reported where the file is read as a manifest
+        return None  # errors are reported when the file is read as a manifest
     draft = tools.make_manifest(entries, name=info.get("name") or UNNAMED, info=info)
     notes += draft.notes
     return json.dumps(draft.manifest, indent=2).encode()
@@ -278,7 +280,7 @@ def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class _OverlayReader:
-    """Reads files, some of them with other texts."""
+    """Reads files, with the contents of some replaced."""
 
     beneath: Reader
     texts: Mapping[str, str]
@@ -319,6 +321,6 @@ def _compile(name: str, path: str, reader: Reader) -> Version:
 
     checked = pipeline.compile_manifest(path, reader, tolerated=_FORGIVEN, errors_only=True)
     errors = [diagnostic for diagnostic in checked.diagnostics if diagnostic.severity == "error"]
-    # An imported manifest has no file, so its documents only serve to show its faults.
+    # An imported manifest has no file, so its documents are only used to show its diagnostics.
     is_made = isinstance(reader, _InMemoryFile) and checked.manifest is not None
     return Version(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))

@@ -1,7 +1,7 @@
-"""Writes the output of commands: diagnostics and reports.
+"""Writes command output: diagnostics and reports.
 
-Every command writes to standard output and error through this module, which replaces control characters in foreign
-names and texts.
+Every command writes to standard output and error through this module, which replaces control characters in untrusted
+text.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ Format: TypeAlias = Literal["text", "json", "github"]
 
 
 _FEW = 10
-"""The maximum number of missing files of a package that are listed one by one."""
+"""The maximum number of missing files that are listed individually per package."""
 
 _GENERATE = "run `stubwright generate`"
 
 _CLEARED = "\r\x1b[K"
 _COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
-"""The escape sequences that a terminal receives: plain, bold, dim, italic, underlined, and foreground colours."""
+"""The escape sequences allowed in terminal output: plain, bold, dim, italic, underlined, and foreground colours."""
 
 
 @dataclass(slots=True)
 class Style:
-    """The options of the command line for the output of every command.
+    """Command-line options for every command's output.
 
     Attributes:
         quiet: True to omit notes and reports of finished work.
-        verbose: True to add every warning and the logs of servers.
-        color: The streams with colours: `auto` means terminals, unless NO_COLOR is set.
+        verbose: True to include every warning and server logs.
+        color: When to use colours: `auto` means on a terminal, unless NO_COLOR is set.
     """
 
     quiet: bool = False
@@ -59,7 +59,7 @@ class Style:
 
 
 STYLE: Final = Style()
-"""The style of this process, which the command line sets."""
+"""This process's style, set from the command line."""
 
 
 class UsageError(Exception):
@@ -82,17 +82,17 @@ class Output(io.TextIOWrapper):
 
     @classmethod
     def wrap(cls, stream: TextIO | None) -> Output:
-        """Return a replacement for Python's stream, which is None if the shell closed it."""
+        """Return a replacement for Python's stream, which is None if the shell has closed it."""
         if stream is None:
-            return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
+            return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until exit
         through = getattr(stream, "write_through", False)  # as with `python -u`
         lines = bool(stream.line_buffering)
         return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
 
     def write(self, text: str) -> int:
-        """Write a text with only colours as escape sequences. Raises OutputError."""
+        """Write text, removing all escape sequences except colours. Raises OutputError."""
         if text != _CLEARED:
-            # The pattern has a group, so every second piece is a colour's escape sequence.
+            # The pattern has a group, so every second piece is a colour escape sequence.
             pieces = _COLOURS.split(text) if self.isatty() or STYLE.color == "always" else [text]
             text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
         try:
@@ -109,13 +109,13 @@ class Output(io.TextIOWrapper):
 
 
 def explain(error: OSError) -> str:
-    """Describe why a file cannot be read or written."""
+    """Describe why a file could not be read or written."""
     why = error.strerror or str(error)
     return f"{why} (`{error.filename}`)" if error.filename else why
 
 
 def write_out(text: str) -> None:
-    """Write the result of a command, in whole lines, to standard output."""
+    """Write a command's result to standard output, in whole lines."""
     print(replace_controls(text), end="")
 
 
@@ -142,7 +142,7 @@ def is_interactive() -> bool:
 
 
 def ask(question: str) -> str:
-    """Print a question on standard error; return the line that was typed, empty at the end of the input."""
+    """Print a question on standard error; return the typed line, or an empty string at the end of the input."""
     print(replace_controls(question), end=" ", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip()
 
@@ -153,7 +153,7 @@ def confirm(question: str) -> bool:
 
 
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
-    """Write the text of `make`, with colours on a terminal; `make` must escape foreign text."""
+    """Write the text of `make`, with colours on a terminal; it must escape untrusted text."""
     is_automatic = _has_escapes(stream) and not os.environ.get("NO_COLOR")
     is_colored = is_automatic if STYLE.color == "auto" else STYLE.color == "always"
     print(make(is_colored), end="", file=stream)
@@ -190,17 +190,17 @@ class Printer:
         return any(diagnostic.severity == "error" for diagnostic in self._diagnostics)
 
     def add(self, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text] | None = None) -> None:
-        """Add diagnostics, and the documents that they refer to."""
+        """Add diagnostics and the documents that they refer to."""
         self._diagnostics += diagnostics
         self._documents.update(documents or {})
 
     def add_compiled(
         self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text], *, every: bool = False
     ) -> None:
-        """Add the findings of compiling a manifest.
+        """Add the diagnostics from compiling a manifest.
 
-        For a manifest that only makes a client, the warnings about the server become one line, since its user cannot
-        fix them. `every`, `--verbose` and `--strict` list all.
+        For a client-only manifest, the server warnings are reduced to one line, because its user cannot fix them.
+        `every`, `--verbose` and `--strict` list all.
         """
         from stubwright.diagnostics import Diagnostic, Place
 
@@ -220,15 +220,15 @@ class Printer:
             return
         counts = Counter(diagnostic.code for diagnostic in of_server)
         shown = ", ".join(f"{count} {code}" for code, count in sorted(counts.items()))
-        message = f"{len(of_server)} warnings are about the server, which a client cannot change ({shown})"
+        message = f"{len(of_server)} warnings concern the server, which a client cannot change ({shown})"
         fix = "`stubwright check --all` lists them"
         summary = Diagnostic("SW391", message, Place(entry, ("emit",)), fix)
         self.add([*(diagnostic for diagnostic in diagnostics if diagnostic not in of_server), summary], documents)
 
     def add_generated(self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Text]) -> None:
-        """Add the findings of generating a package, but only count the warnings that `check` lists.
+        """Add the diagnostics from generating a package, but only count the warnings that `check` lists.
 
-        All are added if there is an error, with `--strict` or `--verbose`, and in formats for programs.
+        Adds all warnings if there is an error, with `--strict` or `--verbose`, and in machine-readable formats.
         """
         diagnostics = list(diagnostics)
         reported = [
@@ -250,7 +250,7 @@ class Printer:
 
     @contextmanager
     def show_work(self, what: str) -> Iterator[None]:
-        """Show a message on a terminal while work takes longer than a second."""
+        """Show a message on a terminal if work takes longer than a second."""
         if self._quiet or self._style != "text" or not _has_escapes(sys.stderr):
             yield
             return
@@ -271,12 +271,12 @@ class Printer:
                 print(_CLEARED, end="", file=sys.stderr, flush=True)
 
     def report_fit(self, fit: HandlerReport | None) -> None:
-        """Report the faults of a handwritten class."""
+        """Report the problems in a handwritten class."""
         if fit is not None and fit.findings.diagnostics:
             self.add(fit.findings.diagnostics, fit.documents)
 
     def report_built(self, built: BuildResult) -> None:
-        """Print the numbers of files written for a package, and its requirements if they changed."""
+        """Print how many files were written for a package, and its requirements if they changed."""
         changes = built.changes
         if changes is None or changes.refused or self._stale:
             return
@@ -288,7 +288,7 @@ class Printer:
             self.say(f"  it needs {', '.join(built.requirements)}")
 
     def report_pruned(self, output: Path, previous: Lock, changes: Changes) -> None:
-        """Print the numbers of files removed with their manifests; `previous` is the previous lock."""
+        """Print how many files were removed with their manifests; `previous` is the previous lock."""
         from stubwright.project import vendoring
         from stubwright.project.files import layout
 
@@ -297,11 +297,11 @@ class Printer:
                 (previous.find_owner(change.path), change.path.partition("/")[0]) for change in changes.changes
             )
             for (manifest, package), count in owned.items():
-                why = "the runtime is not vendored" if manifest == vendoring.ENTRY else f"`{manifest}` is gone"
+                why = "the runtime is not vendored" if manifest == vendoring.ENTRY else f"`{manifest}` no longer exists"
                 self.say(f"{layout.show_path(output, package)}: {_count_files(count)} removed, because {why}")
 
     def report_strays(self, output: Path, changes: Changes, *, removed: bool) -> None:
-        """Report generated files that do not belong to a manifest."""
+        """Report generated files that belong to no manifest."""
         from stubwright.diagnostics import Diagnostic, Place
         from stubwright.project.files import layout
 
@@ -313,7 +313,7 @@ class Printer:
                 if not self._stale:
                     self.say(
                         f"{layout.show_path(output, package)}: {_count_files(len(paths))} removed, "
-                        "which no manifest makes"
+                        "which no manifest generates"
                     )
                 continue
             more = f", nor do {len(paths) - _FEW} more of its package" if len(paths) > _FEW else ""
@@ -337,21 +337,21 @@ class Printer:
             if change.old is None:
                 missing[change.path.partition("/")[0]].append(path)
             else:
-                state = "is no longer made" if change.new is None else "is stale"
+                state = "is no longer generated" if change.new is None else "is stale"
                 self.add([Diagnostic("SW407", f"this file {state}", Place(path), _GENERATE)])
         is_listed = self._interrupted or _list_files(previous) == _list_files(changes.lock)
         if not changes.changes and not changes.diagnostics and not is_listed:
             self._stale = True
             at = Place(layout.show_path(output, lock.NAME))
             if (output / lock.NAME).exists():
-                self.add([Diagnostic("SW407", "this file does not list what is made", at, _GENERATE)])
+                self.add([Diagnostic("SW407", "this file does not match the generated files", at, _GENERATE)])
             else:
                 self.add([Diagnostic("SW407", "this file is missing", at, _GENERATE)])
         for package, paths in missing.items():
             if len(paths) <= _FEW:
                 self.add([Diagnostic("SW407", "this file is missing", Place(path), _GENERATE) for path in paths])
             else:
-                message = f"this file is missing, and more of `{layout.show_path(output, package)}`"
+                message = f"this file is missing, and others in `{layout.show_path(output, package)}`"
                 self.add([Diagnostic("SW407", message, Place(paths[0]), _GENERATE)])
 
     def report_interrupted(self, output: Path) -> None:
@@ -361,7 +361,7 @@ class Printer:
 
         self._stale = self._interrupted = True
         at = Place(layout.show_path(output, lock.NAME))
-        self.add([Diagnostic("SW407", "a run that wrote here was killed before it was done", at, _GENERATE)])
+        self.add([Diagnostic("SW407", "a run that was writing here was killed before it finished", at, _GENERATE)])
 
     def close(self) -> int:
         """Print the diagnostics, and return the exit status."""

@@ -1,4 +1,4 @@
-"""Finds the input of a command: manifests from the command line or the project, and targets."""
+"""Finds a command's input: manifests from the command line or the project, and targets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The input of a command.
+    """A command's input.
 
     Attributes:
         manifests: The paths of the manifests.
-        target: The target of their packages.
-        whole: True if these are all manifests of the project.
+        target: The target for their packages.
+        whole: True if these are all of the project's manifests.
         project: The project, if found.
     """
 
@@ -43,10 +43,10 @@ manifests MANIFEST*  manifests (default: from [tool.stubwright] in pyproject.tom
 """
 
 
-_FIX: Final = "name one, such as specs/weather.yaml, or begin with `stubwright new NAME`"
+_FIX: Final = "specify one, such as specs/weather.yaml, or start with `stubwright new NAME`"
 
 _TARGET: Final = """
---target TARGET…  a client or an API that must accept the tools, in place of the manifest's `targets`; may be repeated
+--target TARGET…  a client or an API that must accept the tools, overriding the manifest's `targets`; may be repeated
 """
 
 
@@ -56,11 +56,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def find_run(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
-    """Return the run; None if the project's table is invalid, which is reported. Raises UsageError."""
+    """Return the run, or None after reporting an invalid project table. Raises UsageError."""
     from stubwright.project import config as project
 
     if output is not None and not output.strip():
-        raise UsageError("-o is empty; name a folder, such as `-o generated`")
+        raise UsageError("-o is empty; specify a folder, such as `-o generated`")
     found_project, problems = project.find()
     manifests = tuple(dict.fromkeys(map(paths.normalize, arguments.manifests)))
     if problems and not manifests:
@@ -70,14 +70,14 @@ def find_run(arguments: argparse.Namespace, printer: Printer, output: str | None
     if manifests:
         return Run(manifests, target, whole=False, project=found_project)
     if found_project is None:
-        raise UsageError(f"no manifest is given, and no {project.FILE} here or above has a [tool.stubwright]; {_FIX}")
+        raise UsageError(f"no manifest is given, and no {project.FILE} here or above has [tool.stubwright]; {_FIX}")
     if not found_project.manifests:
-        raise UsageError(f"no manifest is given, and [tool.stubwright] in {found_project.file} names none; {_FIX}")
+        raise UsageError(f"no manifest is given, and [tool.stubwright] in {found_project.file} lists none; {_FIX}")
     return Run(found_project.manifests, target, whole=True, project=found_project)
 
 
 def find_target(found_project: Project | None, output: str | None = None) -> Target:
-    """Return the target of packages: `output` if given, otherwise the project's folder."""
+    """Return the target for packages: `output` if given, otherwise the project's output folder."""
     from stubwright.project import build
     from stubwright.project import config as project
 
@@ -98,7 +98,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 
 def choose_targets(arguments: argparse.Namespace) -> Sequence[str]:
-    """Return the targets of `--target`, each once. Raises UsageError if a target does not exist."""
+    """Return the `--target` values without duplicates. Raises UsageError if a target does not exist."""
     return parse_targets(arguments.target)
 
 

@@ -1,4 +1,4 @@
-"""The options that get access tokens for servers at URLs."""
+"""Options for getting access tokens for servers at URLs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from stubwright.login.authorization import Authorization
 
 _CREDENTIALS: Final = ("STUBWRIGHT_CLIENT_ID", "STUBWRIGHT_CLIENT_SECRET")
-"""The variables with the client id and the client secret."""
+"""The environment variables for the client ID and the client secret."""
 
 
 _OPTIONS: Final = f"""
---client-id ID  with --login: log in as this registered client, with its secret, if any, in {_CREDENTIALS[1]}
+--client-id ID  with --login: log in as this registered client; its secret, if any, is in {_CREDENTIALS[1]}
 """
 
 
 _WAYS: Final = f"""
---logout              delete the saved login to the server of a URL, and send no token
---login               log in to the server of a URL in your browser, unless a login is saved; later commands use it
---client-credentials  get the access token for a URL with the client id and secret in {" and ".join(_CREDENTIALS)}
+--logout              delete the saved login for the server at a URL, and send no token
+--login               log in to the server at a URL in your browser, unless a login is saved; later commands use it
+--client-credentials  get the access token for a URL with the client ID and secret in {" and ".join(_CREDENTIALS)}
 """
 
 
@@ -44,23 +44,23 @@ def is_requested(arguments: argparse.Namespace) -> bool:
 
 
 def check_shared(arguments: argparse.Namespace, count: int) -> None:
-    """Raise UsageError if client credentials would be sent to any number of servers except one."""
+    """Raise UsageError unless client credentials would be sent to exactly one server."""
     if count != 1 and (getattr(arguments, "client_credentials", False) or getattr(arguments, "client_id", None)):
-        what = "several would get the same secrets" if count else "here is none"
+        what = "several would get the same secrets" if count else "none is given"
         raise UsageError(f"--client-credentials and --client-id are for one URL; {what}")
 
 
 def check_configured(arguments: argparse.Namespace) -> None:
-    """Raise UsageError if client credentials would be sent to the servers of a configuration."""
+    """Raise UsageError if client credentials would be sent to the servers in a configuration."""
     if arguments.client_credentials or arguments.client_id:
-        raise UsageError("--client-credentials and --client-id are for one URL: they cannot go with --config")
+        raise UsageError("--client-credentials and --client-id are for one URL: they cannot be combined with --config")
 
 
 def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Namespace) -> Endpoint:
-    """Return a server at a URL, with access tokens from the command line's options or a saved login.
+    """Return a server at a URL, with access tokens from the command-line options or a saved login.
 
     Raises:
-        UsageError: An option does not fit.
+        UsageError: An option cannot be used with this URL or the other options.
     """
     from stubwright.http import is_token_url
     from stubwright.importers.sources import Endpoint
@@ -74,7 +74,7 @@ def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Name
             raise UsageError("--login and --client-credentials get the access token: omit --token and Authorization")
         return Endpoint(url, headers)
     if is_asked and not is_safe:
-        raise UsageError("--login and --client-credentials need an https URL without user and password")
+        raise UsageError("--login and --client-credentials require an https URL without a user or password")
     if getattr(arguments, "client_credentials", False):
         return Endpoint(url, headers, _find_credentials(url, arguments))
     if getattr(arguments, "login", False):
@@ -104,7 +104,7 @@ def _log_out(url: str) -> None:
 
 
 def is_stored(url: str) -> bool:
-    """Return whether a login to the server at a URL is saved."""
+    """Return whether a login for the server at a URL is saved."""
     from stubwright.http import is_token_url
     from stubwright.login import storage
 
@@ -112,12 +112,12 @@ def is_stored(url: str) -> bool:
 
 
 def _find_credentials(url: str, arguments: argparse.Namespace) -> Authorization:
-    """Return the authorization with the credentials in the environment. Raises UsageError if they are missing."""
+    """Return the authorization with credentials from the environment. Raises UsageError if they are missing."""
     from stubwright.login.authorization import ClientCredentials
 
     if arguments.client_id is not None:
         raise UsageError(f"--client-id is for --login; --client-credentials reads {_CREDENTIALS[0]}")
     values = [os.environ.get(name, "").strip() for name in _CREDENTIALS]
     if not all(values):
-        raise UsageError(f"--client-credentials needs the variables {' and '.join(_CREDENTIALS)}")
+        raise UsageError(f"--client-credentials requires the variables {' and '.join(_CREDENTIALS)}")
     return ClientCredentials(url, *values)

@@ -1,4 +1,4 @@
-"""The parser of commands, and tables of their options."""
+"""The command parser, and option tables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from stubwright_runtime.values.terminal import replace_controls
 _ROW: Final = re.compile(r"^(\S.*?)  +(.*(?:\n +.*)*)", re.MULTILINE)
 
 _STYLE: Final = """
--q, --quiet                print results and errors, but no notes and no reports of finished work
---verbose                  print every warning, and the logs of servers
+-q, --quiet                print results and errors, but no notes or reports of finished work
+--verbose                  print every warning, and server logs
 --color auto|always|never  use colours; auto: on a terminal, unless NO_COLOR is set
 """
 _CHOICE: Final = re.compile(
@@ -31,7 +31,7 @@ _OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser of commands whose words after `--` may be the command of a server.
+    """A command parser in which the words after `--` can be a server command.
 
     If `takes_command` is set, it stores the words after `--` as `command`, or None without a `--`. With `only_after`,
     it does so only if this option precedes the `--`, which otherwise has its usual meaning.
@@ -41,14 +41,14 @@ class CommandParser(argparse.ArgumentParser):
     only_after: str | None = None
     late: str | None = None
     """A positional argument that may also follow options, which argparse does not support after another positional
-    argument. It takes one word, or any number if its value is a list.
+    argument. It takes one word, or any number of words if its value is a list.
     """
 
     def __init__(self, **options: Any) -> None:
         if "\n" in (options.get("epilog") or ""):
             options["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**options)
-        unset = {"default": argparse.SUPPRESS}  # so that an option before the command is not reset after it
+        unset = {"default": argparse.SUPPRESS}  # so that parsing the command does not reset an option before it
         declare(self.add_argument_group("output"), _STYLE, quiet=unset, verbose=unset, color=unset)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -81,7 +81,7 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """Exit with a line that explains a mistake, without control characters from the command line."""
+        """Exit with a one-line explanation of the error, without control characters from the command line."""
         write_err(replace_controls(f"{self.prog}: {_explain(self, message)}"))
         self.exit(2)
 
@@ -97,19 +97,19 @@ def _list_options(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _names_server(parsed: argparse.Namespace) -> bool:
-    """Return whether the first word is a URL or a manifest, so that no command starts the server."""
+    """Return whether the first word is a URL or a manifest instead of a server command."""
     first = next(iter(getattr(parsed, "words", None) or [getattr(parsed, "url", None) or ""]))
     return "://" in first or first.endswith((".yaml", ".yml", ".json"))
 
 
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
-    """Return the presumably intended command, or a placeholder if its first word is unknown."""
+    """Return the command that was probably intended, or a placeholder if its first word is unknown."""
     first = getattr(parsed, "url", None)
     return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
 
 
 def _explain(parser: argparse.ArgumentParser, message: str) -> str:
-    """Return an explanation of argparse's error; uncommon errors keep argparse's text."""
+    """Return an explanation of argparse's error, or argparse's own text for uncommon errors."""
     from stubwright.commands import VERBS
     from stubwright.diagnostics.suggestions import did_you_mean, find_misspelt, find_nearest
 
@@ -118,13 +118,13 @@ def _explain(parser: argparse.ArgumentParser, message: str) -> str:
         if name == "COMMAND":
             return f"there is no command `{word}`; {did_you_mean(word, [*VERBS, '--help'], 'commands')}"
         known = [each.strip("' ") for each in found["known"].split(",")]
-        return f"`{word}` is not a value of `{name}`; {did_you_mean(word, known, 'values')}"
+        return f"`{word}` is not a valid value for `{name}`; {did_you_mean(word, known, 'values')}"
     if found := _UNKNOWN.fullmatch(message):
         word = found["word"].partition("=")[0]
-        is_first = " " not in parser.prog  # an option of a command, before the command's name, is not misspelt
+        is_first = " " not in parser.prog  # a command's option before the command's name is not misspelt
         find = find_misspelt if is_first else find_nearest
         near = find(word, _list_options(parser))
-        advice = "options of a command are written after its name" if is_first else f"see `{parser.prog} --help`"
+        advice = "put a command's options after its name" if is_first else f"see `{parser.prog} --help`"
         if not near and parser.prog == "stubwright call":
             advice = f"write arguments as NAME=VALUE, such as `{word.lstrip('-')}=…`"
         return f"there is no option `{word}`; {f'did you mean `{near}`?' if near else advice}"
@@ -136,12 +136,12 @@ def _explain(parser: argparse.ArgumentParser, message: str) -> str:
         example = _EXAMPLE.search(parser.epilog or "")
         return f"name {names}{f', as in: {example[1]}' if example else f'; {more}'}"
     if found := _NO_NUMBER.fullmatch(message):
-        return f"`{found['word']}` is not a number, as `{found['name']}` needs; {more}"
+        return f"`{found['word']}` is not a number, as `{found['name']}` requires; {more}"
     return f"{message}; {more}"
 
 
 class _Parser(Protocol):
-    """A parser, or a group of its options."""
+    """A parser or an option group."""
 
     def add_argument(self, *names: str, **settings: Any) -> argparse.Action: ...
 
@@ -150,11 +150,11 @@ Type: TypeAlias = Callable[[str], Any]
 
 
 def declare(parser: _Parser, table: str, /, **settings: Type | tuple[Type, Any] | Mapping[str, Any]) -> None:
-    """Add the arguments in a table to a parser.
+    """Add arguments from a table to a parser.
 
     Args:
-        parser: The parser of a command, or a group of its options.
-        table: A row for each argument, its usage and its help two spaces apart; indented lines continue a row. Usages
+        parser: A command's parser, or an option group.
+        table: A row for each argument: usage, two spaces, help. Indented lines continue a row. Usages
             are `--strict` (a flag), `-o, --output FILE`, `--tool NAME…` (may be repeated), `--format text|json` (one of
             these, by default the first; also adds `--json`), `file FILE` (positional), `file FILE?` (optional) and
             `files FILE*` (any number).

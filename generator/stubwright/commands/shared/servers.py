@@ -1,4 +1,4 @@
-"""Parses the server on a command line, a URL or a command after `--`, and its options.
+"""Parses the server on a command line (a URL, or a command after `--`) and its options.
 
 Only words after `--` are run as a command.
 """
@@ -41,7 +41,7 @@ def add_reaching(parser: CommandParser, only_after: str | None = None) -> None:
 
 
 def _parse_token(text: str) -> str:
-    """Return the header with a token. Raises argparse.ArgumentTypeError."""
+    """Return a token's header. Raises argparse.ArgumentTypeError."""
     if not text.strip():
         raise argparse.ArgumentTypeError("the token is empty")
     return f"Authorization: Bearer {text}"
@@ -59,24 +59,24 @@ def add_passing(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(parser: CommandParser, only_after: str | None = None) -> None:
-    """Add the options for reaching a server, and for the limits on its answers."""
+    """Add the options for reaching a server, and the limits on its responses."""
     add_reaching(parser, only_after)
-    add_limits(parser, "how long the import may take in all")
+    add_limits(parser, "time limit for the whole import")
 
 
 def add_limits(parser: argparse.ArgumentParser, timeout: str) -> None:
-    """Add the options that limit how long and how much a server may send.
+    """Add the options that limit how long and how much a server can send.
 
     Args:
         parser: The parser of the command.
-        timeout: The help on `--timeout`, without its default.
+        timeout: The help text for `--timeout`, without its default.
     """
     declare(
         parser,
         f"""
---timeout SECONDS  {timeout} (default: 60; a command has 600 more until its first answer)
---max-bytes SIZE   how much the server may send in all, after decompression, such as 256MiB (default: 64MiB)
---max-pages N      how many pages a list may have (default: 1000)
+--timeout SECONDS  {timeout} (default: 60; plus up to 600 for a command to start)
+--max-bytes SIZE   the most that the server may send in total, after decompression, such as 256MiB (default: 64MiB)
+--max-pages N      the most pages that a list may have (default: 1000)
 """,
         timeout=parse_seconds,
         max_bytes=_parse_size,
@@ -89,7 +89,7 @@ def find_limits(arguments: argparse.Namespace, source: Source | None = None) -> 
 
     Args:
         arguments: The command line.
-        source: The server, since only commands have time to start; None if there are several servers.
+        source: The server, because only commands get time to start; None if there are several servers.
     """
     from stubwright.importers import limits
     from stubwright.importers.sources import Command
@@ -105,7 +105,7 @@ def find_limits(arguments: argparse.Namespace, source: Source | None = None) -> 
 
 
 def start_deadline(arguments: argparse.Namespace) -> Deadline:
-    """Return the deadline of `--timeout`, starting now."""
+    """Return the deadline for `--timeout`, starting now."""
     from stubwright.importers.limits import Deadline
 
     return Deadline(find_limits(arguments).seconds)
@@ -114,7 +114,7 @@ def start_deadline(arguments: argparse.Namespace) -> Deadline:
 def prepare_manifest(
     source: Source, arguments: argparse.Namespace, make: Callable[[ServerListing], ImportResult], deadline: Deadline
 ) -> Callable[[], ImportResult]:
-    """Return a function that makes a manifest from a server's lists, within the limits of the command line."""
+    """Return a function that creates a manifest from a server's lists, within the command line's limits."""
 
     def run_import() -> ImportResult:
         from stubwright.importers import live
@@ -127,13 +127,13 @@ def prepare_manifest(
 
 
 def parse_source(url: str | None, command: Sequence[str] | None, arguments: argparse.Namespace) -> Source:
-    """Return the server that the command line names.
+    """Return the server on the command line.
 
     Raises:
-        UsageError: It names no server or two, or an option does not fit.
+        UsageError: The server is missing or given twice, or an option does not apply to it.
     """
     if (url is None) == (command is None):
-        raise UsageError("name one server: a URL, or a command after `--`")
+        raise UsageError("specify one server: a URL, or a command after `--`")
     headers = dict(parse_header(text) for text in arguments.header)
     if command is not None:
         if not command:
@@ -149,20 +149,20 @@ def parse_source(url: str | None, command: Sequence[str] | None, arguments: argp
 
 
 def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
-    """Return a command with the variables of `--env`. Raises UsageError."""
+    """Return a command with the `--env` variables. Raises UsageError."""
     from stubwright.importers.sources import Command
 
     return Command(command, dict(map(parse_variable, arguments.env)))
 
 
 def name(source: Source) -> str:
-    """Return the host or the program of a server that has no name."""
+    """Return a name for an unnamed server: its host or its program."""
     words = getattr(source, "words", None)
     return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
 
 
 def check_url(text: str) -> str:
-    """Return the text if it is an HTTP URL. Raises UsageError."""
+    """Return `text` if it is an HTTP URL. Raises UsageError."""
     try:
         parts = urlsplit(text)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -175,7 +175,7 @@ def check_url(text: str) -> str:
 
 
 def parse_header(text: str) -> tuple[str, str]:
-    """Parse the name and the value of a `--header`. Raises UsageError, whose message omits the value."""
+    """Parse a `--header` into name and value. Raises UsageError with a message that omits the value."""
     key, colon, value = text.partition(":")
     # The value may be a secret, so it is never shown.
     if not colon or not key.strip() or not key.strip().isascii():
@@ -184,15 +184,15 @@ def parse_header(text: str) -> tuple[str, str]:
 
 
 def check_header(item: tuple[str, str]) -> tuple[str, str]:
-    """Return the item if its value is valid in a header. Raises UsageError, whose message omits the value."""
+    """Return the item if its value is valid in a header. Raises UsageError with a message that omits the value."""
     key, value = item
     if not value.isascii() or not value.isprintable():
-        raise UsageError(f"the value of the header `{key}` has a character that no header can have")
+        raise UsageError(f"the value of the header `{key}` contains a character that is not allowed in headers")
     return item
 
 
 def parse_variable(text: str) -> tuple[str, str]:
-    """Parse the name and the value of an `--env`. Raises UsageError, whose message omits the value."""
+    """Parse an `--env` into name and value. Raises UsageError with a message that omits the value."""
     key, equals, value = text.partition("=")
     if not key:
         raise UsageError("--env takes NAME or NAME=VALUE")
@@ -213,7 +213,7 @@ def parse_positive(text: str, described: str) -> float:
     """Parse a number above 0 and below a million.
 
     Args:
-        text: The number.
+        text: The text to parse.
         described: The expected value, for the message.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The options of commands that serve a manifest."""
+"""Options for commands that serve a manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 --http HOST:PORT  serve Streamable HTTP at this address (default: stdio)
---toolset NAME    offer only the tools of this toolset (default: all)
+--toolset NAME    offer only the tools in this toolset (default: all)
 """
 
 
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def list_options(arguments: argparse.Namespace) -> list[str]:
-    """Return the arguments of the server: its address and toolset. Raises UsageError if the address is invalid."""
+    """Return the server's arguments: its address and toolset. Raises UsageError if the address is invalid."""
     if arguments.http is not None:
         parse_address("--http", arguments.http)
     given = (("--http", arguments.http), ("--toolset", arguments.toolset))
@@ -33,7 +33,7 @@ def list_options(arguments: argparse.Namespace) -> list[str]:
 
 
 def parse_address(option: str, text: str) -> tuple[str, int]:
-    """Parse the HOST:PORT of an option. Raises UsageError."""
+    """Parse an option's HOST:PORT value. Raises UsageError."""
     from argparse import ArgumentTypeError
 
     from stubwright_runtime.server import main
@@ -46,7 +46,7 @@ def parse_address(option: str, text: str) -> tuple[str, int]:
 
 
 def read_manifest(path: str) -> ir.Manifest | None:
-    """Return a manifest; None if it is invalid. Errors and warnings are reported."""
+    """Return a manifest, or None if it is invalid. Reports errors and warnings."""
     from stubwright.compile import pipeline
     from stubwright.project.files.disk import Disk
 

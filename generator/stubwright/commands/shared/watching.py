@@ -1,7 +1,7 @@
-"""Watches the files that a run reads, and the files that may match its patterns.
+"""Watches the files that a run reads, and files that could match its patterns.
 
-Folders are watched without their subfolders, and files by name in their folders, because editors replace files and
-missing files may appear.
+Folders are watched without their subfolders. Files are watched by name in their folders, because editors replace files
+and missing files can appear.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     from stubwright.project.files.disk import Disk
 
 _PAUSE = 100
-"""Milliseconds without a change after which several saves count as one."""
+"""Milliseconds of quiet that end a group of changes; saves within a group count as one."""
 
 _WAKE = 250
-"""Milliseconds without a change after which the watcher returns."""
+"""Milliseconds that the watcher waits for a change before it returns."""
 
 _MAGIC = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern of files: the folder above its first part with a wildcard, and the parts from there."""
+    """A file pattern: the folder above the first part with a wildcard, and the parts from there on."""
 
     base: Path
     parts: tuple[str, ...]
 
     @classmethod
     def make_relative(cls, folder: str | Path, pattern: str) -> Pattern:
-        """Return a pattern that is relative to a folder."""
+        """Return a pattern relative to a folder."""
         *above, name = pattern.split("/")
         fixed = next((index for index, part in enumerate(above) if _MAGIC.search(part)), len(above))
         return cls(Path(os.path.realpath(Path(folder, *above[:fixed]))), (*above[fixed:], name))
 
     def find_folders(self) -> Iterator[Path]:
-        """Yield the folders in which a new file or folder may match."""
+        """Yield the folders in which a new file or folder could match."""
         yield self.base
         for count in range(1, len(self.parts)):
             yield from (path for path in self.base.glob("/".join(self.parts[:count])) if path.is_dir())
@@ -56,20 +56,20 @@ class Pattern:
         return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
 
     def may_find(self, path: Path) -> bool:
-        """Return whether a change of a path in one of the folders may change the matches."""
+        """Return whether a changed path in one of the folders could change the matches."""
         return fnmatch(path.name, self.parts[-1]) or (len(self.parts) > 1 and path.is_dir())
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files that runs read, existing or not. `is_whole` is false if a broken file may include others."""
+    """The files that runs read, existing or not. `is_whole` is false if a broken file could include others."""
 
     files: frozenset[Path]
     patterns: frozenset[Pattern]
     is_whole: bool = True
 
     def add_previous(self, previous: Inputs) -> Inputs:
-        """Add the previous inputs if these are incomplete."""
+        """Add the previous inputs if the current ones are incomplete."""
         if self.is_whole:
             return self
         return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)
@@ -85,7 +85,7 @@ class Inputs:
         return frozenset[Path]().union(*(pattern.find_files() for pattern in self.patterns))
 
     def watch(self) -> Callable[[], bool]:
-        """Return a function that returns whether a file was saved, created or deleted since this call."""
+        """Return a function that checks whether a file was saved, created or deleted since this call."""
         first = self._find_states()
         return lambda: self._find_states() != first
 
@@ -99,11 +99,11 @@ class Inputs:
 
 
 def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
-    """Return the files that a run reads. The run itself reports errors in them.
+    """Return the files that a run reads; the run itself reports errors in them.
 
     Args:
         work: The run.
-        imported: True to include the modules of the project that handwritten modules import.
+        imported: True to include the project's modules that handwritten modules import.
     """
     from stubwright import diagnostics
     from stubwright.compile import source
@@ -129,7 +129,7 @@ def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
 
 
 def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Inputs]:
-    """Yield the inputs of each run: one at the start, and one after each change of the inputs.
+    """Yield the inputs for each run: first immediately, then after each input change.
 
     Args:
         read: Returns the current inputs; None if they are unknown.
@@ -141,7 +141,7 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Inputs]:
 
     def is_concerned(change: Change, changed: str) -> bool:
         path = Path(changed)
-        if path in folders:  # creating or deleting a folder also affects the files in it
+        if path in folders:  # creating or deleting a folder also affects its files
             return change is not watchfiles.Change.modified
         return path in current.files or any(pattern.may_find(path) for pattern in current.patterns)
 
@@ -166,7 +166,7 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Inputs]:
             )
             if not is_due:
                 continue
-            # The inputs are read and the run is made while the watcher is active, so that no change is missed.
+            # The inputs are read and the run happens while the watcher is active, so that no change is missed.
             current = (read() or current).add_previous(current)
             next_folders = current.find_folders()
             # A watcher cannot add folders, so start a new one.
@@ -182,7 +182,7 @@ def _find_existing(folders: frozenset[Path]) -> frozenset[Path]:
 
 
 class _Recorder:
-    """A reader that records the files and patterns that are read."""
+    """A reader that records the files and patterns it reads."""
 
     def __init__(self, disk: Disk, files: set[str | Path], patterns: list[Pattern]) -> None:
         self._disk = disk
@@ -199,12 +199,12 @@ class _Recorder:
         return paths
 
     def is_within(self, path: str, folder: str) -> bool:
-        self._files.add(path)  # a link out of the folder is not read, but may be repaired
+        self._files.add(path)  # a link out of the folder is not followed, but is watched in case it is fixed
         return self._disk.is_within(path, folder)
 
 
 def _find_project_files(work: Run) -> Iterator[Path]:
-    """Yield the path of the project's `pyproject.toml`, and of nearer files that would take precedence."""
+    """Yield the path of the project's `pyproject.toml`, and the paths of nearer files that would take precedence."""
     from stubwright.project import config
 
     working_folder = Path.cwd()
@@ -216,7 +216,7 @@ def _find_project_files(work: Run) -> Iterator[Path]:
 
 
 def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
-    """Yield the possible files of a manifest's handlers module, and with `imported` the files of its imports."""
+    """Yield the possible files for a manifest's handlers module and, with `imported`, for its imports."""
     python = entry.get("python") if isinstance(entry, dict) else None
     reference = python.get("handlers") if isinstance(python, dict) else None
     module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""
@@ -229,7 +229,7 @@ def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) 
 
 
 def _resolve_links(path: str | Path) -> Iterator[Path]:
-    """Yield the path of a file with its folder's links resolved, and the path with all links resolved."""
+    """Yield a file's path with the links in its folder resolved, and with all links resolved."""
     folder, name = os.path.split(os.path.normpath(path))
     yield Path(os.path.realpath(folder), name)
     yield Path(os.path.realpath(path))

@@ -1,1 +1,1 @@
-"""The configuration files of MCP clients: finds them, and adds and removes servers."""
+"""Finds the configuration files of MCP clients, and adds and removes servers."""

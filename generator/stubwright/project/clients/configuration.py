@@ -1,7 +1,7 @@
 """Adds, replaces or removes a server's entry in a client's configuration file.
 
-The file is read, edited in memory, read again, and replaced by a staged file. Two runs wait for each other; if a client
-writes at the same time, the edit starts again. Links and modes are preserved.
+The file is read, edited in memory, read again, and replaced with a staged file. Concurrent runs wait for each other; if
+a client writes at the same time, the edit is retried. Links and modes are preserved.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from stubwright.project.launch import Launch
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""The names that all clients accept; Claude Code and Codex accept no other characters."""
+"""Names that every client accepts; Claude Code and Codex accept no other characters."""
 
 _TRIES: Final = 20
 _PRIVATE: Final = 0o600
-_BY_HAND: Final = "nothing was written; correct the file, or add the output of `--print` by hand"
+_BY_HAND: Final = "nothing was written; correct the file, or add the output of `--print` manually"
 
 
 class RefusedError(Exception):
@@ -45,7 +45,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The entry of a server in a client's file."""
+    """A server's entry in a client's file."""
 
     client: Client
     name: str
@@ -53,33 +53,33 @@ class Entry:
 
     @classmethod
     def make(cls, client: Client, name: str, launch: Launch, variables: Mapping[str, str]) -> Entry:
-        """Return the entry of a server with the user's variables."""
+        """Return a server's entry with the user's variables."""
         words = {"command": launch.python, "args": [*launch.arguments]}
         return cls(client, name, {**client.more, **words, "env": launch.make_environment(variables)})
 
     @property
     def path(self) -> tuple[str, str]:
-        """The keys of the entry in the file."""
+        """The path of keys to the entry in the file."""
         return self.client.key, self.name
 
     def format_file(self) -> str:
-        """Return the text of a file with only this entry."""
+        """Return the text for a file with only this entry."""
         return self.put("")
 
     def put(self, text: str) -> str:
-        """Add this entry to the text of a file. Raises EditError."""
+        """Add this entry to a file's text. Raises EditError."""
         if self.client.form == "toml":
             return toml.with_table(text, self.path, self.value)
         return jsonc.with_member(text, self.path, self.value, comments=self.client.form == "jsonc")
 
     def remove(self, text: str) -> str:
-        """Remove this entry from the text of a file. Raises EditError."""
+        """Remove this entry from a file's text. Raises EditError."""
         if self.client.form == "toml":
             return toml.without_table(text, self.path)
         return jsonc.without_member(text, self.path, comments=self.client.form == "jsonc")
 
     def list_replaced(self) -> tuple[str, ...]:
-        """Return the parts with substrings that the client would expand: the command, or names of variables."""
+        """Return the parts that contain substrings that the client would expand: the command, or variable names."""
         expands = self.client.expands
         if expands is None:
             return ()
@@ -89,17 +89,17 @@ class Entry:
 
 
 def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
-    """Edit the text of a file, and return whether it changed.
+    """Edit a file, and return whether it changed.
 
     Args:
         file: The file, which may not exist.
-        change: Returns the new text; `put` or `remove` of an entry.
-        private: True to create a new file with access for its owner only.
+        change: Returns the new text; an entry's `put` or `remove`.
+        private: True to make a new file accessible only to its owner.
 
     Raises:
         RefusedError: The file is invalid, is not a regular file, or cannot be read or written. It is unchanged.
     """
-    # Follow a link, because moving the new file onto the link would replace it.
+    # Follow a link, because moving the new file onto it would replace it.
     target = Path(os.path.realpath(file))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)  # so that all runs lock the same folder
@@ -115,8 +115,8 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
                     return True
     except OSError as error:
         reason = error.strerror or str(error)
-        raise RefusedError(Diagnostic("SW406", f"this file cannot be written: {reason}", Place(str(file)))) from error
-    message = "this file changes continually, so it is not edited"
+        raise RefusedError(Diagnostic("SW406", f"the file cannot be written: {reason}", Place(str(file)))) from error
+    message = "the file keeps changing, so it was not edited"
     raise RefusedError(Diagnostic("SW406", message, Place(str(file)), "close the client, and run the command again"))
 
 
@@ -129,7 +129,7 @@ def _read(file: Path) -> bytes | None:
             raise IsADirectoryError(0, "it is a folder")
     except OSError as error:
         reason = error.strerror or str(error)
-        raise RefusedError(Diagnostic("SW001", f"this file cannot be read: {reason}", Place(str(file)))) from error
+        raise RefusedError(Diagnostic("SW001", f"the file cannot be read: {reason}", Place(str(file)))) from error
     return data
 
 
@@ -139,7 +139,7 @@ def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
         text = data[len(mark) :].decode()
     except UnicodeDecodeError as error:
         lines = data[: error.start + len(mark)].split(b"\n")
-        message = f"this file is not in UTF-8: line {len(lines)} has the byte 0x{data[error.start + len(mark)]:02x}"
+        message = f"the file is not valid UTF-8: line {len(lines)} has the byte 0x{data[error.start + len(mark)]:02x}"
         raise RefusedError(Diagnostic("SW002", message, Place(str(file)), _BY_HAND)) from error
     try:
         return mark + change(text).encode()
@@ -148,14 +148,14 @@ def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
 
 
 def report_misplaced(text: str, file: Path, error: EditError) -> Diagnostic:
-    """Return the diagnostic for an edit error. It does not quote the text, which may contain secrets."""
+    """Return the diagnostic for an edit error, without quoting the text, which may contain secrets."""
     diagnostic = Lines(text).report(str(file), error.problem)
     fix = f"{diagnostic.help}; nothing was written" if diagnostic.help else _BY_HAND
     return Diagnostic(diagnostic.code, diagnostic.message, diagnostic.at, fix)
 
 
 def find_default_name(manifest: ir.Manifest) -> str:
-    """Return the default name of a server in a client's file: its name without characters that clients reject."""
+    """Return a server's default name in a client's file: its own name without characters that clients reject."""
     name = str(manifest.document["server"]["name"])
     if NAME.fullmatch(name):
         return name
@@ -164,5 +164,5 @@ def find_default_name(manifest: ir.Manifest) -> str:
 
 
 def format_snippet(name: str, url: str) -> str:
-    """Return the JSON configuration of a server at a URL for most clients."""
+    """Return the JSON configuration, as in most clients, for a server at a URL."""
     return json.dumps({"mcpServers": {name: {"type": "http", "url": url}}}, indent=2, ensure_ascii=False) + "\n"

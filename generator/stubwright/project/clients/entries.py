@@ -17,10 +17,10 @@ from stubwright.project.clients.table import CLIENTS
 
 _KEYS: Final = tuple(dict.fromkeys(client.key for client in CLIENTS.values()))
 _URLS: Final = ("url", "serverUrl", "httpUrl")
-"""The keys of a URL in most clients, in Windsurf, and in Gemini CLI."""
+"""The keys for a URL in most clients, in Windsurf, and in Gemini CLI."""
 
 _HEADERS: Final = ("headers", "http_headers")
-"""The keys of headers in most clients, and in Codex."""
+"""The keys for headers in most clients, and in Codex."""
 
 _VARIABLE: Final = re.compile(r"\$\{(?:env:)?(?P<name>[^}:]*)(?P<more>:[^}]*)?\}")
 
@@ -33,7 +33,7 @@ class EntryError(ValueError):
 class Server:
     """A server with a command or a URL.
 
-    `variables` has the variables of the command, and the values of expanded variables.
+    `variables` contains the command's environment variables, and the values of expanded variables.
     """
 
     command: tuple[str, ...] = ()
@@ -43,14 +43,14 @@ class Server:
 
 
 def find_entries(text: str, path: str) -> Mapping[str, Any]:
-    """Return the entries of a file by server name.
+    """Return a file's entries by server name.
 
     Args:
         text: The file's text.
         path: The file's path; `.toml` files are parsed as TOML.
 
     Raises:
-        EditError: It is not JSON or TOML, or names no servers.
+        EditError: It is not valid JSON or TOML, or has no servers.
     """
     document = toml.read(text) if path.lower().endswith(".toml") else jsonc.read(text)
     if isinstance(document, dict):
@@ -59,7 +59,7 @@ def find_entries(text: str, path: str) -> Mapping[str, Any]:
                 entries: Mapping[str, Any] = document[key]
                 return entries
     keys = ", ".join(f"`{key}`" for key in _KEYS)
-    raise EditError(Problem("SW101", f"this file names no servers: it lacks {keys}", 0, 1))
+    raise EditError(Problem("SW101", f"the file has no servers: it lacks {keys}", 0, 1))
 
 
 def is_disabled(entry: Any) -> bool:
@@ -68,14 +68,14 @@ def is_disabled(entry: Any) -> bool:
 
 
 def parse(entry: Any, environment: Mapping[str, str]) -> Server:
-    """Return the server of an entry.
+    """Parse an entry into a server.
 
     Args:
         entry: The entry in the file.
         environment: The environment for expanding variables.
 
     Raises:
-        EntryError: The entry has neither a command nor a URL, or needs a value that is unknown.
+        EntryError: The entry has neither a command nor a URL, or needs an unknown value.
     """
     if not isinstance(entry, dict):
         raise EntryError("its entry is not an object")
@@ -116,7 +116,7 @@ def _expand_values(values: Mapping[str, Any], environment: Mapping[str, str], us
 
 
 def _expand_all(texts: list[Any], environment: Mapping[str, str], used: dict[str, str]) -> list[str]:
-    """Expand the variables in texts, and add their values to `used`."""
+    """Expand the variables in strings, and add their values to `used`."""
 
     def get_value(match: re.Match[str]) -> str:
         default = (match["more"] or "").startswith(":-")

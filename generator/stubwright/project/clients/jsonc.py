@@ -1,6 +1,6 @@
-"""Edits JSON with comments in place: adds a member to an object, or removes it, without changing other bytes.
+"""Edits JSON with comments in place: adds or removes an object member without changing other bytes.
 
-Comments are JavaScript comments, and a comma may follow the last entry, as in the settings of VS Code, Cursor and Zed.
+It accepts JavaScript comments and trailing commas, as in the settings of VS Code, Cursor and Zed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stubwright.compile.syntax import jsontext
 from stubwright.compile.syntax.positions import Node, Problem
 
 _STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
-# Match strings, too, so that `//` in a URL does not begin a comment.
+# Match strings, too, so that `//` in a URL does not start a comment.
 _COMMENTS: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _COMMAS: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _COMMA: Final = re.compile(r"\s*,")
@@ -32,16 +32,16 @@ class EditError(Exception):
 
 
 def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -> str:
-    """Set a member of an object in a text, and create missing parent objects.
+    """Set an object member in a text, creating missing parent objects.
 
     Args:
-        text: A JSON object, or an empty text.
-        path: The keys of the member, the outermost first.
+        text: A JSON object, or an empty string.
+        path: The keys on the path to the member, outermost first.
         value: Its value, for `json.dumps`.
         comments: True if the text may have comments and trailing commas.
 
     Raises:
-        EditError: The text is not JSON, or a parent is not an object.
+        EditError: The text is not valid JSON, or a parent is not an object.
     """
     tree = _read(text, comments)
     if tree is None:
@@ -62,7 +62,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
 
 
 def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
-    """Remove a member from a text, if it exists. Raises EditError as `with_member` does."""
+    """Remove a member from a text if it exists. Raises EditError like `with_member`."""
     tree = _read(text, comments)
     if tree is None:
         return text
@@ -76,10 +76,10 @@ def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
 
 
 def read(text: str) -> Any:
-    """Return the value of a text with comments and trailing commas; None if it is empty.
+    """Parse a text with comments and trailing commas; return None if it is empty.
 
     Raises:
-        EditError: It is not JSON.
+        EditError: It is not valid JSON.
     """
     tree = _read(text, comments=True)
     return None if tree is None else jsontext.parse(tree.bare)[0]
@@ -87,7 +87,9 @@ def read(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _TokenizedText:
-    """A text and its tokens: `plain` lacks comments, `bare` also trailing commas; all have the same length."""
+    """A text and its tokens. `plain` is without comments, `bare` also without trailing commas; all have the same
+    length.
+    """
 
     text: str
     plain: str
@@ -99,7 +101,7 @@ class _TokenizedText:
         first = self.bare[node.start]
         if first != "{":
             what = f"`{'.'.join(path)}`" if path else "this file"
-            message = f"{what} is {_KINDS.get(first, 'a number')}, where an object should be"
+            message = f"{what} is {_KINDS.get(first, 'a number')}, not an object"
             raise EditError(Problem("SW102", message, node.start, node.end))
         return {key: child for key, (_, child) in (node.children or {}).items()}
 
@@ -134,7 +136,7 @@ class _TokenizedText:
         return f"{before}{'' if has_comma else ','}{after}{inserted}{text[end:]}"
 
     def remove(self, node: Node, key: str) -> str:
-        """Remove a member of an object."""
+        """Remove a member from an object."""
         children = list((node.children or {}).items())
         index = next(number for number, (name, _) in enumerate(children) if name == key)
         key_node, value = children[index][1]
@@ -171,7 +173,7 @@ _BREAKS: Final = ("\n", "\r")
 
 
 def _read(text: str, comments: bool) -> _TokenizedText | None:
-    """Return the text and its tokens; None if it is empty. Raises EditError."""
+    """Tokenize a text; return None if it is empty. Raises EditError."""
     plain = _COMMENTS.sub(_blank, text) if comments else text
     bare = _COMMAS.sub(_blank, plain) if comments else text
     if not bare.strip():
@@ -184,7 +186,7 @@ def _read(text: str, comments: bool) -> _TokenizedText | None:
 
 
 def _adapt(text: str, problem: Problem, comments: bool) -> Problem:
-    """Adapt the message of a JSON error to a settings file."""
+    """Adapt a JSON error message to a settings file."""
     if comments and text.startswith("/*", problem.start):
         return Problem(problem.code, "this comment is not closed", problem.start, problem.end, "close it with `*/`")
     if text[problem.start : problem.start + 1] in ("/", "#"):
@@ -193,7 +195,7 @@ def _adapt(text: str, problem: Problem, comments: bool) -> Problem:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Replace a match that is not a string by spaces, and keep line breaks."""
+    """Replace a match with spaces, unless it is a string; keep line breaks."""
     return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])
 
 
@@ -216,11 +218,11 @@ def _newline(text: str) -> str:
 
 
 def _before(text: str, offset: int) -> str:
-    """Return the text of a line before an offset."""
+    """Return the text before an offset on its line."""
     return text[max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1 : offset]
 
 
 def _margin(text: str, offset: int) -> str:
-    """Return the indentation of the line of an offset."""
+    """Return the indentation of the line at an offset."""
     line = _before(text, offset)
     return line[: len(line) - len(line.lstrip())]

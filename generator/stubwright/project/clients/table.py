@@ -1,6 +1,6 @@
-"""The table of MCP clients: their configuration files, and the formats of these files.
+"""A table of MCP clients, with their configuration files and file formats.
 
-Each row names its sources in the client's documentation. This module reads and writes no file.
+Each row cites the client's documentation. This module reads and writes no files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 Form: TypeAlias = Literal["json", "jsonc", "toml"]
-"""The format of a file: JSON, JSON with comments and trailing commas, or TOML."""
+"""A file format: JSON, JSON with comments and trailing commas, or TOML."""
 
 Scope: TypeAlias = Literal["user", "project"]
 
@@ -27,14 +27,14 @@ class Client:
         name: Its name on the command line.
         title: Its product name.
         form: The format of its files; `jsonc` if the client accepts comments.
-        key: The key of servers in its files.
+        key: The key that contains servers in its files.
         user: The user's file, by `sys.platform`. `~` is the home folder, and `${NAME:DEFAULT}` an environment variable
             with its default.
         project: The project's file, relative to its folder; None for clients without project files.
-        sources: The pages of its documentation.
-        more: The fields of its entries in addition to `command`, `args` and `env`.
+        sources: The pages in its documentation.
+        more: Fields in its entries besides `command`, `args` and `env`.
         expands: The substrings that it expands in its file, such as `${NAME}`; None for no expansion.
-        then: The user's step that loads a new server.
+        then: What the user must do to load a new server.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Client:
     then: str
 
     def find_file(self, scope: Scope, folder: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
-        """Return the configuration file; None if there is no file for this scope.
+        """Return the configuration file; None if the client does not support this scope.
 
         Args:
-            scope: The scope of the servers in it.
+            scope: The scope of its servers.
             folder: The project's folder.
             environment: The environment for expanding variables.
         """
@@ -75,7 +75,7 @@ def _same(path: str) -> Mapping[str, str]:
 
 
 def _settings(path: str) -> Mapping[str, str]:
-    """Return the path of an application's settings on each system."""
+    """Return the path to an application's settings, by operating system."""
     return {
         "darwin": f"~/Library/Application Support/{path}",
         "linux": f"${{XDG_CONFIG_HOME:~/.config}}/{path}",
@@ -100,7 +100,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ("https://modelcontextprotocol.io/docs/develop/connect-local-servers",),
             {},
             None,
-            "quit Claude Desktop and open it again",
+            "quit and reopen Claude Desktop",
         ),
         Client(
             "claude-code",
@@ -112,7 +112,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ("https://code.claude.com/docs/en/mcp", "https://code.claude.com/docs/en/settings"),
             _STDIO,
             _BRACED,
-            "start Claude Code again; `/mcp` lists its servers",
+            "restart Claude Code; `/mcp` lists its servers",
         ),
         Client(
             "codex",
@@ -124,7 +124,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ("https://developers.openai.com/codex/mcp", "https://developers.openai.com/codex/config-advanced"),
             {},
             None,
-            "start Codex again; `/mcp` lists its servers",
+            "restart Codex; `/mcp` lists its servers",
         ),
         Client(
             "cursor",
@@ -136,7 +136,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ("https://cursor.com/docs/mcp",),
             _STDIO,
             _BRACED,
-            "switch it on in Cursor's settings, under MCP",
+            "enable it in Cursor's settings, under MCP",
         ),
         Client(
             "gemini",
@@ -151,7 +151,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ),
             {},
             _DOLLAR,
-            "start Gemini CLI again; `/mcp` lists its servers",
+            "restart Gemini CLI; `/mcp` lists its servers",
         ),
         Client(
             "vscode",
@@ -178,7 +178,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ("https://docs.windsurf.com/windsurf/cascade/mcp",),
             {},
             _BRACED,
-            "press the refresh button of the MCP panel",
+            "press the refresh button in the MCP panel",
         ),
         Client(
             "zed",
@@ -194,7 +194,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ("https://zed.dev/docs/ai/mcp", "https://zed.dev/docs/configuring-zed"),
             {"source": "custom"},
             None,
-            "open the agent panel's settings: a green dot shows that the server runs",
+            "open the agent panel's settings: a green dot shows that the server is running",
         ),
     )
 }

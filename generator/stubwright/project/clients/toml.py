@@ -1,6 +1,6 @@
-"""Edits TOML in place: adds or removes a table with two keys, without changing other bytes.
+"""Edits TOML in place: adds or removes a table two keys deep, without changing other bytes.
 
-Only tables with headers are edited, not tables in other values. The result is parsed again and compared with the
+Only tables with headers are edited, not tables inside other values. The result is parsed again and compared with the
 intended document.
 """
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 _PLACE: Final = re.compile(r"\(at line (\d+), column (\d+)\)")
 _FIX: Final = "write it under its own header, such as `[{}.{}]`, and run the command again"
-_TOGETHER: Final = "put the headers that begin with `{}` next to each other, and run the command again"
+_TOGETHER: Final = "put the headers that start with `{}` next to each other, and run the command again"
 
 
 def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
-    """Set a table in a text: replace it, or append it.
+    """Replace a table in a text, or append it.
 
     Args:
         text: A TOML document.
         path: The table's two keys.
-        value: Its values: texts, lists of texts, and tables of texts.
+        value: Its values: strings, lists of strings, and tables of strings.
 
     Raises:
-        EditError: The text is not TOML, or the table is inside another value.
+        EditError: The text is not valid TOML, or the table is inside another value.
     """
     import tomlkit
 
@@ -51,7 +51,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
 
 
 def without_table(text: str, path: tuple[str, str]) -> str:
-    """Remove a table from a text, if it exists. Raises EditError as `with_table` does."""
+    """Remove a table from a text if it exists. Raises EditError like `with_table`."""
     before = read(text)
     tables = _tables(before, path[0])
     if path[1] not in tables:
@@ -64,7 +64,7 @@ def without_table(text: str, path: tuple[str, str]) -> str:
 
 
 def read(text: str) -> dict[str, Any]:
-    """Return the value of a text. Raises EditError if it is not TOML."""
+    """Parse a text. Raises EditError if it is not valid TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -73,11 +73,11 @@ def read(text: str) -> dict[str, Any]:
         line, column = map(int, place.groups()) if place else (len(lines), len(lines[-1]) + 1)
         offset = sum(len(above) + 1 for above in lines[: line - 1]) + column - 1
         message = _PLACE.sub("", str(error)).strip()
-        raise EditError(Problem("SW004", f"this is not TOML: {message}", offset, offset + 1)) from error
+        raise EditError(Problem("SW004", f"this is not valid TOML: {message}", offset, offset + 1)) from error
 
 
 def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the tables in a table of a document; empty if it is not a table."""
+    """Return the tables inside a document's table; empty if it is not a table."""
     tables = document.get(key)
     return tables if isinstance(tables, dict) else {}
 
@@ -92,7 +92,7 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
         document = tomlkit.parse(text)
     except TOMLKitError as error:
         raise _unfit(text, path) from error
-    if document.as_string() != text:  # tomlkit moves arrays of tables that are between tables of one parent
+    if document.as_string() != text:  # tomlkit moves arrays of tables that are between tables with the same parent
         raise _unfit(text, path, _TOGETHER)
     for parent in _under(document, path[0]):
         for table in _under(parent.value, path[1]):
@@ -100,17 +100,17 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
             index = next(index for index, (_, item) in enumerate(rows) if item is table)
             lines = block + "".join(item.as_string() for item in _trailing(table))
             rows[index] = None, Whitespace(lines)  # printed verbatim
-            block = ""  # a table may have several headers
+            block = ""  # a table can have several headers
     return document.as_string()
 
 
 def _under(container: Container, name: str) -> list[Table]:
-    """Return the tables of a name that have headers."""
+    """Return the tables with this name that have headers."""
     return [item for key, item in container.body if key == name and _has_header(item, key)]
 
 
 def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
-    """Return whether an item is a table with a header, and not with dotted keys."""
+    """Return whether an item is a table with a header instead of dotted keys."""
     from tomlkit.items import Table
 
     return isinstance(item, Table) and key is not None and not key.is_dotted()
@@ -119,7 +119,7 @@ def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
 def _trailing(table: Table) -> list[Item]:
     """Return the comments and empty lines after a table's values, including nested values.
 
-    They belong to the next header, except empty lines without comments before the header of a nested table.
+    They belong to the next header, except for empty lines without comments before a nested table's header.
     """
     from tomlkit.items import Comment
 

@@ -1,7 +1,7 @@
-"""Parses files of environment variables, in the common syntax of `docker --env-file` and dotenv.
+"""Parses environment variable files, in the syntax that `docker --env-file` and dotenv share.
 
-Each line is `NAME=value`. A value may be in single quotes, which preserve it, or in double quotes, with escapes such as
-`\\n`. Without quotes it ends before ` #`. `export` may precede a name. `$NAME` is not expanded.
+Each line is `NAME=value`. A value can be in single quotes, which preserve it, or in double quotes, with escapes such as
+`\\n`. An unquoted value ends before ` #`. `export` can precede a name. `$NAME` is not expanded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stubwright.compile.syntax.positions import Problem
 from stubwright.project.clients.jsonc import EditError
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""The valid names of variables."""
+"""Valid variable names."""
 
 _LINE: Final = re.compile(
     rf"\s*(?:export\s+)?(?P<name>{NAME.pattern})\s*=\s*"
@@ -23,7 +23,7 @@ _ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def parse(text: str) -> dict[str, str]:
-    """Parse the variables of a file; the last value of a name wins.
+    """Parse the variables in a file; the last value for a name wins.
 
     Raises:
         EditError: A line is neither empty, nor a comment, nor a variable. The message does not quote the line, which
@@ -36,7 +36,7 @@ def parse(text: str) -> dict[str, str]:
         if stripped and not stripped.startswith("#"):
             read = _LINE.match(line.rstrip())
             if read is None or "\0" in line:
-                message = "this line is not `NAME=value`; a value in quotes ends on its line"
+                message = "this line is not `NAME=value`; a quoted value must end on the same line"
                 raise EditError(Problem("SW004", message, offset, offset + len(line.rstrip())))
             variables[read["name"]] = _value(read)
         offset += len(line) + 1

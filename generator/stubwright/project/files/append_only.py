@@ -1,4 +1,4 @@
-"""An append-only file of lines that only its owner can read.
+"""An append-only file of lines that is readable only by its owner.
 
 A line that cannot be written completely is removed, unless another process has appended since.
 """
@@ -15,7 +15,7 @@ class AppendedFile:
     """An open append-only file."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; create it with access for its owner only.
+        """Open the file; a new file is accessible only to its owner.
 
         Raises:
             NotWritableError: It is a link, or a relative path that leaves the working folder through a link.
@@ -30,13 +30,13 @@ class AppendedFile:
         self._descriptor = os.open(path, flags, 0o600)
 
     def append(self, line: bytes) -> None:
-        """Write a line. On OSError, remove a partial line if it is still the end of the file."""
+        """Write a line. On OSError, remove a partial line if it is still at the end of the file."""
         written = 0
         try:
             while written < len(line):
                 written += os.write(self._descriptor, line[written:])
         except OSError:
-            end = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # the end of the last write
+            end = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # the offset after the last write
             if written and end == os.fstat(self._descriptor).st_size:
                 os.ftruncate(self._descriptor, end - written)
             raise

@@ -1,6 +1,6 @@
 """Reads the compiler's input, and writes single files atomically.
 
-A file is written next to its target first and then moved into place. Devices and pipes are written to directly.
+A file is first written next to its target, then moved into place. Devices and pipes are written to directly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST = 64 * 1024
 class Disk:
     """Reads files for `source.load`; paths are relative to the working folder, or absolute.
 
-    `inputs` collects the digests of everything that is read: files by path, and listings by folder and pattern.
+    `inputs` collects the digests of all reads: files by path, and listings by folder and pattern.
     """
 
     inputs: dict[str, str] = field(default_factory=dict)
@@ -38,15 +38,15 @@ class Disk:
     _folders: dict[str, inside.ContainedFolder] = field(default_factory=dict)
 
     def share_cache(self) -> Disk:
-        """Return a reader without inputs that shares the files read by this reader."""
+        """Return a reader with no inputs that shares this reader's cached files."""
         return Disk({}, self._files, self._listings)
 
     def read(self, path: str) -> bytes:
         """Return the file's bytes.
 
         Raises:
-            OSError: It cannot be read, has more than 64 MiB, or is a pipe or a device, which might never end. Files
-                below `/dev` and `/proc` are allowed, since shells pass them.
+            OSError: It cannot be read, is larger than 64 MiB, or is a pipe or a device, which might never end. Files
+            below `/dev` and `/proc` are allowed, because shells pass them.
         """
         if path not in self._files:
             opener = None if path.startswith(_PASSED) else _open_regular
@@ -61,7 +61,7 @@ class Disk:
         return data
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """Return files below `folder` that match, sorted, with `/` between folders."""
+        """Return matching files below `folder`, sorted, with `/` separators."""
         key = f"{posixpath.normpath(folder)}{LISTING}{pattern}"
         if key not in self._listings:
             base = Path(folder)
@@ -73,17 +73,17 @@ class Disk:
         return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Return whether a path, with links followed, is below `folder`."""
+        """Return whether a path is below `folder` after following links."""
         if folder not in self._folders:
             self._folders[folder] = inside.ContainedFolder(folder or ".")
         return self._folders[folder].holds(path)
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Open a file without waiting for the writer of a pipe. Raises OSError if it is neither a file nor a folder."""
+    """Open a file without waiting for a pipe's writer. Raises OSError if it is neither a file nor a folder."""
     handle = os.open(path, flags | _NO_WAITING)
     mode = os.fstat(handle).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` raises an error for a folder
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` rejects folders
         return handle
     os.close(handle)
     raise OSError(f"it is a {inside.name_kind(mode)}, not a file")
@@ -98,7 +98,7 @@ def find_module(name: str, folders: Sequence[str]) -> Path | None:
 
 
 def list_module_files(name: str, folders: Sequence[str]) -> list[Path]:
-    """Return the possible files of a module, in order of precedence."""
+    """Return the possible files for a module, in order of precedence."""
     paths = [Path(folder, *name.split(".")) for folder in folders]
     return [file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py")]
 
@@ -113,11 +113,11 @@ def is_importable(name: str, folders: Sequence[str]) -> bool:
 
 
 LISTING = "//"
-"""The separator of a listing's folder and pattern in `Disk.inputs`; no path contains it."""
+"""The separator between a listing's folder and pattern in `Disk.inputs`; no path contains it."""
 
 
 def read_text(path: Path) -> str | None:
-    """Read the text of a file that a command may rewrite, without a byte order mark; None if it does not exist.
+    """Read a file that a command may rewrite, without its byte order mark; return None if it does not exist.
 
     Raises:
         OSError: It cannot be read, or is not a regular file.
@@ -134,7 +134,7 @@ def create(path: Path, text: str, encoding: str = "utf-8") -> None:
 
 
 def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Write a file atomically; `mode` is for a new file.
+    """Write a file atomically; `mode` applies to a new file.
 
     Raises:
         NotWritableError: The path is relative, and a link in it points outside the working folder.
@@ -147,7 +147,7 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
             with open(path, "ab", buffering=0) as stream:  # noqa: PTH123 - `Path.open` cannot be unbuffered
                 stream.write(data)
             return
-        with suppress(FileExistsError):  # writing the file reports this better
+        with suppress(FileExistsError):  # writing the file gives a better error
             path.parent.mkdir(parents=True, exist_ok=True)
         name_temporary(path, 0, "stubwright").unlink(missing_ok=True)  # from a killed run
         staged = stage(path, data, 0, "stubwright", mode=mode)
@@ -155,14 +155,14 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     except OSError as error:
         if staged is not None:
             staged.unlink(missing_ok=True)
-        # The error may name the staged file, which users do not recognize.
+        # The error may contain the staged file's name, which users would not recognize.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def refuse_links_out(path: Path) -> None:
     """Raise NotWritableError if a relative path leaves the working folder through a link, which a checkout may contain.
 
-    Absolute paths and paths with `..` are not checked, because the user chose another folder.
+    Absolute paths and paths with `..` are not checked, because with them the user chose another folder.
     """
     if not path.is_absolute() and ".." not in path.parts:
         inside.ContainedFolder(".").check_folder(path.as_posix())
@@ -171,7 +171,7 @@ def refuse_links_out(path: Path) -> None:
 def _is_stream(path: Path) -> bool:
     """Return whether a path is a device, a pipe or an open file, which a rename would replace.
 
-    `/dev/stdout` may be a link to a file. Other links are not followed, because a checkout may link to a device.
+    `/dev/stdout` can be a link to a file. Other links are not followed, because a checkout could link to a device.
     """
     try:
         mode = path.lstat().st_mode
@@ -183,7 +183,7 @@ def _is_stream(path: Path) -> bool:
 
 
 _OPEN_FILES = ("/dev", "/proc")
-"""Folders with links to the open files of a process."""
+"""Folders with links to a process's open files."""
 
 _PASSED = tuple(f"{folder}/" for folder in _OPEN_FILES)
 
@@ -204,19 +204,19 @@ _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if sys.platform == "win32" else
 
 
 def name_temporary(target: Path, number: int, run: str) -> Path:
-    """Return the path of a run's staged file with a number."""
-    # Truncated, since most file systems allow only 255 bytes.
+    """Return the path for a run's numbered staged file."""
+    # Truncated, because most file systems allow only 255 bytes.
     return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
 
 
 def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
     """Write `data` next to `target`, to be renamed later; with `safe`, flush it to disk.
 
-    The file gets the mode of the existing file, otherwise `mode`, otherwise the default mode.
+    The file gets the mode of the existing file, or else `mode`, or else the default mode.
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = name_temporary(target, number, run)
-    # With O_EXCL, an existing link of this name is not followed.
+    # With O_EXCL, an existing link with this name is not followed.
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,6 +1,6 @@
-"""Checks that paths stay in their folder, for all reads, writes and deletions below a folder.
+"""Checks that reads, writes and deletions below a folder stay in that folder.
 
-The folder itself may be a link, but links below it are not followed. `paths` checks paths without accessing the disk.
+The folder itself can be a link, but links below it are not followed. `paths` checks paths without accessing the disk.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KINDS: Final[tuple[tuple[int, Kind], ...]] = (
 class NotWritableError(OSError):
     """The path is a link, a pipe, a socket or a device.
 
-    `what` is its kind, and `filename` its path.
+    `what` is its kind and `filename` its path.
     """
 
     def __init__(self, what: Kind, path: str) -> None:
@@ -49,7 +49,7 @@ class ContainedFolder:
         self._real: dict[str, str] = {}
 
     def holds(self, path: str) -> bool:
-        """Return whether a path, with links resolved, is in the folder; it is relative to the working folder."""
+        """Return whether a path, which is relative to the working folder, is in this folder after resolving links."""
         if paths.is_impossible(path):
             return False
         real = self._where(path)
@@ -59,7 +59,7 @@ class ContainedFolder:
         """Return the bytes of a file; None if it does not exist or is a folder.
 
         Args:
-            path: The path relative to the folder, with `/` between folders.
+            path: The path relative to the folder, with `/` separators.
 
         Raises:
             NotWritableError: It is a link, below a link, or not a regular file.
@@ -74,7 +74,7 @@ class ContainedFolder:
         _opened(f"{self.folder}/{path}")
 
     def check_folder(self, path: str) -> None:
-        """Raise NotWritableError if a link puts the folder of a file outside this folder."""
+        """Raise NotWritableError if a link takes a file's folder outside this folder."""
         if not self.holds(os.path.join(self.folder, os.path.dirname(path))):  # noqa: PTH118, PTH120
             raise NotWritableError("link", self._link(path).removeprefix("./"))
 
@@ -103,7 +103,7 @@ class ContainedFolder:
 
 
 def find_kind(path: str | Path) -> Kind:
-    """Return the kind of file at a path; links are not followed. Raises OSError if the path cannot be read."""
+    """Return the kind of file at a path, without following links. Raises OSError if the path cannot be read."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -112,7 +112,7 @@ def find_kind(path: str | Path) -> Kind:
 
 
 def name_kind(mode: int) -> Kind:
-    """Return the kind of a file from its mode."""
+    """Return a file's kind from its mode."""
     return next((name for bits, name in _KINDS if stat.S_IFMT(mode) == bits), "device")
 
 
@@ -125,7 +125,7 @@ def read_regular(path: str | Path) -> bytes | None:
     """
     if not _opened(path):
         return None
-    with open(path, "rb") as file:  # noqa: PTH123 - creating a `Path` costs the same as reading a small file
+    with open(path, "rb") as file:  # noqa: PTH123 - creating a `Path` is as slow as reading a small file
         return file.read()
 
 

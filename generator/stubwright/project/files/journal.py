@@ -1,7 +1,7 @@
 """Reads the lock, and recovers from killed runs.
 
-A run stages its lock first and moves it into place last. A staged lock that was never moved lists the files of a killed
-run, so that the next run can distinguish them from edits (`recover`).
+A run stages its lock first and moves it into place last. A staged lock that was never moved lists a killed run's files,
+so that the next run can distinguish them from edits (`recover`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stubwright.project.files.tree import list_folders_above, remove_empty
 
 
 def read_lock(output: Path) -> lock.Lock:
-    """Return the lock of an output folder with the planned files of killed runs; an empty lock if there is none.
+    """Return an output folder's lock, including the planned files of killed runs; return an empty lock if none exists.
 
     Raises:
         OSError: It exists and cannot be read.
@@ -53,11 +53,11 @@ def was_interrupted(output: Path) -> bool:
 
 
 _JOURNAL = re.compile(rf"\.{re.escape(lock.NAME)}\.0\.[0-9a-f]{{16}}\.tmp")
-"""The name of a staged lock. It contains the id of its run, like the names of all staged files."""
+"""The name of a staged lock. Like all staged file names, it contains the run's ID."""
 
 
 def _journals(output: Path) -> dict[str, lock.Lock | None]:
-    """Return the staged locks that were never moved into place, by run; None for an incomplete lock."""
+    """Return the staged locks that were never moved into place, by run, with None for an incomplete lock."""
     try:
         paths = sorted(path for path in output.iterdir() if _JOURNAL.fullmatch(path.name))
     except (FileNotFoundError, NotADirectoryError):
@@ -76,9 +76,9 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
 
 
 def recover(output: Path) -> None:
-    """Remove the staged files of killed runs, and add the files that they may have written to the lock.
+    """Remove the staged files of killed runs, and record in the lock the files that they may have written.
 
-    Each step can be repeated, so this may be killed, too.
+    Every step can be repeated, so recovery itself can be killed safely.
 
     Raises:
         OSError: A file cannot be read or written.
@@ -101,7 +101,7 @@ def recover(output: Path) -> None:
                 Path(folder, name).unlink(missing_ok=True)
         if Path(folder).relative_to(output).as_posix() in ours:
             remove_empty(Path(folder))
-    # Remove the journals last, because they name the runs whose files must be removed.
+    # Remove the journals last, because they identify the runs whose files must be removed.
     for run in journals:
         (output / f".{lock.NAME}.0.{run}.tmp").unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The paths in the lock and in generated files, which are the same in all checkouts."""
+"""Paths in the lock and in generated files, which are the same in all checkouts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath
 
 
 def make_relative(path: str, output: Path) -> str:
-    """Return a path in the form of the lock: relative to the folder above the output folder."""
+    """Return a path as in the lock: relative to the folder above the output folder."""
     return Path(os.path.relpath(path, find_above(output))).as_posix()
 
 
 def quote_manifest(path: str, output: Path) -> str:
-    """Return a manifest's path in the form of generated files."""
+    """Return a manifest's path as in generated files."""
     name = make_relative(path, output)
     return Path(path).name if name.startswith("..") else name
 
@@ -28,7 +28,7 @@ def name(output: Path) -> str:
 
 
 def show_path(output: Path, path: str) -> str:
-    """Return a path below the output folder in the form for messages."""
+    """Return a path below the output folder as in messages."""
     return str(PurePosixPath(output) / path)
 
 

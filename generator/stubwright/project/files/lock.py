@@ -1,7 +1,7 @@
 """`stubwright.lock.json`: the files that stubwright wrote, and their digests.
 
-Each manifest has its own entry with one sorted file per line, so that branches that change different files merge. Both
-sides of a merge are read, with conflict markers or concatenated (git's `merge=union`).
+Each manifest has its own entry, with sorted files, one per line, so that branches that change different files can be
+merged. Both sides of a merge are read, with conflict markers or concatenated (git's `merge=union`).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def report_unreadable(path: str, error: LockError) -> Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The output of one manifest.
+    """The output for one manifest.
 
-    `hash` is the digest of all inputs. `files` has the possible digests of each file: several only after a merge of
-    two branches' locks, or after a run was killed.
+    `hash` is the digest of all inputs. `files` has the possible digests of each file; there are several only after two
+    branches' locks were merged or a run was killed.
     """
 
     hash: str
@@ -58,11 +58,11 @@ class Lock:
     manifests: Mapping[str, Entry] = field(default_factory=dict)
 
     def find_owner(self, path: str) -> str | None:
-        """Return the manifest whose entry lists `path`."""
+        """Return the manifest with `path` in its entry."""
         return next((name for name, entry in self.manifests.items() if path in entry.files), None)
 
     def find_digests(self, path: str) -> frozenset[str]:
-        """Return the digests that a file may have; several manifests may list it."""
+        """Return the possible digests of a file; several manifests can list it."""
         return frozenset[str]().union(*(entry.files.get(path, ()) for entry in self.manifests.values()))
 
 
@@ -75,14 +75,14 @@ def load(text: str) -> Lock:
     for manifest, entry_ in lock.manifests.items():
         for path in (manifest, *entry_.files):
             if paths.is_impossible(path):
-                raise LockError(f"it lists {json.dumps(path)}, which no file can have as its path")
-        # A branch may contain any lock, and the listed files may be deleted.
+                raise LockError(f"it lists {json.dumps(path)}, which is not a valid path")
+        # A branch can contain any lock, and listed files can be deleted.
         for path in entry_.files:
             if paths.leaves(path):
                 raise LockError(f"it lists `{path}`, which is outside the output folder")
-            # A path with a backslash or a drive's colon leaves the folder only on Windows, but a lock is portable.
+            # A path with a backslash or a drive colon leaves the folder only on Windows, but a lock is portable.
             if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
-                raise LockError(f"it lists `{path}`, which stubwright does not make")
+                raise LockError(f"it lists `{path}`, which stubwright does not generate")
     return lock
 
 
@@ -95,12 +95,12 @@ def _read(text: str) -> Lock:
     except strictjson.DuplicateKeyError:
         return _merged(text)
     except json.JSONDecodeError as error:
-        # git's `merge=union` concatenates the lines of both sides, maybe without a comma in between. A truncated lock
-        # is rejected, since it does not list all files.
+        # git's `merge=union` concatenates the lines of both sides, possibly without a comma between them. A truncated
+        # lock is rejected, because it does not list all files.
         lines = text.strip().split("\n")
         if lines[:1] + lines[-1:] == ["{", "}"] and all(map(_LINE.fullmatch, lines)):
             return _merged(text)
-        raise LockError(f"it is not JSON: {error}") from error
+        raise LockError(f"it is not valid JSON: {error}") from error
 
 
 def _parsed(value: Any) -> Lock:
@@ -165,7 +165,7 @@ def _merged(text: str) -> Lock:
                 files.setdefault(manifest, {})
         elif pair := _PAIR.match(line):
             name = json.loads(f'"{pair[1]}"')
-            if name == "hash":  # the start of the other side's entry
+            if name == "hash":  # start of the other side's entry
                 section = ""
             elif section == "files" and manifest:
                 files[manifest].setdefault(name, set()).add(pair[2])

@@ -13,10 +13,10 @@ from pathlib import Path
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Wait until no other process has locked a folder, and lock it if the file system supports this.
+    """Wait for other processes to unlock a folder, and lock it if the file system supports this.
 
-    The lock is on the folder itself, or the nearest existing folder above it; on Windows, where folders cannot be
-    locked, it is on a file in the user's folder for temporary files. No file is written below the folder.
+    The lock is on the folder itself, or on its nearest existing parent. On Windows, where folders cannot be locked, it
+    is on a file in the user's temporary folder. No file is written below the folder.
     """
     if sys.platform == "win32":
         with file_lock(folder):
@@ -30,16 +30,16 @@ def exclusive_lock(folder: Path) -> Iterator[None]:
             handle = os.open(existing, os.O_RDONLY)
             held.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX)
-            held.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a subprocess may still have the handle
+            held.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a subprocess may still hold the handle
         yield
 
 
 @contextmanager
 def file_lock(folder: Path) -> Iterator[None]:
-    """Lock a folder with a file for temporary files, whose name is a digest of the folder's path."""
+    """Lock a folder with a temporary file named by a digest of the folder's path."""
     from filelock import FileLock
 
-    # Windows ignores case in paths, and allows lone surrogates, which UTF-8 cannot encode.
+    # Windows ignores case in paths and allows lone surrogates, which UTF-8 cannot encode.
     name = hashlib.sha256(os.path.normcase(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     with FileLock(Path(tempfile.gettempdir(), f"stubwright-{name}.lock")):
         yield

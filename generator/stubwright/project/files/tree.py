@@ -1,8 +1,8 @@
 """Computes and applies the changes to the output folder.
 
-All files are written next to their targets first, and moved into place when all are on disk, the lock last, so that a
-failure leaves the old tree. Files that the lock does not list, edited files, and files behind links are never
-overwritten or deleted. Files that only differ in line endings, which git may change, count as unchanged.
+All files are first written next to their targets, then moved into place once all are on disk, the lock last, so that a
+failure leaves the old tree. Unlisted files, edited files, and files behind links are never overwritten or deleted.
+Files that differ only in line endings, which git may change, count as unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes to a tree, and the diagnostics about them; if `refused` is true, no change is made."""
+    """The changes to a tree, and diagnostics about them; if `refused` is true, no changes are made."""
 
     changes: tuple[Change, ...]
     kept: int
@@ -53,12 +53,12 @@ class Tree:
     _inside: list[inside.ContainedFolder] = field(default_factory=list)
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file below the folder; None if it does not exist or must not be read."""
+        """Return the content of a file below the folder; None if it does not exist or reading it is not allowed."""
         content = self._found(path)
         return None if isinstance(content, inside.NotWritableError) else content
 
     def find_refusal(self, path: str) -> inside.NotWritableError | None:
-        """Explain why a file must not be read, written or deleted, or None."""
+        """Return the reason why a file must not be read, written or deleted, if any."""
         content = self._found(path)
         return content if isinstance(content, inside.NotWritableError) else None
 
@@ -75,7 +75,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A previously generated package, without files that were edited or removed since."""
+    """A previously generated package, without files that have since been edited or removed."""
 
     tree: Tree
     name: str
@@ -89,7 +89,7 @@ class Package:
 
 
 def find_generated(tree: Tree, known: lock.Lock, manifest: str, package: str) -> Package:
-    """Return the previously generated package of a manifest, which may be empty."""
+    """Return a manifest's previously generated package, which may be empty."""
     return Package(tree, package, known.manifests.get(manifest, lock.Entry("")))
 
 
@@ -104,9 +104,9 @@ def compare(
     at: Place | None = None,
     project: Container[str] | None = None,
 ) -> Changes:
-    """Return the changes that update the files of one manifest to `artifacts`.
+    """Return the changes that update one manifest's files to `artifacts`.
 
-    The manifest inherits the files of removed manifests, such as this one under its old name.
+    The manifest inherits files from removed manifests, such as itself under an old name.
 
     Args:
         tree: The output folder.
@@ -115,8 +115,8 @@ def compare(
         new_entry: The entry with the digest of the inputs; its files are added here.
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
-        at: The place of the package's name.
-        project: All manifests of the project, if all are compiled; other manifests count as removed.
+        at: The location of the package's name.
+        project: All of the project's manifests, if all are compiled; other manifests count as removed.
     """
     output = tree.folder
     known = _inherited(known, manifest, artifacts, output, project)
@@ -137,12 +137,12 @@ def compare(
         if (barred := tree.find_refusal(artifact.path)) is not None:
             foreign.append(_in_the_way(output, artifact.path, barred))
             continue
-        # git may have changed the line endings, which is not an edit; `--force` restores the bytes.
+        # Changed line endings are not an edit, because git may change them; `--force` restores the bytes.
         if disk is not None and digests.is_same_text(disk, artifact.data) and (disk == artifact.data or not force):
             unchanged += 1
             continue
         name = show_path(output, artifact.path)
-        # The first line shows even without a lock that a file is generated, so that `--force` can replace it.
+        # Even without a lock, the first line shows that a file is generated, so that `--force` can replace it.
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
         untouched = disk is None or digests.is_in(known.find_digests(artifact.path), disk)
         if untouched or (force and ours):
@@ -151,9 +151,9 @@ def compare(
             edited.append(
                 Diagnostic(
                     "SW402",
-                    "this generated file was edited by hand, and is left unchanged",
+                    "this generated file was edited by hand, so it was left unchanged",
                     Place(name),
-                    "move your change out of the generated file, or overwrite it with `--force`; nothing was written",
+                    "move your edits out of the generated file, or discard them with `--force`; nothing was written",
                 )
             )
         else:
@@ -179,18 +179,18 @@ def compare(
             problems.append(
                 Diagnostic(
                     "SW404",
-                    "this generated file is no longer made, but was edited by hand, and is left unchanged",
+                    "this file is no longer generated, but it was edited by hand, so it was left unchanged",
                     Place(show_path(output, path)),
-                    "delete it, or keep it: it is no longer stubwright's",
+                    "delete it or keep it: stubwright no longer manages it",
                 )
             )
-    if edited:  # show the changes, but do not apply only a part of them
+    if edited:  # show the changes, but never apply only some of them
         return Changes(tuple(changes), unchanged, known, (*edited, *problems), refused=True)
     left = list_folders_above(gone) - list_folders_above(planned | others)
     problems += [
         Diagnostic(
             "SW404",
-            "this folder has no generated files any more; stubwright did not write this file, and keeps it",
+            "this folder no longer has generated files; stubwright did not write this file, so it was left unchanged",
             Place(show_path(output, path)),
             "move it, or delete the folder",
         )
@@ -203,7 +203,7 @@ def compare(
 
 
 def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
-    """List the contents of folders, except Python's caches; links are not followed."""
+    """List the contents of folders, except Python's caches, without following links."""
     paths = (
         path
         for folder in folders
@@ -218,9 +218,9 @@ def _in_the_way(output: Path, path: str, barred: inside.NotWritableError | None 
     if barred is not None and barred.what == "link":
         return Diagnostic(
             "SW408",
-            "this is a link: nothing below the output folder is read, written or deleted through one",
+            "this is a link, and files below the output folder are never read, written or deleted through links",
             Place(PurePosixPath(barred.filename).as_posix()),
-            "put a file or folder in its place, or choose another output folder with `-o`; nothing was written",
+            "replace it with a file or folder, or choose another output folder with `-o`; nothing was written",
         )
     what = "file" if barred is None else barred.what
     return Diagnostic(
@@ -234,7 +234,7 @@ def _in_the_way(output: Path, path: str, barred: inside.NotWritableError | None 
 def _inherited(
     known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
 ) -> lock.Lock:
-    """Return the lock with the files of removed manifests that share a file with `artifacts` moved to `manifest`."""
+    """Return the lock after moving to `manifest` the files of removed manifests that share a file with `artifacts`."""
     planned = {artifact.path for artifact in artifacts if not artifact.is_shared}
     heirless = {
         name: entry
@@ -256,17 +256,17 @@ def _has_vanished(manifest: str, output: Path, project: Container[str] | None) -
 
 
 RUNTIME_MARK = b"# Part of stubwright's runtime, copied as it is. DO NOT EDIT.\n"
-"""The first line of the runtime's files that stubwright 0.1 copied into packages."""
+"""The first line of the runtime files that stubwright 0.1 copied into packages."""
 
 RUNTIME_START = b'"""The runtime of generated servers and clients, '
 """The start of the `__init__.py` of a vendored runtime."""
 
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
-"""Files of a package without a mark."""
+"""Package files without a marker."""
 
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
-    """Return whether a file, or the package of a file without a mark, is marked as written by stubwright."""
+    """Return whether a file, or the package of an unmarked file, is marked as written by stubwright."""
     if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK, TYPESCRIPT_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
@@ -274,7 +274,7 @@ def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     return beside.startswith(RUNTIME_START) or (name in _SILENT and beside.startswith(MARK))
 
 
-_TWO_SERVERS = "set another `python.package` for one of the two servers, or another output folder; nothing was written"
+_TWO_SERVERS = "set a different `python.package` or output folder for one of the two servers; nothing was written"
 
 
 def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
@@ -282,7 +282,7 @@ def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
 
 
 def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
-    """Return the changes that remove the files of manifests that the project no longer has."""
+    """Return the changes that remove the files of manifests that are no longer in the project."""
     gone = [name for name in known.manifests if name not in manifests]
     result = Changes((), 0, known, ())
     for name in gone:
@@ -298,20 +298,20 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
 
 
 def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collection[str] | None) -> Changes:
-    """Return the changes that remove generated files of no manifest, for example after the lock was lost.
+    """Return the changes that remove generated files belonging to no manifest, for example after the lock was lost.
 
     Args:
         output: The output folder.
         before: The lock as read.
         known: The lock with all compiled manifests.
-        packages: The packages to search; None for all. Other packages may belong to manifests that were not compiled.
+        packages: The packages to search; None for all. Other packages could belong to manifests that were not compiled.
     """
     entries = [*before.manifests.values(), *known.manifests.values()]
     listed = {path for entry in entries for path in entry.files}
     tree = Tree(output)
     names = sorted(path.name for path in output.iterdir()) if packages is None and output.is_dir() else packages or ()
     strays_found = []
-    # This folder has the modules of all manifests.
+    # This folder contains modules for all manifests.
     modules = (output / "typescript").glob("*.ts") if packages is None else ()
     possible = {path for name in names for path in _of_package(tree, name)}
     possible |= {path.relative_to(output).as_posix() for path in modules}
@@ -323,7 +323,7 @@ def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Col
 
 
 def _of_package(tree: Tree, name: str) -> Iterator[str]:
-    """Yield the files of a generated package, or a module next to packages, that may be generated."""
+    """Yield the files of a package, or a module next to packages, that might be generated."""
     if (tree.read(f"{name}/__init__.py") or b"").startswith(MARK):
         for folder, _, files in os.walk(tree.folder / name):
             relative = Path(folder).relative_to(tree.folder).as_posix()
@@ -336,12 +336,12 @@ _SILENT_NAMES = frozenset(posixpath.basename(path) for path in _SILENT)
 
 
 def apply(output: Path, changes: Changes) -> None:
-    """Apply changes and write the lock, unless the changes were refused.
+    """Apply changes and write the lock, unless the changes were rejected.
 
     The lock is staged first and moved into place last; until then, `recover` reads the planned changes from it.
 
     Raises:
-        OSError: A file cannot be written. No file has changed, unless a move failed; staged files are removed, even
+        OSError: A file cannot be written. No files have changed unless a move failed; staged files are removed, even
             after an interrupt.
     """
     if changes.refused:
@@ -363,7 +363,7 @@ def apply(output: Path, changes: Changes) -> None:
     # A link may have been created since the changes were computed.
     for change in changes.changes:
         guard.check(change.path)
-    # A file cannot replace a folder with other contents. Check this first, because a failing move would leave half of
+    # A file cannot replace a folder with other contents. Check this first, because a failed move would leave half of
     # the changes applied.
     for target in (output / path for path in written):
         if target.is_dir() and not _has_only(target, {output / path for path in in_the_way}):
@@ -372,16 +372,16 @@ def apply(output: Path, changes: Changes) -> None:
     journal = None
     try:
         _make_folders(output, made_folders)
-        # After a power failure, only this file lists the generated files, so flush it to disk before all others.
+        # After a power failure, only this file lists the generated files, so flush it to disk before any other.
         journal = stage(output / lock.NAME, text, 0, run, safe=bool(changes.changes))
         for number, change in enumerate(writes, 1):
             target = output / change.path
             file = next(iter(list_folders_above([change.path]) & files_for_folders), None)
-            # If an old file has the name of the new file's folder, stage the new file next to the old one.
+            # If an old file has the same name as the new file's folder, stage the new file next to the old one.
             beside = target if file is None else output / file
             _make_folders(beside.parent, made_folders)
             staged.append((stage(beside, change.new or b"", number, run), target))
-        # From here on, keep the staged lock if a step fails, since `recover` needs it.
+        # From here on, keep the staged lock if a step fails, because `recover` needs it.
         begun = bool(changes.changes)
         # A file and a folder cannot have the same name, so remove these before moving files into place.
         for path in in_the_way:
@@ -390,7 +390,7 @@ def apply(output: Path, changes: Changes) -> None:
             # The removals above may have removed folders that were temporarily empty.
             _make_folders(staged[0][1].parent, made_folders)
             retry(lambda: staged[0][0].replace(staged[0][1]))
-            staged.pop(0)  # after the move, so that an interrupt before it removes the staged file below
+            staged.pop(0)  # after the move, so that the staged file is removed below if an interrupt comes first
         for path in gone:
             if path not in in_the_way:
                 _remove(output, output / path)
@@ -412,7 +412,7 @@ def apply(output: Path, changes: Changes) -> None:
 
 
 def _has_only(folder: Path, files: Container[Path]) -> bool:
-    """Return whether a folder contains only folders, some of these files, and Python's caches."""
+    """Return whether a folder contains nothing except folders, these files, and Python's caches."""
     files_there = (
         path for path in folder.rglob("*") if inside.find_kind(path) != "folder" and path.parent.name != "__pycache__"
     )
@@ -420,7 +420,7 @@ def _has_only(folder: Path, files: Container[Path]) -> bool:
 
 
 def list_folders_above(paths: Iterable[str]) -> set[str]:
-    """Return all parent folders of paths, below the output folder."""
+    """Return all parent folders of paths up to the output folder."""
     folders = set()
     for path in paths:
         while (path := path.rpartition("/")[0]) and path not in folders:
@@ -443,13 +443,13 @@ def _remove(output: Path, path: Path) -> None:
 
 
 def remove_empty(folder: Path) -> bool:
-    """Remove a folder with only Python's caches; return False if it contains other files."""
+    """Remove a folder that is empty except for Python's caches; return False if it contains other files."""
     if any(child.name != "__pycache__" for child in folder.iterdir()):
         return False
     cache = folder / "__pycache__"
     # Do not follow a `__pycache__` that is a link.
     for child in (*(cache.glob("*.pyc") if inside.find_kind(cache) == "folder" else ()), cache):
-        with suppress(OSError):  # a cache that cannot be removed is harmless
+        with suppress(OSError):  # an undeletable cache is harmless
             child.rmdir() if inside.find_kind(child) == "folder" else child.unlink()
     with suppress(OSError):  # not empty after all
         folder.rmdir()

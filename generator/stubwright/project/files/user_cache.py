@@ -1,7 +1,7 @@
-"""Stores bytes by name in the user's cache folder, and never reads files of other users.
+"""Stores bytes by name in the user's cache folder, and never reads other users' files.
 
-Each file begins with a MAC of its name and content, by a key file that only its owner can read. A missing, foreign,
-broken or altered file counts as absent, and an unusable folder is ignored.
+Each file starts with a MAC of its name and content, with a key from a file that only its owner can read. A missing,
+corrupt or altered file, or one owned by another user, counts as absent. An unusable folder is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import platformdirs
 from stubwright.project.files import disk, inside
 
 VARIABLE = "STUBWRIGHT_CACHE_DIR"
-"""The variable that replaces the platform's cache folder."""
+"""The environment variable that overrides the platform's cache folder."""
 
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_FILES = 1000
@@ -33,7 +33,7 @@ _MAC_BYTES = hashlib.sha256().digest_size
 _ENTRY = re.compile(r"[0-9a-f]{64}")
 _STAGED = re.compile(r"\..+\.tmp")
 _ABANDONED = 3600
-"""The age in seconds from which a staged file belongs to a killed run."""
+"""The age in seconds at which a staged file counts as left by a killed run."""
 
 
 def locate() -> Path:
@@ -43,12 +43,12 @@ def locate() -> Path:
 
 
 def name(output: Path, manifest: str, what: str) -> str:
-    """Return the name under which a manifest is cached, unique to each checkout and each output folder."""
+    """Return the cache name for a manifest, unique to each checkout and output folder."""
     return json.dumps([str(output.resolve()), manifest, what])
 
 
 def read(name: str) -> bytes | None:
-    """Return the bytes stored under a name; None if this user stored none."""
+    """Return the bytes stored under a name; None if this user has not stored any."""
     with suppress(OSError):
         if (key := _existing_key(locate())) is None:
             return None
@@ -87,7 +87,7 @@ def _existing_key(at: Path) -> bytes | None:
 
 
 def _new_key(at: Path) -> bytes | None:
-    """Create the folder and a key, unless another process is first; return None if the folder is unusable."""
+    """Create the folder and a key unless another process does so first; return None if the folder is unusable."""
     at.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         at.mkdir(0o700)
@@ -97,7 +97,7 @@ def _new_key(at: Path) -> bytes | None:
     try:
         with suppress(FileExistsError):
             (at / _KEY).hardlink_to(staged)  # unlike a rename, this does not replace the key of another process
-        if (key := _existing_key(at)) is None:  # the key is broken, or readable by others
+        if (key := _existing_key(at)) is None:  # the key is corrupt, or readable by others
             (at / _KEY).unlink(missing_ok=True)
             (at / _KEY).hardlink_to(staged)
             key = _existing_key(at)
@@ -107,14 +107,14 @@ def _new_key(at: Path) -> bytes | None:
 
 
 def is_owned(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
-    """Return whether a path has this kind, belongs to this user, and its mode lacks the bits `others`."""
+    """Return whether a path has this kind, belongs to this user, and lacks the mode bits `others`."""
     try:
         status = path.lstat()
     except FileNotFoundError:
         return False
     if not is_kind(status.st_mode):
         return False
-    # On Windows, the mode has no information about other users.
+    # On Windows, the mode does not describe access by other users.
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
 
 

@@ -1,4 +1,4 @@
-"""Stores files in the user's configuration folder that no other user can read."""
+"""Stores files that no other user can read in the user's configuration folder."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from stubwright.project.files import disk, inside
 from stubwright.project.files.user_cache import is_owned
 
 VARIABLE: Final = "STUBWRIGHT_CONFIG_DIR"
-"""The variable that replaces the platform's configuration folder."""
+"""The environment variable that overrides the platform's configuration folder."""
 
 _OTHERS: Final = 0o077
 
 
 class ExposedError(OSError):
-    """Other users can read or replace a file or a folder; the message names it."""
+    """Other users can read or replace a file or folder, which the message names."""
 
 
 def locate(folder: str, name: str) -> Path:
-    """Return the path of a file, which may not exist."""
+    """Return the path for a file, which may not exist."""
     configured = os.environ.get(VARIABLE)
     base = Path(configured) if configured else platformdirs.user_config_path("stubwright", appauthor=False)
     return base / folder / name
@@ -58,5 +58,5 @@ def write(path: Path, data: bytes) -> None:
 
 
 def delete(path: Path) -> None:
-    """Delete a file, which may not exist. Raises OSError if it cannot be deleted."""
+    """Delete a file if it exists. Raises OSError if it cannot be deleted."""
     path.unlink(missing_ok=True)

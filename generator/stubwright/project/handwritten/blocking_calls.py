@@ -1,7 +1,7 @@
-"""Finds calls in `async def` methods of handlers that block the event loop.
+"""Finds calls that block the event loop in `async def` handler methods.
 
-It recognizes blocking functions of the standard library and of requests by their imports. Nested `def` and `lambda` are
-ignored, because they may run in a thread.
+Recognizes blocking functions in the standard library and requests by their imports. Nested `def` and `lambda` are
+ignored, because they might run in a thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ INSTEAD: Final[Mapping[str, str]] = {
         _IN_A_THREAD,
     ),
 }
-"""The blocking functions, each with its asynchronous replacement."""
+"""Blocking functions, each with its asynchronous replacement."""
 
 
 def find_blocking(module: Module, methods: Iterable[Function], handlers: Collection[str]) -> Iterator[Diagnostic]:
@@ -42,25 +42,25 @@ def find_blocking(module: Module, methods: Iterable[Function], handlers: Collect
     Args:
         module: The module.
         methods: The methods of its class.
-        handlers: The names of the handler methods, which may also be plain functions.
+        handlers: The names of handler methods, which can also be plain functions.
     """
     known = scopes.find_meanings(module.syntax)
     for method in methods:
         if not isinstance(method, ast.AsyncFunctionDef) or syntax_tree.is_dunder(method.name):
             continue
         for function, name in _calls(method, known):
-            remedy = f"write `await {INSTEAD[name].format(name)}` in its place"
+            remedy = f"write `await {INSTEAD[name].format(name)}` instead"
             if method.name in handlers:
                 remedy = f"write the handler as a plain `def {method.name}`, which runs in a thread, or {remedy}"
             written = ast.unparse(function)
             if function.lineno != function.end_lineno:
                 written = written.rpartition(".")[2]
             at = module.find_span(function.end_lineno, function.end_col_offset, written)
-            yield Diagnostic("SW430", f"`{name}` holds the event loop, so no other call is answered", at, remedy)
+            yield Diagnostic("SW430", f"`{name}` blocks the event loop, so no other call is processed", at, remedy)
 
 
 def _calls(function: ast.AsyncFunctionDef, around: Mapping[str, str]) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the blocking functions that a function calls, each with its qualified name."""
+    """Yield a function's calls to blocking functions, each with its qualified name."""
     known = scopes.find_meanings_inside(function, around)
     for statement in function.body:
         yield from _below(statement, known)

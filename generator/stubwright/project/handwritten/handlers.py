@@ -1,7 +1,7 @@
-"""Finds missing, obsolete and mismatched methods of the handwritten class.
+"""Finds missing, obsolete and mismatched methods in the handwritten class.
 
-It parses the module and never imports it. If a base class comes from another module, its methods are unknown, and no
-method is reported as missing.
+Parses the module without importing it. If a base class comes from another module, its methods are unknown, so no method
+is reported as missing.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class HandwrittenClass:
 
     Attributes:
         path: The file, as diagnostics show it.
-        text: The text of the module.
-        name: The class.
+        text: The module's text.
+        name: The class name.
         handlers: The interface that the class implements.
         package: The package that stubs import names from.
-        at: The place of the class's name in the manifest.
+        at: The location of the class name in the manifest.
     """
 
     path: str
@@ -52,7 +52,7 @@ class HandwrittenClass:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The faults of the class, and the methods that are missing; `is_found` specifies whether the class was found."""
+    """The problems with the class, and its missing methods; `is_found` is true if the class was found."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     missing: tuple[HandlerMethod, ...] = ()
@@ -70,7 +70,7 @@ def compare(
     Args:
         written: The class.
         needed: The required methods.
-        before: The methods that were required when the package was last generated, each with its result class.
+        before: The methods required when the package was last generated, each with its result class.
         renamed: The new names of renamed methods, by old name.
     """
     module = _module(written)
@@ -119,19 +119,19 @@ def compare(
 
 
 def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
-    """Report all missing methods as one finding, because they are written together."""
+    """Report all missing methods together, because users write them together."""
     if len(missing) == 1:
         fix = f"write `{format_signature(missing[0])}`"
         return Diagnostic("SW420", f"`{name}` has no method `{missing[0].name}`", at, fix)
     *first, last = [f"`{method.name}`" for method in missing[:_LISTED]]
     more = len(missing) - _LISTED
     listed = ", ".join([*first, last]) + f" and {more} more" if more > 0 else f"{', '.join(first)} and {last}"
-    fix = "write them, or add stubs of all with `stubwright generate --stubs`"
+    fix = "write them, or add stubs for all with `stubwright generate --stubs`"
     return Diagnostic("SW420", f"`{name}` has no methods {listed}", at, fix)
 
 
 _LISTED: Final = 10
-"""The maximum number of missing methods to name."""
+"""The maximum number of missing methods to list."""
 
 
 def _decorators(function: Function) -> set[str | None]:
@@ -139,20 +139,20 @@ def _decorators(function: Function) -> set[str | None]:
 
 
 def _positional(function: Function) -> list[ast.arg]:
-    """Return the positional parameters of a method without `self`."""
+    """Return a method's positional parameters, without `self`."""
     parameters = [*function.args.posonlyargs, *function.args.args]
     return parameters if "staticmethod" in _decorators(function) else parameters[1:]
 
 
 def format_signature(method: HandlerMethod) -> Code:
-    """Return the first line of a method."""
+    """Return a method's `def` line."""
     return fill("async def {}({}) -> {}:", method.name, method.signature, method.result.text)
 
 
 def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> str:
     """Add a stub for each missing method at the end of the class, without changing the rest of the module.
 
-    Missing names are imported. If their module is unknown, annotations are strings, so that the module can still be
+    Missing names are imported. If their module is unknown, annotations become strings, so that the module can still be
     imported.
     """
     if missing and written.package:
@@ -167,7 +167,7 @@ def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> s
     newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
     first = handlers_class.node.body[0]
     end = handlers_class.node.end_lineno or len(lines)
-    row = lines[first.lineno - 1].encode()  # `ast` counts columns in bytes of UTF-8
+    row = lines[first.lineno - 1].encode()  # `ast` counts columns in UTF-8 bytes
     head, body = row[: first.col_offset].decode().rstrip(), row[first.col_offset :].decode()
     if head:  # break the line of `class X: pass`
         lines[first.lineno - 1] = f"{head}{newline}    {body}"
@@ -185,7 +185,7 @@ def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> s
 
 
 def list_names_to_import(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
-    """Return the sorted names in the stubs that the module lacks."""
+    """Return the sorted names that the stubs use and the module lacks."""
     module = _module(written)
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
     known = handlers_class.names if handlers_class is not None else frozenset()
@@ -196,7 +196,7 @@ def list_names_to_import(written: HandwrittenClass, missing: Sequence[HandlerMet
 def _qualified(
     missing: Sequence[HandlerMethod], written: HandwrittenClass, handlers_class: _Class
 ) -> Sequence[HandlerMethod]:
-    """Return the methods with types such as `api.GetInput` if the module only imports its package as `api`."""
+    """Return the methods with types such as `api.GetInput` if the module imports its package only as `api`."""
     alias = handlers_class.packages.get(written.package)
     if alias is None:
         return missing
@@ -218,12 +218,12 @@ class _Class:
     """A parsed class.
 
     Attributes:
-        node: Its syntax.
-        methods: Its methods, including inherited ones of the same module.
-        assigned: The names that its body assigns, which may be methods.
+        node: Its syntax tree.
+        methods: Its methods, including those inherited within the module.
+        assigned: The names assigned in its body, which could be methods.
         is_whole: True if all of its base classes are known.
         names: The names in its module.
-        packages: The local names of packages that are only imported as modules.
+        packages: The local names of packages that are imported only as modules.
         lazy: True if annotations are not evaluated.
         path: The file, as diagnostics show it.
     """
@@ -238,14 +238,14 @@ class _Class:
     path: str
 
     def find_span(self, node: ast.ClassDef | Function) -> Span:
-        """Return the span of the name of a class or a method."""
+        """Return the span of a class or method name."""
         keyword = {ast.ClassDef: "class ", ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def "}[type(node)]
         column = node.col_offset + len(keyword) + 1
         return Span(self.path, node.lineno, column, node.lineno, column + len(node.name))
 
 
 def _module(written: HandwrittenClass) -> ast.Module | Diagnostic:
-    """Return the module's syntax, or a diagnostic."""
+    """Parse the module; return a diagnostic if it is invalid."""
     try:
         return ast.parse(written.text)
     except SyntaxError as error:
@@ -260,7 +260,7 @@ def _module(written: HandwrittenClass) -> ast.Module | Diagnostic:
 
 
 def _class(written: HandwrittenClass, module: ast.Module) -> _Class | None:
-    """Return the class with the members of its base classes in the module; None if the module lacks it."""
+    """Return the class with members inherited within the module; None if the module does not contain it."""
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     node = classes.get(written.name)
     if node is None:
@@ -285,7 +285,7 @@ def _class(written: HandwrittenClass, module: ast.Module) -> _Class | None:
 
 
 def _absent(written: HandwrittenClass, module: ast.Module) -> Diagnostic | None:
-    """Return the diagnostic for a missing class; None if the module may define the name in another way."""
+    """Return the diagnostic for a missing class; None if the module might define the name in another way."""
     names = imports.find_bound(module)
     if written.name in names or "*" in names or "__getattr__" in names:
         return None
@@ -296,7 +296,7 @@ def _absent(written: HandwrittenClass, module: ast.Module) -> Diagnostic | None:
 
 
 def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]:
-    """Return the methods that take the arguments of an unknown tool."""
+    """Return the methods whose signature fits an unknown tool."""
     inputs = {choice for method in needed for parameter in method.parameters for choice in parameter.type.choices}
     return {
         name
@@ -306,7 +306,7 @@ def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]
 
 
 def _accepts_input(written: Function, known: Collection[str]) -> bool:
-    """Return whether a method takes the arguments of a tool that is not known, and a context."""
+    """Return whether a method takes an unknown tool's arguments and a context."""
     arguments = [*written.args.posonlyargs, *written.args.args][1:]
     annotation = _parse_name(arguments[0].annotation) if len(arguments) == 2 else None
     return annotation is not None and annotation.endswith("Input") and annotation not in known
@@ -320,7 +320,7 @@ def _collect(
     assigned: set[str],
     seen: set[str],
 ) -> bool:
-    """Collect the members of a class and its bases, and return whether all bases are known."""
+    """Collect the members of a class and its bases; return whether all bases are known."""
     seen.add(node.name)
     for member in node.body:
         if isinstance(member, Function):
@@ -329,7 +329,7 @@ def _collect(
             assigned |= {target.id for target in member.targets if isinstance(target, ast.Name)}
         elif isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name) and member.value is not None:
             assigned.add(member.target.id)
-    is_whole = not node.decorator_list  # a decorator may add methods
+    is_whole = not node.decorator_list  # a decorator could add methods
     for base in node.bases:
         name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
         if name in classes and name not in seen:
@@ -344,7 +344,7 @@ def _differences(
 ) -> Iterator[Diagnostic]:
     """Report methods with the wrong parameters or return type.
 
-    A return type is only checked if it is one of `results`, the result classes of tools.
+    A return type is checked only if it is one of `results`, the tools' result classes.
     """
     arguments = written.args
     positional = _positional(written)
@@ -381,7 +381,7 @@ def _names(method: HandlerMethod) -> str:
 
 
 def _parse_name(annotation: ast.expr | None) -> str | None:
-    """Return the unqualified name of an annotation; None for other expressions."""
+    """Return the unqualified name in an annotation; None for other expressions."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
@@ -398,7 +398,7 @@ def _annotated(method: HandlerMethod) -> frozenset[str]:
 
 
 def _quoted(method: HandlerMethod, handlers_class: _Class) -> Code:
-    """Return the first line of a stub, with annotations as strings if evaluating them would fail."""
+    """Return a stub's `def` line, with annotations as strings if evaluating them would fail."""
     if handlers_class.lazy or _annotated(method) <= handlers_class.names:
         return format_signature(method)
     quoted = [fill("{}: {}", parameter.name, format_literal(parameter.type.text)) for parameter in method.parameters]

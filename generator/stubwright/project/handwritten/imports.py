@@ -1,4 +1,4 @@
-"""Reads the imports of a handwritten module, and adds imports to it."""
+"""Reads the imports in a handwritten module, and adds imports to it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 STANDARD: Final = {"Mapping": "collections.abc", "Sequence": "collections.abc", "Any": "typing"}
-"""The modules of names in annotations that are not from a package."""
+"""The modules for names in annotations that do not come from a package."""
 
 _LONGEST: Final = 88
-"""The maximum length of an import line, as in Black."""
+"""The maximum length of an import line, as for Black."""
 
 
 def is_lazy(module: ast.Module) -> bool:
@@ -26,7 +26,7 @@ def is_lazy(module: ast.Module) -> bool:
 
 
 def list_aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
-    """Return the names that a statement imports; with `typing`, including imports for type checkers."""
+    """Return the names that a statement imports; with `typing`, include imports for type checkers."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return node.names
     if isinstance(node, ast.If) and (typing or not is_for_types(node)):
@@ -45,12 +45,12 @@ def list_bound_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def find_bound(module: ast.Module) -> frozenset[str]:
-    """Return all names that a module may define, including `*` for star imports."""
+    """Return all names that a module might define, including `*` for star imports."""
     return frozenset(list_bindings(module))
 
 
 def list_bindings(module: ast.Module) -> Iterator[str]:
-    """Yield the names that a module may define, once for each binding."""
+    """Yield the names that a module might define, once for each binding."""
     for node in _statements(module):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -64,7 +64,7 @@ def list_bindings(module: ast.Module) -> Iterator[str]:
 
 
 def _statements(module: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, including nested ones, but not statements in classes and functions."""
+    """Yield a module's statements, including nested ones, except statements in classes and functions."""
     waiting: list[ast.stmt] = [*module.body]
     for node in waiting:  # grows during the loop
         yield node
@@ -74,15 +74,15 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
 
 
 def with_imports(text: str, package: str, names: Iterable[str]) -> str:
-    """Import names from a package or the standard library in the text of a module.
+    """Add imports from a package or the standard library to a module's text.
 
     Names are added to an existing import from the same module; otherwise a line is added after the last import, or at
     the top.
 
     Args:
-        text: The module, which can be parsed.
+        text: The module, which must be valid Python.
         package: The package that defines the names.
-        names: Names in annotations that the module lacks.
+        names: Names in annotations that the module does not import.
     """
     sources: dict[str, list[str]] = defaultdict(list)
     for name in sorted({*names}):
@@ -107,7 +107,7 @@ def _added(text: str, source: str, names: Sequence[str]) -> str:
 
 
 def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator[ast.ImportFrom]:
-    """Yield the imports from a module, first those at runtime, then those for type checkers."""
+    """Yield the imports from a module: first runtime imports, then those for type checkers."""
     for node in body:
         if isinstance(node, ast.ImportFrom) and node.module == source and not node.level and node.names[0].name != "*":
             yield node
@@ -158,7 +158,7 @@ def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], 
         changed[node.lineno - 1 : end] = [head + statement.replace(newline, f"{newline}{margin}") + rest]
         return changed
     last = node.names[-1]
-    # Start at the end, since each insertion moves the text after it.
+    # Start at the end, because each insertion moves the text after it.
     for name in sorted(names, reverse=True):
         follower = next((alias for alias in node.names if is_ordered and alias.name > name), None)
         row, column = (
@@ -174,6 +174,6 @@ def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], 
 
 
 def _split(row: str, column: int) -> tuple[str, str]:
-    """Split a row at a column, which `ast` counts in bytes."""
+    """Split a line at a column, which `ast` counts in bytes."""
     data = row.encode()
     return data[:column].decode(), data[column:].decode()

@@ -1,4 +1,4 @@
-"""Finds the modules of the project that handwritten modules import, without importing them."""
+"""Finds the project modules that handwritten modules import, without importing them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def list_candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
 
 
 def find_reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
-    """Return the files of a module and of its transitive imports in the project, including the paths of missing files.
+    """Return the files for a module and its transitive imports in the project, including paths of missing files.
 
     Args:
         module: The module's name.
-        folders: The folders of handwritten modules.
+        folders: The folders with handwritten modules.
     """
     files: set[Path] = set()
     seen: set[str] = set()
@@ -44,16 +44,18 @@ def find_reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
 
 
 def _is_near(module: str, folders: Sequence[str]) -> bool:
-    """Return whether a missing module could be a file of the project, and not an attribute of a module."""
+    """Return whether a missing module could be a project file instead of a module attribute."""
     above, _, _ = module.rpartition(".")
     return not above or any(Path(folder, *above.split(".")).is_dir() for folder in folders)
 
 
 def _imported(file: Path, module: str) -> Iterator[str]:
-    """Yield the modules that a file imports, and imported names that may be modules; none if the file is invalid."""
+    """Yield the modules that a file imports, and imported names that might be modules; nothing if the file is
+    invalid.
+    """
     try:
         tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):  # some releases of Python raise ValueError for a null byte
+    except (OSError, SyntaxError, ValueError):  # some Python releases raise ValueError for a null byte
         return
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Qualifies the types of stubs for modules that import their package as a whole: `api.GetInput`."""
+"""Qualifies types in stubs for modules that import their package as a whole: `api.GetInput`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stubwright.pycode import Name
 
 
 def qualify(kind: Type, alias: str, known: Collection[str]) -> Type:
-    """Return a type whose names are attributes of `alias`, except known names and the standard library's."""
+    """Return a type with names qualified by `alias`, except known and standard library names."""
     wanted = {name for name in kind.names if name not in known and name not in imports.STANDARD}
     text, *choices = (qualify_names(each, Name(alias), wanted) for each in (kind.text, *kind.choices))
     return Type(text, tuple(choices), frozenset({*(kind.names - wanted), Name(alias)}) if wanted else kind.names)

@@ -14,7 +14,7 @@ from stubwright.project.handwritten.syntax_tree import Function
 
 
 def find_meanings(module: ast.Module) -> dict[str, str]:
-    """Return the qualified names of a module's imports by local name, such as `time.sleep` for `sleep`."""
+    """Return the qualified names of a module's imports, by local name, such as `time.sleep` for `sleep`."""
     return _agreed(imports.find_imports(module), Counter(imports.list_bindings(module)))
 
 
@@ -27,7 +27,7 @@ def find_meanings_inside(function: Function | ast.Lambda, around: Mapping[str, s
 
 
 def _agreed(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, int]) -> dict[str, str]:
-    """Return the names that are only bound by imports, always to the same qualified name."""
+    """Return the names that are bound only by imports, always to the same qualified name."""
     meanings: dict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         for name, meaning in _imported(node):
@@ -52,7 +52,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 
 def find_meaning(expression: ast.expr, known: Mapping[str, str]) -> str | None:
-    """Return the qualified name of a name or an attribute; None if it is unknown."""
+    """Return the qualified name for a name or attribute; None if it is unknown."""
     match expression:
         case ast.Name(id=name):
             return known.get(name)
@@ -70,7 +70,7 @@ def find_stored(function: Function | ast.Lambda) -> Iterator[str]:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
             case ast.Global(names=names) | ast.Nonlocal(names=names):
-                # Other functions may bind the name as well, so count it twice.
+                # Other functions might bind the name, too, so count it twice.
                 yield from names * 2
             case ast.Import() | ast.ImportFrom():
                 yield from imports.list_bound_names(node)
@@ -85,6 +85,6 @@ def find_stored(function: Function | ast.Lambda) -> Iterator[str]:
 
 
 def list_parameters(arguments: ast.arguments) -> list[ast.arg]:
-    """Return all parameters of a function."""
+    """Return all of a function's parameters."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return every + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]

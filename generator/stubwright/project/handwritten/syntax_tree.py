@@ -1,4 +1,4 @@
-"""The syntax tree of a handwritten module, and positions in it."""
+"""A handwritten module's syntax tree, and positions in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Module:
-    """A module: its path as diagnostics show it, its text, and its syntax."""
+    """A module: its path as diagnostics show it, its text, and its syntax tree."""
 
     path: str
     text: str
@@ -24,12 +24,12 @@ class Module:
         return self.text.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")
 
     def find_span(self, line: int | None, column: int | None, name: str) -> Span:
-        """Return the span of a name that ends at a line and column of the syntax tree, which counts bytes."""
+        """Return the span of a name that ends at a line and column from the syntax tree, which counts bytes."""
         line, column = line or 1, column or 0
         first = len(self._lines[line - 1][:column].decode(errors="replace")) - len(name) + 1
         return Span(self.path, line, first, line, first + len(name))
 
 
 def is_dunder(name: str) -> bool:
-    """Return whether a name is one of Python's own, such as `__doc__`."""
+    """Return whether a name is one of Python's special names, such as `__doc__`."""
     return name.startswith("__") and name.endswith("__")
