@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _PARAMETER: Final = "contract_check"
 _MARK: Final = (
     "contract(target, *, tools, cases, seed, allow_writes, probe, deadline, budget, rate, strict, scopes, handlers, "
-    "env, headers): test an MCP server, by a manifest, a contract, a URL or a command as a list, with a test for each "
-    "check of `stubwright test`"
+    "env, headers): test an MCP server (a manifest, contract, URL or command list), with a test for each check in "
+    "`stubwright test`"
 )
 _LISTS: Final = {"tools": "tool", "scopes": "scope"}
 _MAPPINGS: Final = {"env": ("env", "="), "headers": ("header", ": ")}

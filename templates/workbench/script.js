@@ -9,7 +9,7 @@
     return made;
   };
   const makeButton = (text, onclick, className = "") => make("button", { type: "button", textContent: text, className, onclick });
-  // Show characters that are invisible or change the text direction as code points.
+  // Invisible characters, and characters that change the text direction, are shown as code points.
   const visible = (text) =>
     String(text).replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const makePre = (text) => make("pre", { textContent: visible(text) });
@@ -63,7 +63,7 @@
       schema.format && `format ${schema.format}`,
       schema.pattern && `matches ${schema.pattern}`,
       ...describeBounds(schema),
-      schema.uniqueItems === true && "no item twice",
+      schema.uniqueItems === true && "unique items",
       "default" in schema && `default ${JSON.stringify(schema.default)}`,
     ].filter(Boolean).join(" · ");
   const makeSkeleton = (given, root, depth = 0) => {
@@ -110,7 +110,7 @@
   const makeText = (field) => {
     const isLong = field.schema.maxLength > 200 || /text|body|content|description/.test(field.name);
     const input = makeInput(isLong && !field.suggest ? "textarea" : "input", field);
-    const lost = input.tagName === "INPUT" ? /[\r\n]/ : /\r/; // characters that browsers remove from such fields
+    const lost = input.tagName === "INPUT" ? /[\r\n]/ : /\r/; // characters that the browser removes from such a field
     return {
       input,
       isEmpty: () => !input.value,
@@ -183,7 +183,7 @@
         try {
           JSON.parse(input.value);
         } catch (error) {
-          throw new Error(`this is not JSON: ${error.message}`);
+          throw new Error(`this is not valid JSON: ${error.message}`);
         }
         return input.value;
       },
@@ -303,7 +303,7 @@
         try {
           return control.read(isSilent);
         } catch (error) {
-          if (!input || isSilent) throw error; // a nested field shows the error, or none does
+          if (!input || isSilent) throw error; // the error is shown by a part, or not at all
           wrong.textContent = error.message;
           wrong.hidden = false;
           input.focus();
@@ -333,7 +333,7 @@
     const write = (value, toJson = asJson) => {
       turn(toJson || !group.fits(value));
       (asJson ? whole : group).write(value);
-      note.textContent = asJson && !toJson ? "The form has no fields for some of these arguments, so they stay JSON." : "";
+      note.textContent = asJson && !toJson ? "The form has no fields for some of these arguments, so they are shown as JSON." : "";
     };
     const change = () => {
       const text = tryTo(() => read());
@@ -371,7 +371,7 @@
     const found = wanted.map(({ path, header }) => [`Mcp-Param-${header}`, path.reduce((value, name) => value?.[name], values)]);
     return Object.fromEntries(found.filter(([, value]) => value !== undefined && value !== null).map(([name, value]) => [name, encode(value)]));
   };
-  // URI templates (RFC 6570, appendix A): the prefix, the separator, and whether values are named.
+  // URI templates (RFC 6570, appendix A): the prefix, the separator, and whether the values are named.
   const OPERATORS = { "": ["", ","], "+": ["", ","], "#": ["#", ","], ".": [".", "."], "/": ["/", "/"], ";": [";", ";", ""], "?": ["?", "&", "="], "&": ["&", "&", "="] };
   const encodePart = (text) => encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
   const encodeReserved = (text) => encodeURI(text).replace(/%5B/g, "[").replace(/%5D/g, "]").replace(/%25([0-9A-Fa-f]{2})/g, "%$1");
@@ -434,7 +434,7 @@
     let bytes = 0;
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) throw new Error("the stream ended before the answer");
+      if (done) throw new Error("the stream ended before the response");
       bytes += countBytes(value);
       text += value.replace(/\r\n?/g, "\n");
       const events = text.split("\n\n");
@@ -478,7 +478,7 @@
     }
   };
 
-  // Results: content by type, lists of objects as tables, everything else as JSON.
+  // Results: content by type, a list of objects as a table, everything else as JSON.
   const makeMedia = (mimeType, base64, text) => {
     const src = `data:${mimeType};base64,${base64}`;
     if (mimeType?.startsWith("image/")) return make("img", { src, alt: `An image, ${mimeType}` });
@@ -518,7 +518,7 @@
   };
 
   // A line diff of two results (longest common subsequence).
-  const MOST = 4_000_000; // maximum cells in the table for two texts
+  const MOST = 4_000_000; // cells in the comparison table
   const compareLines = (before, after) => {
     if (before.length * after.length > MOST) return [...before.map((line) => ["del", line]), ...after.map((line) => ["ins", line])];
     const width = after.length + 1;
@@ -540,13 +540,13 @@
   const showDifference = (before, after) => {
     const linesOf = ({ answer: { result, error } }) => show(error ?? result.structuredContent ?? result).split("\n");
     const lines = compareLines(linesOf(before), linesOf(after));
-    if (lines.every(([tag]) => tag === "span")) return makeQuiet("The answers are the same.");
+    if (lines.every(([tag]) => tag === "span")) return makeQuiet("The results are identical.");
     return make("pre", {}, ...lines.map(([tag, line]) => make(tag, { textContent: `${SIGNS[tag]}${visible(line)}${tag === "span" ? "\n" : ""}` })));
   };
 
   // Calls: the last fifty, newest first. Calls from before the page was loaded are shown from stored results.
   const KEPT = 50;
-  const LONGEST_KEPT = 200_000; // maximum characters of a result that survives a reload
+  const LONGEST_KEPT = 200_000; // the most characters of a result that survives a reload
   let calls = [];
   let shown = null;
   const recallCalls = () => {
@@ -565,7 +565,7 @@
       }
     }
   };
-  // A new element receives the focus of the element that it replaces. Until then, the pane has the focus.
+  // A new element takes the focus of the element that it replaces. Until then, the pane has the focus.
   let lost = null;
   document.addEventListener("focusin", () => (lost = null));
   const redraw = (place, ...children) => {
@@ -625,7 +625,7 @@
   const makeCompare = (call) => {
     const others = calls.filter((one) => one !== call && one.answer).sort((one, other) => (other.id === call.id) - (one.id === call.id));
     const names = others.map((one) => `${one.time} ${visible(one.key)}`);
-    const select = make("select", { ariaLabel: "Compare with an earlier answer" }, ...["Compare with …", ...names].map((text, at) => make("option", { textContent: text, value: at })));
+    const select = make("select", { ariaLabel: "Compare with an earlier result" }, ...["Compare with …", ...names].map((text, at) => make("option", { textContent: text, value: at })));
     select.addEventListener("change", () => {
       all(":scope > .difference", byId("shown")).forEach((one) => one.remove());
       const other = others[select.value - 1];
@@ -634,7 +634,7 @@
     return select;
   };
 
-  // Questions during a call, shown where its result will appear.
+  // Questions from a call, shown where its result will be.
   const makeUrl = (url) => make("p", {}, make("a", { href: /^https?:/.test(url) ? url : "#", textContent: visible(url), target: "_blank", rel: "noreferrer noopener" }));
   const listAnswers = (schema, form) => {
     const [[name, only] = [], ...others] = Object.entries(schema?.properties ?? {});
@@ -681,7 +681,7 @@
       box.querySelector("input, select, textarea, button").focus();
     });
 
-  // One call, from the button to the result, including all questions.
+  // One call, from its button to its outcome, including all questions.
   const makeListener = (place) => {
     let bar = null;
     return ({ method, params }) => {
@@ -713,9 +713,9 @@
       settle(call, "running …", "");
     }
   };
-  // A rejection by the server and a tool failure look the same on the wire, but not in the call log.
+  // A server rejection and a tool failure look the same on the wire; only the call record differs.
   const records = new Map();
-  const INTERNAL = -32603; // also if a resource's or prompt's handler raised
+  const INTERNAL = -32603; // also if a resource or prompt handler raised an exception
   const REFUSED = ["denied", "limited", "invalid"];
   const expectRecord = (trace) => new Promise((resolve) => records.set(trace, resolve));
   const judge = async ({ result, error }, record) => {
@@ -724,7 +724,7 @@
     const nothing = new Promise((resolve) => setTimeout(resolve, 1000, {})); // no tool was called, or the log is off
     const { outcome, reason } = await Promise.race([record, nothing]);
     const why = [reason, error?.code].filter((one) => one !== undefined && one !== null).join(", ");
-    return `${error || REFUSED.includes(outcome) ? "refused by the server" : "the tool failed"}${why ? ` (${why})` : ""}`;
+    return `${error || REFUSED.includes(outcome) ? "rejected by the server" : "the tool failed"}${why ? ` (${why})` : ""}`;
   };
   const run = async (entry, input) => {
     const trace = makeTrace();
@@ -743,13 +743,13 @@
       rememberCalls();
     } catch (error) {
       call.controller = null;
-      settle(call, error.name === "AbortError" ? "cancelled" : `no answer: ${error.message}. See the terminal of stubwright dev for details.`, "grave");
+      settle(call, error.name === "AbortError" ? "cancelled" : `no response: ${error.message}. See the stubwright dev terminal for details.`, "grave");
     } finally {
       records.delete(trace);
     }
   };
 
-  // The same call in other tools. The token is a variable, so that it is not pasted into a chat by accident.
+  // The same call in other programs, with a variable for the token, so that no token is pasted into a chat.
   const quote = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
   const toPython = (value) => {
     if (isRaw(value)) return value.rawJSON;
@@ -800,7 +800,7 @@
     return make("div", { className: "actions" }, make("span", { className: "quiet", textContent: "Copy as" }), ...buttons);
   };
 
-  // Entry panes, created when first opened.
+  // Panes for entries, created when they are first opened.
   const panes = new Map();
   const isWide = matchMedia("(min-width: 1000px)");
   const entryOf = (id) => data.entries.find((entry) => entry.id === id);
@@ -843,7 +843,7 @@
     else byId("form").scrollIntoView();
   };
 
-  // The list: / filters, arrow keys move, Enter opens, Escape clears the filter.
+  // Keys in the list: / filters, arrows move, Enter opens, Escape clears the filter.
   const filter = byId("filter");
   const search = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -882,7 +882,7 @@
     route(true);
   };
 
-  // The identity: a token from this run, or one signed by another issuer.
+  // The identity: a token from this run, or from another issuer.
   const who = byId("who");
   const person = byId("person");
   const become = (given, name) => {
@@ -901,7 +901,7 @@
   const wrong = make("p", { className: "wrong", role: "status" });
   if (!data.auth) {
     become(null, "anonymous");
-    person.append(make("p", { className: "quiet", textContent: "The manifest has no `auth`: anyone who can reach this server can call everything." }));
+    person.append(make("p", { className: "quiet", textContent: "The manifest has no `auth`: any client that can reach this server can call everything." }));
   } else if (data.auth.issues) {
     const subject = make("input", { value: data.auth.subject });
     const claims = make("textarea", { value: JSON.stringify(data.auth.claims), spellcheck: false });
@@ -971,12 +971,12 @@
       tell("serving the last save");
       if (digest !== data.digest) location.reload();
     },
-    broken: (_, isOld) => isOld || tell("the last save has errors (see the terminal); still serving the one before", true),
-    ended: ({ status }, isOld) => isOld || tell(`the server has ended (${status}); it restarts at the next save`, true),
+    broken: (_, isOld) => isOld || tell("the last save has errors (see the terminal); still serving the previous save", true),
+    ended: ({ status }, isOld) => isOld || tell(`the server exited (${status}); it restarts at the next save`, true),
   };
   const events = new EventSource("/events");
   events.onopen = () => tell("serving the last save");
-  events.onerror = () => tell("stubwright dev has ended or does not respond", true);
+  events.onerror = () => tell("stubwright dev has stopped or does not respond", true);
   events.onmessage = (event) => {
     const { kind, ...details } = JSON.parse(event.data);
     heard[kind](details, Number(event.lastEventId) <= data.last);

@@ -796,7 +796,7 @@ def test_a_shell_completes_tools_and_arguments(
         ("/usr/bin/fish", [], 0, "complete -c stubwright"),
         ("/bin/zsh", ["fish"], 0, "stubwright complete-words (commandline -cp) 2>/dev/null |"),
         ("/bin/zsh", [], 0, "#compdef stubwright"),
-        ("", [], 2, "stubwright: $SHELL names no shell; the shells are `bash`, `zsh`, `fish`, `tcsh`\n"),
+        ("", [], 2, "stubwright: $SHELL is empty or not set; the shells are `bash`, `zsh`, `fish`, `tcsh`\n"),
         (
             "/bin/zsh",
             ["fsh"],

@@ -769,7 +769,9 @@ def test_an_import_replaces_what_was_imported_and_nothing_else(name: str, starts
     manifest.write_text(mine)
     refused = stubwright(*again, cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr.startswith(f"{name}:1:1: error[SW403]: this file was not imported, and is left unchanged\n")
+    assert refused.stderr.startswith(
+        f"{name}:1:1: error[SW403]: this file was not imported, so it was left unchanged\n"
+    )
     assert manifest.read_text() == mine
 
 

@@ -134,7 +134,7 @@ def test_a_broken_save_keeps_the_last_good_server(project: Path) -> None:
             good = (project / file).read_text()
             write(project / file, broken)
             it.says(said)
-            it.says("the server of the last good save continues; the next good save is served")
+            it.says("the last valid version keeps running; the next valid save will be served")
             assert it.answers("helped one") == first
             write(project / file, good)
             it.says("serving")
@@ -154,7 +154,7 @@ def test_the_last_good_server_answers_what_nobody_has_asked_it_before(project: P
     with dev(project) as it:
         it.says("interrupt to stop")
         write(project / "diary.yaml", MANIFEST % "tell")  # the package is generated again, and has no model of `say`
-        it.says("the server of the last good save continues")
+        it.says("the last valid version keeps running")
         it.answers("helped one")
 
 
@@ -167,7 +167,7 @@ def test_a_save_between_the_proof_and_the_start_keeps_the_last_good_server(proje
         saving = 'from pathlib import Path\nPath(__file__).write_text("class Diary(:")\n'
         write(handlers, HANDLERS + saving)  # saved as the proof imports it
         it.says("SyntaxError")
-        it.says("the server of the last good save continues")
+        it.says("the last valid version keeps running")
         assert it.answers("helped one") == first
         write(handlers, HANDLERS.replace("one", "two"))
         it.answers("helped two")
@@ -183,9 +183,7 @@ def outlast_hang(it: Dev, handlers: Path, hanging: str, seconds: int, stack: str
     it.says("interrupt to stop")
     first = it.answers("helped one")
     write(handlers, hanging)
-    it.says(
-        f"the new server has not started after {seconds} s; the server of the last good save continues, and the next "
-    )
+    it.says(f"the new server has not started after {seconds} s; the last valid version keeps running, and the next ")
     it.says(stack)
     assert it.answers("helped one") == first
     write(handlers, HANDLERS.replace("one", "two"))
@@ -235,7 +233,7 @@ def test_handlers_that_end_the_process_at_import_are_told(project: Path) -> None
             ("raise SystemExit('set DATABASE_URL')", "set DATABASE_URL"),
         ):
             write(project / "src" / "diary.py", HANDLERS + ending)
-            goes_on = "stubwright: the server of the last good save continues"
+            goes_on = "stubwright: the last valid version keeps running"
             it.says(f"stubwright: the server cannot be created:\n{said}\n{goes_on}")
             assert it.answers("helped one") == first
 
@@ -309,7 +307,7 @@ def test_a_server_that_ends_by_itself_is_told_and_comes_with_the_next_save(proje
 def test_a_project_that_is_broken_at_first_is_served_once_it_is_mended(project: Path) -> None:
     write(project / "diary.yaml", "stubwright: [")
     with dev(project) as it:
-        it.says("no server is running; the next good save is served")
+        it.says("no server is running; the next valid save will be served")
         write(project / "diary.yaml", MANIFEST % "say")
         it.says("interrupt to stop")
         it.answers("helped one")

@@ -111,7 +111,7 @@ def rows(schema: Any, dialect: str = dialects.DRAFT_2020_12.uri) -> list[str]:
         ),
         (
             {"prefixItems": [{"type": "number"}, True], "items": False, "uniqueItems": True},
-            ["-: any [no items; no item twice]", "item 1: number", "item 2: any"],
+            ["-: any [no items; unique items]", "item 1: number", "item 2: any"],
         ),
         (
             {"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": {"type": "number"}},
@@ -221,7 +221,7 @@ def test_what_a_page_says(tmp_path: Path) -> None:
     assert plan.messages == (("user", "Plan {{city}}"),)
     assert found.oldest == "2025-06-18"
     assert ("title", "2025-06-18", ("pay",)) in [(one.field, one.since, one.users) for one in found.newer]
-    assert ("an outputSchema that is not for an object", "2026-07-28", ("pay",)) in [
+    assert ("an outputSchema for a value other than an object", "2026-07-28", ("pay",)) in [
         (one.field, one.since, one.users) for one in found.newer
     ]
     assert [json.loads(one.code)["mcpServers"]["sample"] for one in found.snippets[:2]] == [
@@ -526,7 +526,7 @@ def test_the_command(tmp_path: Path) -> None:
         linked = stubwright("docs", "good.json", "-o", "site", cwd=tmp_path)
         assert linked.returncode == 1
         assert (
-            f"error[SW406]: cannot write below `site`: it is a link, and is left unchanged (`{target}`)"
+            f"error[SW406]: cannot write below `site`: it is a link, so it was left unchanged (`{target}`)"
             in linked.stderr
         )
         assert (tmp_path / target).is_symlink()

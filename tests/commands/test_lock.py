@@ -362,7 +362,8 @@ def test_an_edited_contract_is_noticed_and_kept(folder: Path) -> None:
     kept = stubwright(*command, cwd=folder)
     assert kept.returncode == 1
     assert (
-        "c.yaml:1:1: error[SW403]: this contract was edited after it was locked, and is left unchanged" in kept.stderr
+        "c.yaml:1:1: error[SW403]: this contract was edited after it was locked, so it was left unchanged"
+        in kept.stderr
     )
     assert "Get any" in file.read_text()
     forced = stubwright(*command, "--force", cwd=folder)
@@ -381,7 +382,7 @@ def test_files_that_are_not_contracts(folder: Path) -> None:
     (folder / "c.yaml").write_text("mine: 1\n")
     done = stubwright("lock", "specs/weather.yaml", "-o", "c.yaml", cwd=folder)
     assert (done.returncode, (folder / "c.yaml").read_text()) == (1, "mine: 1\n")
-    assert "this file is not a contract, and is left unchanged" in done.stderr
+    assert "this file is not a contract, so it was left unchanged" in done.stderr
     with pytest.raises(DocumentError, match="this file is not a contract"):
         contract.read_contract(str(folder / "c.yaml"), Disk())
     (folder / "c.yaml").unlink()
@@ -418,7 +419,7 @@ def test_the_contract_of_another_server_with_the_same_name_is_kept(folder: Path)
     assert "this file was just written for `specs/weather.yaml`; `specs/other.yaml` has the same name" in done.stderr
     later = stubwright("lock", "specs/other.yaml", cwd=folder)
     assert later.returncode == 1
-    assert "this is the contract for another server, `specs/weather.yaml`, and is left unchanged" in later.stderr
+    assert "this is the contract for another server, `specs/weather.yaml`, so it was left unchanged" in later.stderr
     forced = stubwright("lock", "specs/other.yaml", "--force", cwd=folder)
     assert (forced.returncode, forced.stdout) == (0, "contracts/weather.yaml: locked again\n")
 
@@ -493,7 +494,7 @@ def test_servers_that_are_away_do_not_stop_the_others(folder: Path) -> None:
         (["a.yaml", "--token", "x"], "--header and --token are for one URL; none is given"),
         (["http://a/", "http://b/", "--token", "x"], "several would get the same secrets"),
         (["http://a/", "--env", "A=1"], "--env is for a command after `--`"),
-        (["--config", ".mcp.json", "--token", "x"], "--config is complete"),
+        (["--config", ".mcp.json", "--token", "x"], "--config specifies the servers"),
     ],
 )
 def test_a_wrong_command_line_locks_nothing(words: list[str], said: str, folder: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_file_that_was_edited_is_left_as_it_is(project: Path) -> None:
     write_document(project, required=True)
     for done in (stubwright("refresh", cwd=project), stubwright(*IMPORT, cwd=project)):
         assert done.returncode == 1
-        assert "error[SW403]: this file was edited after it was imported, and is left unchanged" in done.stderr
+        assert "error[SW403]: this file was edited after it was imported, so it was left unchanged" in done.stderr
         assert imported.read_text() == edited
     assert stubwright("refresh", "--force", cwd=project).returncode == 0
     assert "Lists." in imported.read_text()

@@ -157,7 +157,7 @@ def test_a_broken_save_loses_nothing_that_is_watched(project: Path) -> None:
         write(project / "toolls" / "six.yaml", TOOL % "six")
         watching.runs_again(method="def six(")
         write(project / "pyproject.toml", "")
-        watching.runs_again("no pyproject.toml here or above has a [tool.stubwright]")
+        watching.runs_again("no pyproject.toml here or above has [tool.stubwright]")
         write(project / "pyproject.toml", '[tool.stubwright]\nmanifests = ["diary.yaml"]\n')
         watching.runs_again()
 

@@ -314,7 +314,7 @@ def test_a_run_is_seen_in_the_terminal_and_on_the_page(project: Path) -> None:
         write(project / "diary.yaml", ADDED)
         it.says("since the last commit: 1 breaking, 2 compatible; suggested: a minor version, 1.0.0 → 1.1.0")
         write(project / "diary.yaml", "tools: [")
-        it.says("the server of the last good save continues")
+        it.says("the last valid version keeps running")
         assert "Is new." in client.get(address).text
 
 
@@ -374,13 +374,13 @@ def test_a_browser_tries_everything(chromium: browser.Browser, project: Path) ->
     assert said["failed"].startswith("fail: the tool failed (")
     assert (said["traceback"], said["blocked"]) == (1, 1)
     assert said["whoami"][1] == "bob of acme"
-    assert said["refused"].startswith("lend: refused by the server (scope, -32602)")
+    assert said["refused"].startswith("lend: rejected by the server (scope, -32602)")
     assert said["kept"] == "Dûne ☃"
     assert said["summary"].startswith("1 breaking, 2 compatible")
     assert "`added`" in said["changes"]
     assert said["bounds"] == "at least 1 item"
     assert said["skeleton"] == {"rooms": 2}
-    assert said["declined"].startswith("plan: refused by the server (not_confirmed)")
+    assert said["declined"].startswith("plan: rejected by the server (not_confirmed)")
     plan = json.loads(said["plan"])
     assert (plan["day"], plan["stops"]) == ("2026-12-24", [{"city": "Rome", "nights": 2}, {"city": "Bari"}])
     assert plan["more"] == {"rooms": 2}
@@ -392,7 +392,7 @@ def test_a_browser_tries_everything(chromium: browser.Browser, project: Path) ->
         " ".join(line.strip(",").split()) for line in said["difference"]
     }
     assert said["focus"] == ["Repeat", True, "plan", "INPUT"]
-    assert said["same"] == "The answers are the same."
+    assert said["same"] == "The results are identical."
     assert said["cancelled"] == "wait: cancelled"
     assert said["image"] == 1
     assert said["offered"] == [["Dune", "Duma Key"], ["prose"]]

@@ -152,7 +152,7 @@ def test_a_person_sees_the_changes_and_is_asked(
     assert status == (0 if is_written else 1)
 
 
-@pytest.mark.parametrize("why", ["it is a link, and is left unchanged", "it is read-only"])
+@pytest.mark.parametrize("why", ["it is a link, so it was left unchanged", "it is read-only"])
 def test_a_link_and_a_read_only_file_are_left_alone(
     why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -123,17 +123,17 @@ said.books = [await cells()];
 await answer.getByRole("button", { name: "Next page" }).click();
 await answer.locator("td", { hasText: "Ulysses" }).waitFor();
 said.books.push(await cells());
-await answer.getByLabel("Compare with an earlier answer").selectOption({ index: 1 });
+await answer.getByLabel("Compare with an earlier result").selectOption({ index: 1 });
 said.difference = await answer.locator("pre.difference").locator("ins, del").allInnerTexts();
 await picture("books");
 
 // The focus is where the next key is needed: on a button that was made anew, and in the form of a link that is pressed again
 const focus = async () => (await page.evaluate(() => document.activeElement.innerText || document.activeElement.id)).replace(/\s+/g, " ");
-await answer.getByLabel("Compare with an earlier answer").selectOption({ index: 0 });
+await answer.getByLabel("Compare with an earlier result").selectOption({ index: 0 });
 await answer.getByRole("button", { name: "Repeat" }).press("Enter");
 await page.locator("#history li", { hasText: "completed" }).nth(4).waitFor();
 said.focus = [await focus()];
-await answer.getByLabel("Compare with an earlier answer").selectOption({ index: 1 });
+await answer.getByLabel("Compare with an earlier result").selectOption({ index: 1 });
 said.same = await answer.locator("p.difference").innerText();
 await page.locator("#history button", { hasText: "plan completed" }).press("Enter");
 said.focus.push((await focus()).includes("plan completed"), (await outcome.innerText()).split(":")[0]);

@@ -43,7 +43,7 @@ def project(tmp_path: Path) -> Path:
 def test_commands(project: Path, words: list[str], link: str) -> None:
     done = stubwright(*words, cwd=project)
     assert done.returncode != 0
-    assert "it is a link, and is left unchanged" in done.stderr
+    assert "it is a link, so it was left unchanged" in done.stderr
     assert f"`{link}`" in done.stderr
     assert list((project.parent / "outside").iterdir()) == []
 

@@ -411,7 +411,7 @@ def test_what_is_no_file_is_neither_opened_nor_replaced(tmp_path: Path) -> None:
         assert not is_fresh(output)
         changes = write(output, {"p/a.py": "2", "p/b.py": "2"}, force=force)
         assert codes(changes) == ["SW403"]
-        assert changes.diagnostics[0].message == "this pipe is in the way: stubwright did not write it"
+        assert changes.diagnostics[0].message == "this pipe cannot be replaced: stubwright did not write it"
         assert (output / "p/b.py").read_text() == "1"
     assert codes(write(output, {"p/b.py": "2"})) == ["SW404"]
     assert (output / "p/a.py").is_fifo()

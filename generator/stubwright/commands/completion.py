@@ -67,7 +67,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
     shell: str = arguments.name or PurePath(os.environ.get("SHELL", "")).name
     if shell not in _SHELLS:
-        hint = f"completion is not available for `{shell}`" if shell else "$SHELL names no shell"
+        hint = f"completion is not available for `{shell}`" if shell else "$SHELL is empty or not set"
         raise UsageError(f"{hint}; {did_you_mean(shell, _SHELLS, 'shells')}")
     parser: argparse.ArgumentParser = arguments.command_line
     words = {"bash": _FUNCTION, "zsh": _FUNCTION, "fish": f"({_FUNCTION})"}

@@ -94,7 +94,7 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> None:
-    """Print the scopes that the server needs and that users whose clients start it lack."""
+    """Print the scopes that the server needs but locally started clients do not get."""
     from stubwright.project import launch
     from stubwright.publishing.settings import TABLE
 

@@ -276,7 +276,7 @@ class _Reader:
             elif keyword in _CLOSED and value is False:
                 yield Note(_CLOSED[keyword])
             elif value is True and keyword not in self._outline.dialect.single:
-                yield Note({"uniqueItems": "no item twice", "readOnly": "read-only"}.get(keyword, keyword))
+                yield Note({"uniqueItems": "unique items", "readOnly": "read-only"}.get(keyword, keyword))
             elif keyword == "required":
                 properties = schema.get("properties")
                 if others := [

@@ -47,7 +47,7 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line such as a policy: a label and its values."""
+    """A label and its values, such as a policy."""
 
     name: str
     values: tuple[str, ...]
@@ -471,7 +471,7 @@ def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
     for tool in manifest.tools:
         if tool.output is not None and tool.output.wire.get("type") != "object":
             users.setdefault(
-                (revisions.find_revision("any_output"), "an outputSchema that is not for an object"), []
+                (revisions.find_revision("any_output"), "an outputSchema for a value other than an object"), []
             ).append(tool.name)
         dialect = next(item for item in dialects.DIALECTS if item.uri == tool.input.dialect)
         if any(

@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 
 def read_line(text: str) -> Line:
-    """Parse a line."""
+    """Parse a line of standard error."""
     if text.startswith(_CALL) and (call := _read_call(text)) is not None:
         return Line("call", call, _describe_call(call))
     if (record := _RECORD.fullmatch(text)) is not None:

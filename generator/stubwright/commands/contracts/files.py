@@ -62,14 +62,14 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
 def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
     """Return the reason why a file cannot be replaced, if any."""
     if not yamlwriter.is_locked(existing):
-        return Diagnostic("SW403", "this file is not a contract, and is left unchanged", Place(path), _OTHER_FILE)
+        return Diagnostic("SW403", "this file is not a contract, so it was left unchanged", Place(path), _OTHER_FILE)
     if force:
         return None
     if not yamlwriter.is_intact(existing):
-        message = "this contract was edited after it was locked, and is left unchanged"
+        message = "this contract was edited after it was locked, so it was left unchanged"
         return Diagnostic("SW403", message, Place(path), "review the difference, then discard the edits with `--force`")
     known = None if location is None else contract.read_contract(path, disk.Disk()).location
     if location is not None and known is not None and known.label != location.label:
-        message = f"this is the contract for another server, `{known.label}`, and is left unchanged"
+        message = f"this is the contract for another server, `{known.label}`, so it was left unchanged"
         return Diagnostic("SW403", message, Place(path), "choose another file with `-o`, or replace it with `--force`")
     return None

@@ -125,7 +125,7 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], i
     from stubwright.commands.contracts import configurations
 
     if arguments.sources or arguments.command is not None or arguments.header or arguments.env:
-        raise UsageError("--config is complete: it cannot be combined with a source, --header, --token or --env")
+        raise UsageError("--config specifies the servers: omit other sources, --header, --token and --env")
     logins.check_configured(arguments)
     targets: list[Target] = []
     status = 0

@@ -45,7 +45,7 @@ def find_targets(
     """
     if url is not None or arguments.command is not None:
         if len(contracts) != 1 or arguments.config is not None:
-            raise UsageError("a URL or a command after `--` locates one contract's server: specify that contract")
+            raise UsageError("a URL or a command after `--` applies to one contract: specify which")
         source = servers.parse_source(url, arguments.command, arguments)
         return [_make_target(contracts[0], source, dict(map(servers.parse_variable, arguments.env)))]
     logins.check_shared(arguments, sum(bool(contract.location.url) for contract in contracts))

@@ -122,12 +122,12 @@ def _parse_call(text: str) -> Call:
 
 
 def _parse_rate(text: str) -> float:
-    """Parse a number above 0. Raises argparse.ArgumentTypeError."""
+    """Parse a positive number. Raises argparse.ArgumentTypeError."""
     return servers.parse_positive(text, "a number of calls per second, such as 5 or 0.5")
 
 
 def _parse_count(text: str) -> int:
-    """Parse a whole number above 0. Raises argparse.ArgumentTypeError."""
+    """Parse a positive integer. Raises argparse.ArgumentTypeError."""
     from stubwright_runtime.server import main
 
     return main.parse_positive_number(text)
@@ -220,7 +220,7 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
     """
     if arguments.config is not None:
         if arguments.target is not None or arguments.command is not None or arguments.header or arguments.env:
-            raise UsageError("--config is complete: it cannot be combined with TARGET, --header, --token or --env")
+            raise UsageError("--config specifies the servers: omit TARGET, --header, --token and --env")
         logins.check_configured(arguments)
         yield from _read_configuration(arguments)
         return
@@ -334,7 +334,7 @@ def _explain(tested: _TestRun | _SkippedServer) -> None:
     if tested.hidden:
         write_note(tested.hidden)
     if not tested.report.tools:
-        write_note(f"{to_one_line(tested.label)} lists no tools to this caller")
+        write_note(f"{to_one_line(tested.label)} lists no tools for this caller")
     elif all(tool.skipped for tool in tested.report.tools):
         write_note(f"no tool on {to_one_line(tested.label)} was called")
 

@@ -65,12 +65,12 @@ class Reporter:
         """Report that the saved version cannot be served."""
         if self._content is not None:
             self._content.journal.add("broken")
-        goes_on = "the server of the last good save continues" if is_running else "no server is running"
-        write_err(f"stubwright: {goes_on}; the next good save is served")
+        goes_on = "the last valid version keeps running" if is_running else "no server is running"
+        write_err(f"stubwright: {goes_on}; the next valid save will be served")
 
     def report_slow(self, seconds: int, stack: str, *, is_running: bool) -> None:
         """Report that the new server is slow to start, with its handlers' stack if known."""
-        goes_on = "the server of the last good save continues" if is_running else "no server is running"
+        goes_on = "the last valid version keeps running" if is_running else "no server is running"
         text = f"the new server has not started after {seconds} s; {goes_on}, and the next save starts again"
         if stack:
             text += f"; the handlers are at\n{stack.rstrip()}"

@@ -342,9 +342,9 @@ def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
         known = yamlwriter.parse_origin(existing or "")
         if existing and existing.strip() and known is None:
             help_ = "move or delete it, or choose another file with `-o`"
-            return Diagnostic("SW403", "this file was not imported, and is left unchanged", Place(str(path)), help_)
+            return Diagnostic("SW403", "this file was not imported, so it was left unchanged", Place(str(path)), help_)
         if known is not None and known.is_edited and existing != text and not force:
-            message = "this file was edited after it was imported, and is left unchanged"
+            message = "this file was edited after it was imported, so it was left unchanged"
             help_ = "move the edits into the `overlay` of a file that includes it, or discard them with `--force`"
             return Diagnostic("SW403", message, Place(str(path)), help_)
         disk.create(path, text)

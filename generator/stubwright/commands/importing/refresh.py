@@ -68,7 +68,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
     if printer.failed:
         return printer.close()
     if not imports:
-        raise UsageError("no manifest, and no file that a manifest includes, was imported by a command that it names")
+        raise UsageError("no manifest or included file records the command that imported it")
     status, fresh, states = 0, dict[str, str](), dict[str, str]()
     for imported in imports.values():
         text = _import_again(imported)

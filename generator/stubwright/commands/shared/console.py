@@ -316,7 +316,7 @@ class Printer:
                         "which no manifest generates"
                     )
                 continue
-            more = f", nor do {len(paths) - _FEW} more of its package" if len(paths) > _FEW else ""
+            more = f", nor do {len(paths) - _FEW} other files in its package" if len(paths) > _FEW else ""
             for path in paths[:_FEW]:
                 message = f"this generated file does not belong to any manifest{more if path == paths[0] else ''}"
                 at = Place(layout.show_path(output, path))

@@ -40,7 +40,7 @@ class CommandParser(argparse.ArgumentParser):
     takes_command = False
     only_after: str | None = None
     late: str | None = None
-    """A positional argument that may also follow options, which argparse does not support after another positional
+    """A positional argument that can also follow options, which argparse does not support after another positional
     argument. It takes one word, or any number of words if its value is a list.
     """
 
@@ -121,7 +121,7 @@ def _explain(parser: argparse.ArgumentParser, message: str) -> str:
         return f"`{word}` is not a valid value for `{name}`; {did_you_mean(word, known, 'values')}"
     if found := _UNKNOWN.fullmatch(message):
         word = found["word"].partition("=")[0]
-        is_first = " " not in parser.prog  # a command's option before the command's name is not misspelt
+        is_first = " " not in parser.prog  # an option before its command's name is misplaced, not misspelt
         find = find_misspelt if is_first else find_nearest
         near = find(word, _list_options(parser))
         advice = "put a command's options after its name" if is_first else f"see `{parser.prog} --help`"

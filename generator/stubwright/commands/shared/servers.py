@@ -210,7 +210,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_positive(text: str, described: str) -> float:
-    """Parse a number above 0 and below a million.
+    """Parse a positive number below a million.
 
     Args:
         text: The text to parse.

@@ -31,7 +31,7 @@ class Client:
         user: The user's file, by `sys.platform`. `~` is the home folder, and `${NAME:DEFAULT}` an environment variable
             with its default.
         project: The project's file, relative to its folder; None for clients without project files.
-        sources: The pages in its documentation.
+        sources: The documentation pages for its files.
         more: Fields in its entries besides `command`, `args` and `env`.
         expands: The substrings that it expands in its file, such as `${NAME}`; None for no expansion.
         then: What the user must do to load a new server.

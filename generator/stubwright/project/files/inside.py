@@ -35,7 +35,7 @@ class NotWritableError(OSError):
 
     def __init__(self, what: Kind, path: str) -> None:
         super().__init__(
-            errno.ELOOP if what == "link" else errno.EINVAL, f"it is a {what}, and is left unchanged", path
+            errno.ELOOP if what == "link" else errno.EINVAL, f"it is a {what}, so it was left unchanged", path
         )
         self.what = what
 

@@ -225,7 +225,7 @@ def _in_the_way(output: Path, path: str, barred: inside.NotWritableError | None 
     what = "file" if barred is None else barred.what
     return Diagnostic(
         "SW403",
-        f"this {what} is in the way: stubwright did not write it",
+        f"this {what} cannot be replaced: stubwright did not write it",
         Place(show_path(output, path)),
         f"move the {what}, or choose another output folder with `-o`; nothing was written",
     )
