@@ -28,7 +28,7 @@ async def test_a_deadline_for_everything_stops_while_a_person_is_asked() -> None
         before = anyio.current_effective_deadline()
         assert isinstance(await clock.exclude(answer)(Question("Sure?")), Accepted)
         assert before <= anyio.current_effective_deadline() < before + 10
-    assert clock.describe_overrun() == "did not answer within 30 s; allow more time with --timeout"
+    assert clock.describe_overrun() == "did not respond within 30 s; allow more time with --timeout"
 
 
 async def test_by_default_connecting_and_listing_have_their_own_time_and_the_answer_any() -> None:
@@ -46,4 +46,4 @@ async def test_an_overrun_counts_the_pages_that_were_read() -> None:
     clock.progress.add(["a", "b"])
     with pytest.raises(TimeoutError), clock.enforce():
         await anyio.sleep_forever()
-    assert clock.describe_overrun().startswith("did not answer within 0.001 s (1 page with 2 entries had been read)")
+    assert clock.describe_overrun().startswith("did not respond within 0.001 s (1 page with 2 entries were read)")

@@ -138,7 +138,7 @@ def test_what_was_mended_in_a_saved_list_is_noted(folder: Path) -> None:
     assert done.returncode == 0
     assert [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]] == ["go", "odd"]
     assert "note: tool `go` had `true` as its `inputSchema`; it got a schema" in done.stderr
-    assert "note: tool `odd` had halves of surrogate pairs in its text; each became U+FFFD" in done.stderr
+    assert "note: tool `odd` contained lone surrogates; each was replaced with U+FFFD" in done.stderr
 
 
 # --- the weather, from its manifest and from its server -------------------------------------------------------------
@@ -446,12 +446,12 @@ def test_the_file_of_a_name_is_one_that_every_system_allows(name: str, file: str
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ("raise SystemExit(3)", "ended with exit status 3 before it had answered"),
+        ("raise SystemExit(3)", "ended with exit status 3 before its first response"),
         (
             "print('hello', flush=True)\nimport sys\nsys.stdin.read()",
-            "did not answer within 1 s; allow more time with --timeout; it sent a line that is not JSON-RPC",
+            "did not respond within 1 s; allow more time with --timeout; it sent a line that is not JSON-RPC",
         ),
-        ("import sys; sys.stdin.read()", "did not answer within 1 s"),
+        ("import sys; sys.stdin.read()", "did not respond within 1 s"),
     ],
 )
 def test_a_command_that_is_no_server(program: str, said: str, folder: Path) -> None:

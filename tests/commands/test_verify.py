@@ -278,12 +278,12 @@ def test_markdown_has_every_contract(folder: Path) -> None:
         [
             (
                 "import sys; sys.exit('no such desk')",
-                "ended with exit status 1 before it had answered\n  | no such desk\n",
+                "ended with exit status 1 before its first response\n  | no such desk\n",
             ),
-            ("sys.stdin.read()", "did not answer within 2 s; allow more time with --timeout\n"),
+            ("sys.stdin.read()", "did not respond within 2 s; allow more time with --timeout\n"),
             (
                 "print('hello', flush=True); input()",
-                "did not answer within 2 s; allow more time with --timeout; it sent a line that is not JSON-RPC\n",
+                "did not respond within 2 s; allow more time with --timeout; it sent a line that is not JSON-RPC\n",
             ),
         ],
         1,

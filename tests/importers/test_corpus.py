@@ -119,7 +119,7 @@ def test_import_mends_text_that_no_file_can_hold(tmp_path: Path) -> None:
     assert info == {}
     made = tools.make_manifest(listed, name="sample")
     assert made.manifest["tools"][0]["description"] == "\ufffd \U0001f600"
-    assert made.notes == ("tool `go` had halves of surrogate pairs in its text; each became U+FFFD",)
+    assert made.notes == ("tool `go` contained lone surrogates; each was replaced with U+FFFD",)
     assert check(tmp_path, made.manifest) == []
 
 

@@ -24,7 +24,7 @@ ERAS: Final = (HANDSHAKE, STATELESS)
 
 _MUCH: Final = "sends too much: the server"
 _START: Final = 6  # seconds; enough to start a process on a busy machine
-_SLOW: Final = "did not answer within 1 s"
+_SLOW: Final = "did not respond within 1 s"
 
 _TOOL: Final = {"name": "go", "inputSchema": {"type": "object"}}
 _EVENTS: Final = {"Content-Type": "text/event-stream"}
@@ -93,8 +93,8 @@ def test_pages_without_an_end_end(era: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "answer", "told"),
     [
-        ("--timeout 1", _slow_pages, r"did not answer within [01](\.\d)? s( \(\d pages? with \d entr.*)?; .*timeout"),
-        ("--max-pages 3", _pages, r"more than 3 pages \(3 pages with 3 entries had been read\).* --max-pages"),
+        ("--timeout 1", _slow_pages, r"did not respond within [01](\.\d)? s( \(\d pages? with \d entr.*)?; .*timeout"),
+        ("--max-pages 3", _pages, r"more than 3 pages \(3 pages with 3 entries were read\).* --max-pages"),
         ("--max-bytes 2KiB", _pages, r"sent more than 2,048 bytes.* \(\d+ pages with \d+ entries .* --max-bytes"),
     ],
     ids=["time", "pages", "bytes"],
@@ -144,7 +144,7 @@ def _check_end_over_http(era: str, answer: Callable[[Any], Said], said: str, tmp
                 [
                     (hostile.ENDLESS + b"x" * 65536, _MUCH),
                     (b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":"\xff"}}', "it contains bytes that are not UTF-8"),
-                    (b"\xff", f"did not answer within {_START} s; allow more time with --timeout; it sent a"),
+                    (b"\xff", f"did not respond within {_START} s; allow more time with --timeout; it sent a"),
                     (
                         b'{"jsonrpc":"2.0","id":$ID,"result":5}',
                         "it is not an answer of JSON-RPC: result: Input should be an object",
@@ -205,7 +205,7 @@ def test_a_deadline_ends_what_computes_and_nothing_else() -> None:
             except Exception:  # noqa: BLE001 - what catches all must not catch the end
                 continue
 
-    with pytest.raises(TooSlowError, match=r"that takes longer than 0\.2 s"), Deadline(0.2).enforce():
+    with pytest.raises(TooSlowError, match=r"it takes longer than 0\.2 s"), Deadline(0.2).enforce():
         compute()
     with pytest.raises(KeyError), Deadline(60).enforce():
         raise KeyError

@@ -184,7 +184,7 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
 
 CHOOSY = str(Path(__file__).parents[1] / "support" / "choosy.py")
 ASKED = (
-    "requests of the server were declined: `elicitation/create`, `roots/list`, `sampling/createMessage`; "
+    "requests from the server were declined: `elicitation/create`, `roots/list`, `sampling/createMessage`; "
     "the import declares sampling, elicitation and roots, so that the server lists everything"
 )
 
@@ -214,7 +214,7 @@ def test_a_server_that_asks_is_declined_and_that_is_told(tmp_path: Path) -> None
         [
             (
                 {"$stderr": "\n".join(f"line {n} \x1b[1mof many" for n in range(30)), "$exit": "initialize"},
-                " ended with exit status 3 before it had answered\n"
+                " ended with exit status 3 before its first response\n"
                 + "\n".join("  | …" if n == 5 else f"  | line {n} �[1mof many" for n in (*range(6), *range(20, 30))),
             ),
             (
@@ -224,7 +224,7 @@ def test_a_server_that_asks_is_declined_and_that_is_told(tmp_path: Path) -> None
             ({**HELLO, "tools/list": {"tool": []}}, " answers `tools/list` without a list of `tools`"),
             (
                 {**HELLO, "tools/list": {"code": -32603, "message": "out\nof order"}},
-                " answers with an error: out of order (-32603)",
+                " responded with an error: out of order (-32603)",
             ),
             (
                 {"initialize": {**HELLO["initialize"], "protocolVersion": "1999-01-01"}},
@@ -250,9 +250,9 @@ def test_a_command_that_is_still_fetched_has_time_to_start(tmp_path: Path) -> No
     listed = live.read(slow, Limits(1, 60), started=lambda: told.append(time.monotonic() - begun))
     assert listed.sections["tools"] == [TOOL]
     assert told[0] > 1.2
-    with pytest.raises(live.UnreachableError, match=r"`sh` did not answer within 0\.2 s"):
+    with pytest.raises(live.UnreachableError, match=r"`sh` did not respond within 0\.2 s"):
         live.read(slow, Limits(0.2))
-    with pytest.raises(live.UnreachableError, match=r"has not answered 0\.2 s after it was started; allow more time"):
+    with pytest.raises(live.UnreachableError, match=r"sent no response within 0\.2 s of its start; allow more time"):
         live.read(slow, Limits(60, 0.2))
 
 
@@ -264,7 +264,7 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
     assert time.monotonic() - started < 60
     assert done.returncode == 1
     assert done.stderr == (
-        f"stubwright: `{sys.executable}` did not answer within 1.5 s; allow more time with --timeout; "
+        f"stubwright: `{sys.executable}` did not respond within 1.5 s; allow more time with --timeout; "
         "it sent a line that is not JSON-RPC\n"
     )
     await_end(int((tmp_path / "pid").read_text()))
@@ -350,7 +350,7 @@ def test_a_wrong_command_line_starts_nothing(arguments: list[str], said: str, tm
 @pytest.mark.usefixtures("nothing_to_pass")
 def test_how_a_program_ended_is_told(program: str, end: str, tmp_path: Path) -> None:
     done = stubwright("import", "mcp", "--", sys.executable, "-c", program, cwd=tmp_path)
-    told = f"stubwright: `{sys.executable}` {end} before it had answered\n"
+    told = f"stubwright: `{sys.executable}` {end} before its first response\n"
     assert (done.returncode, done.stderr) == (1, told)
 
 

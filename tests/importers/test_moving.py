@@ -471,13 +471,13 @@ def test_what_changes_for_functions_with_a_context_is_said(folder: Path) -> None
     done = move(folder, "old/talks.py")
     told = [line for line in done.stdout.splitlines() if line.startswith("  - `")]
     through = "only logs, progress and questions reach the caller"
-    old = "as before, only asks callers up to MCP 2025-11-25, and fails for newer ones"
+    old = "only works for callers up to MCP 2025-11-25, as before, and fails for newer ones"
     assert told == [
         f"  - `book`: `elicit`: {old}; use questions under `ask`",
-        f"  - `ponder`, `browse`: `session`: belongs to the connection between both servers; {through}",
-        f"  - `follow`: passes its Context on, which was not analyzed: {through}",
+        f"  - `ponder`, `browse`: `session`: belongs to the connection between the two servers; {through}",
+        f"  - `follow`: passes its Context to code that was not analyzed: {through}",
         "  - `describe`: `headers`: there is no HTTP request; use `ctx.principal`",
-        "  - `there`: a resource or prompt, which logs to the server's own log, and cannot ask",
+        "  - `there`: a resource or prompt, which writes to the server's own log and cannot ask",
     ]
     handlers = (folder / "moved" / "moved_server" / "handlers.py").read_text()
     assert "        # `headers`: there is no HTTP request; use `ctx.principal`\n        return" in handlers
@@ -567,7 +567,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
                 "mcp = []\n",
                 "app.py:mcp",
                 1,
-                "`{folder}/app.py:mcp` is of the type `list`, and not FastMCP or MCPServer; it has no server object",
+                "`{folder}/app.py:mcp` is of type `list`, not FastMCP or MCPServer; it has no server object",
             ),
             (
                 "def connect():\n    raise ValueError('no database')\n\nconnect()\n",

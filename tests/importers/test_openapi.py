@@ -328,7 +328,7 @@ def test_the_output_schema_is_what_success_promises(responses: Any, schema: Any,
         ({"parameters": [query("q", {}, style="matrix")]}, "the parameter `q` has the style `matrix`"),
         ({"parameters": [{"name": "q", "in": "query", "content": {"text/csv": {}}}]},
          "the parameter `q` is written as `text/csv`"),
-        ({"requestBody": {"required": True, "content": {}}}, "it is a GET that needs a body"),
+        ({"requestBody": {"required": True, "content": {}}}, "it is a GET operation that needs a body"),
         ({"security": [{"none": []}]}, "it needs the security scheme `none`, which is not described"),
         ({"parameters": [query("q", {"$ref": "#/components/nowhere"})]},
          "the reference `#/components/nowhere` does not resolve"),
@@ -427,7 +427,7 @@ def test_a_part_of_a_form_that_is_not_json_is_told(tmp_path: Path) -> None:
     told = {"operationId": "op", "requestBody": {"content": {"multipart/form-data": media}}}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": told}}})
     assert made.manifest["tools"] == []
-    assert made.notes[0] == "`op` (POST /x) was omitted: the part `x` of its form is `application/xml`"
+    assert made.notes[0] == "`op` (POST /x) was omitted: the part `x` of its form has the media type `application/xml`"
 
 
 def test_a_pattern_that_is_none_is_left_out_and_told(tmp_path: Path) -> None:
@@ -441,7 +441,7 @@ def test_a_document_without_a_host_needs_a_variable(tmp_path: Path) -> None:
     made = imported(tmp_path, {"servers": [{"url": "/api/v3"}], "paths": {"/x": {"get": {"operationId": "op"}}}})
     assert made.manifest["apis"] == {"sample": {"baseUrlEnv": "SAMPLE_BASE_URL", "output": "lenient"}}
     assert made.notes == (
-        "the document names no host; the server calls the URL in `SAMPLE_BASE_URL`, such as https://HOST/api/v3",
+        "the document has no host; the server calls the URL in `SAMPLE_BASE_URL`, such as https://HOST/api/v3",
     )
 
 

@@ -67,7 +67,7 @@ def test_operations_are_chosen_by_method_and_path(
     ("pattern", "why"),
     [
         ("DELETE", "`DELETE` does not match any `operationId`, tag, path or method"),
-        ("get", "`get` does not match any `operationId`, tag, path or method; a method is in capitals: `GET`"),
+        ("get", "`get` does not match any `operationId`, tag, path or method; write a method in capitals: `GET`"),
         ("GET /none", "`GET /none` does not match any `operationId`, tag, path or method"),
     ],
 )
@@ -239,12 +239,12 @@ def test_a_url_is_fetched_once_and_nothing_that_the_document_refers_to(tmp_path:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("/none", "it answers with HTTP 404 Not Found"),
-        ("/circle", "it redirects in a circle"),
+        ("/none", "it responded with HTTP 404 Not Found"),
+        ("/circle", "its redirects are circular"),
         ("/file", "it redirects to another scheme, which is not followed"),
         ("/odd", "it redirects to an invalid URL"),
         ("/large", "it is larger than 0 MiB"),
-        ("/slow", "fetching it takes longer than 0 s"),
+        ("/slow", "fetching it took longer than 0 s"),
         ("/page", "it is not an OpenAPI document"),
     ],
 )
@@ -275,7 +275,7 @@ def test_a_url_that_gives_no_document(
 
 
 def test_a_url_that_is_not_valid() -> None:
-    with pytest.raises(DocumentError, match=r"^it cannot be fetched: the URL is not valid$"):
+    with pytest.raises(DocumentError, match=r"^it cannot be fetched: the URL is invalid$"):
         sources.read_documents("http://[::1/x")
 
 

@@ -111,7 +111,7 @@ def test_a_document_with_many_references_for_operations_gets_one_note(tmp_path: 
     assert len(made.manifest["tools"]) == 40
     assert made.notes == (
         (
-            "references were followed where the specification does not allow any, as bundlers do: in place of an"
+            "references that bundlers write where the specification allows none were followed: in place of an"
             " operation (40)"
         ),
     )
@@ -121,7 +121,7 @@ def test_a_document_with_many_references_for_operations_gets_one_note(tmp_path: 
     ("reference", "why"),
     [
         ({"$ref": "#/x-none"}, "the reference `#/x-none` does not resolve"),
-        ({"$ref": "#/paths/~1x/get"}, "the reference `#/paths/~1x/get` goes round in a circle"),
+        ({"$ref": "#/paths/~1x/get"}, "the reference `#/paths/~1x/get` is circular"),
         ({"$ref": "#/x-op", "parameters": []},
          "`parameters` is next to a reference in document.json#/paths/~1x/get, which is undefined"),
         ({"$ref": "https://e.example/op.yaml"},
@@ -172,7 +172,7 @@ def test_a_key_that_is_listed_as_a_parameter_is_no_argument(
     made = imported(tmp_path, document)
     (tool,) = made.manifest["tools"]
     assert [*tool["inputSchema"]["properties"]] == (["limit"] if goes else [listed, "limit"])
-    told = f"the parameter `{key}` ({where}) is the credential of `k`, so no tool has it as an argument"
+    told = f"the parameter `{key}` ({where}) is the credential for `k`, so it is not an argument"
     assert (told in made.notes) == goes
     assert made.manifest["apis"]["sample"]["security"] == [["k"]]
 
@@ -203,7 +203,7 @@ ODD: list[tuple[Any, str]] = [
      "the reference `#/components/schemas/Nobody` does not resolve"),
     ({"type": "strong"}, "`strong` is not a JSON Schema type"),
     ({"$ref": "#/components/schemas/Wrong"}, "`minLength` must be a whole number"),
-    ({"$ref": "#/components/schemas/Loop"}, "goes round in a circle"),
+    ({"$ref": "#/components/schemas/Loop"}, "is circular"),
 ]  # fmt: skip
 SCHEMAS = {"Wrong": {"minLength": "1"}, "Loop": {"allOf": [{"$ref": "#/components/schemas/Loop"}]}}
 
@@ -215,7 +215,7 @@ def test_an_odd_response_costs_the_output_schema_alone(schema: Any, why: str, tm
     (tool,) = made.manifest["tools"]
     assert "outputSchema" not in tool
     (note,) = made.notes
-    assert why in note or "circle" in why
+    assert why in note or "circular" in why
     assert "`outputSchema`" in note
     assert "`op`" in note
 
@@ -228,7 +228,7 @@ def test_an_odd_request_costs_the_operation(schema: Any, why: str, tmp_path: Pat
     assert [tool["name"] for tool in made.manifest["tools"]] == ["good"]
     (note,) = made.notes
     assert "was omitted" in note
-    assert why in note or "circle" in why
+    assert why in note or "circular" in why
 
 
 def test_a_missing_schema_is_named_in_full(tmp_path: Path) -> None:
@@ -304,4 +304,4 @@ def test_anchors_are_found_in_the_schema_or_document_around_them(tmp_path: Path)
         "c": "boolean",
     }
     properties["here"] = {"$ref": "#nowhere"}
-    assert "the reference `#nowhere` is to an anchor" in imported(tmp_path, document).notes[0]
+    assert "the reference `#nowhere` refers to an anchor" in imported(tmp_path, document).notes[0]

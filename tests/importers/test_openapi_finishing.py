@@ -196,7 +196,7 @@ def test_a_key_that_is_said_is_no_argument(tmp_path: Path) -> None:
 def test_what_is_no_way_to_authenticate_is_refused(how: str, tmp_path: Path) -> None:
     done = stubwright("import", "openapi", "x.yaml", "--auth", how, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"stubwright: --auth is `{how}`; it is bearer, basic, apiKey=HEADER")
+    assert done.stderr.startswith(f"stubwright: --auth `{how}` is invalid; use bearer, basic, apiKey=HEADER")
 
 
 @pytest.mark.parametrize(("security", "is_told"), [(None, True), ([], False), ([{}], False)])

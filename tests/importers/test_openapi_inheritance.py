@@ -31,7 +31,7 @@ FAMILY = {
     "Cat": child("Pet", lives=NUMBER),
     "Dog": child("Pet", tricks={"type": "array", "items": TEXT}),
 }
-NOTE = "`Pet` has alternatives that are `allOf` it and more; in them, it is read without its alternatives"
+NOTE = "`Pet` has alternatives that extend it with `allOf`; in these, its own alternatives are ignored"
 
 
 def operation(name: str, body: str) -> dict[str, Any]:

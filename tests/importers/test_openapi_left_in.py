@@ -64,7 +64,7 @@ def test_a_variable_in_a_query_after_the_path_is_a_query_parameter(
     assert tool["stubwright"]["http"]["url"] == "/x?k=1"
     assert tool["stubwright"]["http"]["query"] == {"b[]": "{b}"}
     assert len(notes) == 1
-    assert "`b%5B%5D={a}` in its path was read as the parameter `b[]` of the query" in notes[0]
+    assert "`b%5B%5D={a}` in its path was read as the query parameter `b[]`" in notes[0]
 
 
 def test_a_variable_in_path_and_query_is_an_argument_for_each(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_an_import_names_the_tools_that_return_events(tmp_path: Path) -> None:
     tool, notes = imported_get(tmp_path, "/x", [], responses=events)
     assert tool["stubwright"]["http"]["accept"] == "text/event-stream"
     assert len(notes) == 1
-    assert notes[0].startswith("`op`: the API responds with a stream of events")
+    assert notes[0].startswith("`op`: the API responds with an event stream")
     events["200"]["content"]["application/json"] = {}  # type: ignore[index]
     assert imported_get(tmp_path, "/x", [], responses=events)[1] == ()
 
@@ -148,7 +148,7 @@ def test_a_text_in_base64_is_still_sent_as_bytes(tmp_path: Path) -> None:
         ("get", "/v1/customers/{customer}/cards", "Read cards of customers, by customer"),
         ("post", "/repos/{owner}/{repo}/issues", "Post to issues of repos, by owner and repo"),
         ("get", "/", "Read the root"),
-        ("put", "/{key}", "Replace what is there, by key"),
+        ("put", "/{key}", "Replace the resource, by key"),
     ],
 )
 def test_who_has_no_words_is_described_by_its_path(method: str, path: str, words: str, tmp_path: Path) -> None:

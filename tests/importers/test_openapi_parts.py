@@ -146,9 +146,7 @@ def test_a_tool_that_accepts_nothing_is_told(tmp_path: Path) -> None:
         body = {"content": {"application/json": {"schema": schema}}}
         document["paths"][f"/{name}"] = {"post": {"operationId": name, "requestBody": body}}
     made = imported(tmp_path, document)
-    assert (
-        "2 tools may reject every call, because parts of the schemas contradict each other: `bad`, `worse`"
-    ) in made.notes
+    assert ("2 tools may reject every call, because their schemas contradict themselves: `bad`, `worse`") in made.notes
 
 
 REFERENCE: dict[str, Any] = {
@@ -191,7 +189,7 @@ def test_alternatives_that_always_fit_together_may_do_so(tmp_path: Path) -> None
     }
     made = imported(tmp_path, document)
     assert made.manifest["tools"][0]["inputSchema"]["properties"]["body"] == {"anyOf": alternatives}
-    why = "`oneOf` became `anyOf`, because whatever fits one of its alternatives fits another, too"
+    why = "`oneOf` became `anyOf`, because every value that matches one alternative also matches another"
     assert f"`send`: {why}" in made.notes
     assert not any("accept no call" in note for note in made.notes)
 
@@ -210,6 +208,6 @@ def test_examples_that_the_document_itself_refuses_are_told(tmp_path: Path) -> N
     document["paths"]["/{id}"] = {"post": {"operationId": "some", "requestBody": body}}
     made = imported(tmp_path, document)
     assert (
-        "2 of the document's 4 examples of requests do not fit its own schemas: `list`, `some`; such calls are "
+        "2 of the document's 4 request examples do not match its own schemas: `list`, `some`; such calls are "
         "refused, unless `input: lenient` is set for the API or for these tools"
     ) in made.notes

@@ -259,8 +259,8 @@ def test_the_server_makes_the_key_of_a_call(tmp_path: Path) -> None:
     done = stubwright("import", "openapi", "till.json", "--name", "till", "-o", "till.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (
-        "note: `pay`: the server makes the value of the header `Idempotency-Key`, so no tool has it as an argument; "
-        "calls with the same key from the client (`once: {key: request}`) get the same value\n"
+        "note: `pay`: the server generates the header `Idempotency-Key`, so it is not an argument; "
+        "calls with the same key from the client (`once: {key: request}`) send the same value\n"
     ) in done.stderr
     tools = {tool["name"]: tool for tool in yaml.safe_load((tmp_path / "till.yaml").read_text())["tools"]}
     arguments = {name: [*tool["inputSchema"]["properties"]] for name, tool in tools.items()}

@@ -126,7 +126,7 @@ def test_the_base_url(told: Any, base: str | None, tmp_path: Path) -> None:
         ({"parameters": [{"in": "body", "name": "b", "schema": {"$ref": "#/definitions/None"}}]},
          "the reference `#/definitions/None` does not resolve"),
         ({"parameters": [{"$ref": "#/parameters/none"}]}, "the reference `#/parameters/none` does not resolve"),
-        ({"parameters": [{"$ref": "#/parameters/a"}]}, "the reference `#/parameters/a` goes round in a circle"),
+        ({"parameters": [{"$ref": "#/parameters/a"}]}, "the reference `#/parameters/a` is circular"),
         ({"parameters": [{"in": "body", "name": "b", "schema": {}}], "consumes": ["application/xml"]},
          "its body is `application/xml`"),
         ({"parameters": [{"in": "query", "name": "q", "type": "array", "collectionFormat": ["x"]}]},

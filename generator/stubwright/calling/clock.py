@@ -77,4 +77,4 @@ class Clock:
 
     def describe_overrun(self) -> str:
         """Describe the missed deadline as a phrase to append to the server's name."""
-        return f"did not answer within {self._limit:g} s{self.progress.describe()}; allow more time with --timeout"
+        return f"did not respond within {self._limit:g} s{self.progress.describe()}; allow more time with --timeout"

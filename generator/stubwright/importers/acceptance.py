@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _FILE: Final = "manifest.json"
 _PLACE: Final = re.compile(rf" \({re.escape(_FILE)}:\d+\)")
-"""A place in the temporary manifest, which users never see."""
+"""A location in the temporary manifest, which users never see."""
 _SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for section in vocabulary.SECTIONS}
 _NEEDED: Final = frozenset(
     {"name", "inputSchema", "arguments", "stubwright"} | {section.key for section in vocabulary.SECTIONS}
 )
-"""Required keys: an error in their value removes the whole entry."""
+"""Required keys: an error in one of their values removes the whole entry."""
 
 
 class UnfixableError(SourceError):
@@ -39,9 +39,9 @@ class CheckedManifest:
     Attributes:
         manifest: The manifest.
         notes: Notes on removed parts.
-        warnings: The number of warnings by `check`.
+        warnings: How many warnings `check` reported.
         listed: The tools as `tools/list` sends them.
-        unfillable: The names of tools for which no arguments were found.
+        unfillable: The names of tools for which no valid arguments were found.
     """
 
     manifest: Mapping[str, Any]
@@ -57,10 +57,10 @@ class ImportResult:
 
     Attributes:
         manifest: The manifest.
-        summary: A summary in one line.
+        summary: A one-line summary.
         notes: Notes on fixes.
-        warnings: The number of warnings by `check`.
-        cost: Notes on the size of `tools/list`, and on options that reduce it.
+        warnings: How many warnings `check` reported.
+        cost: Notes on the size of `tools/list` and on options that reduce it.
         guesses: Notes on assumptions.
     """
 
@@ -85,7 +85,7 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
     """
     repaired: dict[str, Any] = {**manifest}
     notes = [*_strip_controls(repaired), *_drop_unwritable(repaired)]
-    # Other parts may depend on a removed one, so the rest is compiled again. Each round removes a part or raises.
+    # Other parts may depend on a removed one, so compile the rest again. Each round removes a part or raises.
     while True:
         checked = pipeline.compile_manifest(
             _FILE, SingleFileReader(_FILE, yamlwriter.format_imported(repaired, _FILE).encode())
@@ -104,7 +104,7 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
 
 
 _SHOWN: Final = 5
-"""The maximum number of tools that a note names."""
+"""The maximum number of tools listed in a note."""
 
 
 def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
@@ -114,17 +114,17 @@ def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnost
 
 
 def report_unfillable(names: Sequence[str]) -> list[str]:
-    """Return a note on tools that cannot be called."""
+    """Return a note on tools that reject every call."""
     if not names:
         return []
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     listed = ", ".join(f"`{name}`" for name in names[:_SHOWN]) + more
     count = "1 tool" if len(names) == 1 else f"{len(names)} tools"
-    return [f"{count} may reject every call, because parts of the schemas contradict each other: {listed}"]
+    return [f"{count} may reject every call, because their schemas contradict themselves: {listed}"]
 
 
 def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
-    """Return the shared schemas that parts of a manifest reference, in order."""
+    """Return the shared schemas referenced by parts of a manifest, in order."""
     names: set[str] = set()
     waiting: list[Any] = [parts]
     while waiting:
@@ -142,7 +142,7 @@ def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
 
 
 def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
-    """Yield an error in a shared schema for each tool that references it, and other errors unchanged."""
+    """Yield an error in a shared schema once for each tool that references it, and other errors unchanged."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error
@@ -159,14 +159,14 @@ def _strip_controls(manifest: dict[str, Any]) -> Iterator[str]:
     if isinstance(name, str) and _CONTROLS.search(name):
         visible = " ".join(_CONTROLS.sub(" ", name).split()) or "server"
         manifest["server"] = {**manifest["server"], "name": visible}
-        yield f"the server's name has control characters; it was changed to `{visible}`"
+        yield f"the server's name contains control characters; it was changed to `{visible}`"
 
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
-    """Remove values that no file can contain: numbers that are not JSON, and values that are nested too deeply."""
+    """Remove values that no file can represent: non-finite numbers and deeply nested values."""
     server = {}
     for key, value in manifest["server"].items():
         if problems := jsontext.parse(json.dumps({"server": {key: value}}))[1]:
@@ -192,7 +192,7 @@ def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator
     for error in errors:
         reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))
     entries = {pointer for pointer in reasons if len(pointer) == 2 and pointer[0] in _SECTIONS}
-    # Start at the end, so that earlier places do not change.
+    # Start at the end, so that earlier pointers stay valid.
     for pointer in sorted(reasons, key=lambda pointer: (str(pointer[0]), *_descending(pointer))):
         if pointer[:2] in entries and pointer not in entries:
             continue
@@ -210,7 +210,7 @@ def _descending(pointer: Pointer) -> tuple[int, int]:
 
 
 def _find_faulty_part(error: Diagnostic) -> Pointer:
-    """Return the pointer of the part to remove because of an error."""
+    """Return the pointer to the part to remove for an error."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if len(pointer) >= 2 and pointer[0] in _SECTIONS:
         return pointer[:3] if len(pointer) > 2 and pointer[2] not in _NEEDED else pointer[:2]

@@ -1,6 +1,6 @@
 """Resolves collisions of Python names between imported entries with a `pythonName`.
 
-Names only depend on the keys of entries, not on their order.
+Names depend only on the entries' keys, not on their order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Primitive:
 
 
 def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Add a `pythonName` to entries with the same Python name as another one, and yield a note for each."""
+    """Add a `pythonName` to each entry whose Python name is already used, and yield a note for each."""
     tools: Sequence[dict[str, Any]] = manifest.get("tools", ())
     taken: set[str] = set()
     renamed = dict(_rename_tools(tools))
@@ -65,7 +65,7 @@ def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rename_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield a new method name for each colliding tool, unless its own name already is the method name."""
+    """Yield a new method name for each colliding tool, unless its wire name is already the method name."""
     groups: dict[str, list[str]] = defaultdict(list)
     for tool in tools:
         groups[naming.name_tool(tool["name"]).stem].append(tool["name"])
@@ -92,7 +92,7 @@ def _list_primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
 
 
 def _find_method(primitive: _Primitive, taken: set[str]) -> str:
-    """Return an unused method name from the key of a primitive, with a digest if necessary."""
+    """Derive an unused method name from a primitive's key, with a digest if necessary."""
     spelled = primitive.make_names(primitive.key).method
     if spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.to_pascal(spelled) not in taken:
         return spelled

@@ -1,4 +1,4 @@
-"""Measures the `tools/list` of an import in bytes, and suggests options that reduce it."""
+"""Measures an import's `tools/list` in bytes, and suggests options that reduce it."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _LARGE: Final = 50_000
-"""The size in bytes from which notes suggest how to reduce it."""
+"""The size in bytes above which notes suggest how to reduce it."""
 
 _LARGEST: Final = 3
 _WORTH_IT: Final = 0.02
-"""The minimum savings for suggesting an option, as a fraction."""
+"""The smallest saving worth suggesting, as a fraction of the total."""
 
 
 @dataclass(slots=True)
 class ToolSizes:
-    """Measures tools; shared definitions are only measured once.
+    """Measures tools; each shared definition is measured only once.
 
     Attributes:
-        tools: The tools as sent.
+        tools: The tools as sent on the wire.
     """
 
     tools: Sequence[Mapping[str, Any]]
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def measure_tool(self, tool: Mapping[str, Any]) -> int:
-        """Return the bytes of a tool as sent: compact JSON in UTF-8."""
+        """Return a tool's size in bytes as sent: compact JSON in UTF-8."""
         inner = sum(self._measure_schema(tool[key], key, _measure) - 1 for key in _SCHEMAS if key in tool)
         return _measure({key: 0 if key in _SCHEMAS else value for key, value in tool.items()}) + inner
 
     def measure_outputs(self) -> int:
-        """Return the bytes of all output schemas, including their keys."""
+        """Return the size of all output schemas in bytes, including their keys."""
         key = "outputSchema"
         return sum(
             self._measure_schema(tool[key], key, _measure) + len(f',"{key}":') for tool in self.tools if key in tool
         )
 
     def measure_all(self, measure: Callable[[Any], int], key: str) -> int:
-        """Return the sum of `measure` over the descriptions and schemas of all tools; `key` names it in the cache."""
+        """Return the sum of `measure` over all tools' descriptions and schemas; `key` identifies it in the cache."""
         total = 0
         for tool in self.tools:
             total += measure({"description": tool.get("description")})
@@ -70,13 +70,13 @@ _SCHEMAS: Final = ("inputSchema", "outputSchema")
 def report_cost(
     lists: ToolSizes, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int
 ) -> list[str]:
-    """Return notes on the cost of a list.
+    """Return notes on a list's size.
 
     Args:
         lists: The tools.
-        saving: The bytes that each command-line option would save.
-        groups: The names of the tools with each tag.
-        unlisted: The bytes of output schemas that are not sent.
+        saving: How many bytes each command-line option would save.
+        groups: The tool names for each tag.
+        unlisted: The size in bytes of output schemas that are not sent.
     """
     sizes = {str(tool["name"]): lists.measure_tool(tool) for tool in lists.tools}
     total = sum(sizes.values())

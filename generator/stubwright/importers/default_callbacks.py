@@ -1,7 +1,7 @@
-"""Client capabilities of an import, and answers to requests of the server.
+"""Client capabilities declared by imports, and responses to the server's requests.
 
-Some servers only offer tools to clients with elicitation, sampling or roots. So all of these are declared, but requests
-are declined, since there is no user to ask.
+Some servers offer certain tools only to clients with elicitation, sampling or roots. So imports declare all three, but
+decline the requests, since there is no user to ask.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from stubwright_runtime.client.rpc.mcp_error import MCPError
 CAPABILITIES: Final[Mapping[str, Any]] = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
 
 _REJECTED: Final = -1
-"""The code for a rejected sampling request (MCP 2025-11-25, client/sampling, "Error Handling")."""
+"""The error code for a rejected sampling request (MCP 2025-11-25, client/sampling, "Error Handling")."""
 
 
 class DefaultCallbacks:
-    """Declines the requests of a server, and records their methods."""
+    """Declines the server's requests, and records their methods."""
 
     def __init__(self) -> None:
         self._requested: dict[str, None] = {}  # an ordered set
 
     async def answer(self, _key: object, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Answer a ping, decline questions, and reject other methods as unknown."""
+        """Respond to a ping, decline elicitation and sampling, and reject unknown methods."""
         if method == "ping":
             return {}
         if method in ("elicitation/create", "roots/list", "sampling/createMessage"):
@@ -41,12 +41,12 @@ class DefaultCallbacks:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note on the declined requests, if any."""
+        """A note on declined requests, if any."""
         if not self._requested:
             return ()
         methods = ", ".join(f"`{method}`" for method in self._requested)
         note = (
-            f"requests of the server were declined: {methods}; "
+            f"requests from the server were declined: {methods}; "
             "the import declares sampling, elicitation and roots, so that the server lists everything"
         )
         return (note,)

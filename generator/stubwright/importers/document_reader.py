@@ -1,4 +1,4 @@
-"""Reads imported files, and defines the errors of imports."""
+"""Reads imported files, and defines import errors."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class SourceError(ValueError):
-    """A source cannot be imported; the message explains why, and names the source if `names_source` is true."""
+    """A source cannot be imported; the message explains why, and includes the source if `names_source` is true."""
 
     names_source = False
 
 
 class DocumentError(SourceError):
-    """A document cannot be imported; `diagnostics` show the places, if known."""
+    """A document cannot be imported; `diagnostics` show where, if known."""
 
     def __init__(
         self, message: str, diagnostics: Sequence[Diagnostic] = (), documents: Mapping[str, Document] | None = None
     ) -> None:
-        """Initialize with a message, and the files of diagnostics."""
+        """Initialize with a message, and the files that the diagnostics quote."""
         super().__init__(message)
         self.diagnostics = diagnostics
         self.documents = documents or {}
@@ -34,7 +34,7 @@ class DocumentError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class SingleFileReader:
-    """A reader for a single file in memory."""
+    """Reads a single file from memory."""
 
     path: str
     data: bytes
@@ -60,13 +60,13 @@ def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Prob
     Args:
         path: The file.
         reader: The reader of files.
-        parse: Returns the value of a text, and problems.
-        wanted: The expected kind of file, for messages.
+        parse: Returns the parsed value and any problems.
+        wanted: The expected file type, for messages.
 
     Raises:
-        DocumentError: It cannot be read or parsed.
+        DocumentError: The file cannot be read or parsed.
     """
-    from stubwright.compile import source  # here, since commands that read nothing know the errors above
+    from stubwright.compile import source  # imported here, since commands that read nothing import the errors above
 
     try:
         data = reader.read(path)

@@ -1,6 +1,6 @@
 """Recovers from errors in documents that users cannot edit.
 
-Merge keys are expanded, the last of duplicate keys wins, and examples with infinities or `.nan` are omitted.
+Merge keys are expanded, the last duplicate key wins, and examples with infinities or `.nan` are omitted.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 _MERGE: Final = "<<"
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|NaN|-?Infinity")
 _NAMED: Final = frozenset({"schemas"}).union(*(dialect.named for dialect in dialects.DIALECTS))
-"""Keys whose values are mappings of names: keywords of JSON Schema, and `schemas` of OpenAPI."""
+"""Keys whose values are mappings from names: JSON Schema keywords and OpenAPI's `schemas`."""
 
 _LISTED: Final = 10
-"""The maximum number of places in a note."""
+"""The maximum number of lines listed in a note."""
 
 
 class _UnrecoverableError(ValueError):
-    """The error cannot be recovered."""
+    """The document has errors that recovery does not cover."""
 
 
 def recover_errors(
     text: str, problems: Sequence[Problem], name: str, *, is_json: bool
 ) -> tuple[Json, list[str]] | None:
-    """Return the value of a text despite recoverable problems, with notes; None if there are other problems.
+    """Parse a document despite recoverable problems; return its value and notes, or None if it has other problems.
 
     Args:
-        text: The text.
+        text: The document.
         problems: Its problems.
         name: The file, for messages.
-        is_json: Whether it is JSON.
+        is_json: True for JSON, false for YAML.
     """
     kinds: dict[str, list[Problem]] = {"twice": [], "merged": [], "odd": []}
     for problem in problems:
@@ -108,12 +108,12 @@ def _merge(value: Json) -> Json:
     for source in sources if isinstance(sources, list) else [sources]:
         if not isinstance(source, dict):
             raise _UnrecoverableError
-        merged = {**source, **merged}  # the first of several wins (https://yaml.org/type/merge.html)
+        merged = {**source, **merged}  # the first duplicate wins (https://yaml.org/type/merge.html)
     return {**merged, **entries}
 
 
 def _drop_examples(value: Json, *, is_named: bool = False) -> Json:
-    """Remove examples with numbers that are not finite; `is_named` is true if the keys are names."""
+    """Remove examples with non-finite numbers; `is_named` is true if the keys are names."""
     if isinstance(value, list):
         return [_drop_examples(item) for item in value]
     if not isinstance(value, dict):

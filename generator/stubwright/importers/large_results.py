@@ -1,4 +1,4 @@
-"""Estimates which tools return results that may fill a model's context."""
+"""Estimates which tools return results that could fill a model's context."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 LARGE: Final = 10_000
-"""The number of tokens from which a result is large."""
+"""How many tokens make a result large."""
 
 _SHOWN: Final = 5
 
 
 def estimate_tokens(schemas: Mapping[str, Json]) -> dict[str, int]:
-    """Estimate the tokens of a result for each schema."""
+    """Estimate how many tokens a result has, for each schema."""
     known: Known = {}
     return {name: estimate(estimate_characters(schema, known)) for name, schema in schemas.items()}
 
@@ -28,7 +28,7 @@ def report(sizes: Mapping[str, int]) -> list[str]:
     """Return a note on tools with large results.
 
     Args:
-        sizes: The estimated tokens of a result, by tool.
+        sizes: The estimated tokens per result, by tool.
     """
     large = sorted((name for name, size in sizes.items() if size >= LARGE), key=lambda name: -sizes[name])
     if not large:

@@ -1,4 +1,4 @@
-"""Limits of an import in time, bytes and pages."""
+"""Time, size and page limits for imports."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
 TIMEOUT: Final = 60.0
-"""The default time limit for all lists in seconds, from the first answer of a command, or the start for a URL."""
+"""The default time limit for all lists in seconds, from a command's first response, or from the start for a URL."""
 
 STARTING: Final = 600.0
-"""The default time limit for the first answer of a command in seconds, which includes downloads of packages."""
+"""The default time limit in seconds for a command's first response, which includes package downloads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Limits:
 
     Attributes:
         seconds: The time limit.
-        starting: A separate time limit for the first answer in seconds, if any.
-        size: The maximum number of bytes from the server, after decompression.
+        starting: A separate time limit in seconds for the first response, if any.
+        size: The maximum response size in bytes, after decompression.
         pages: The maximum number of pages per list.
     """
 
@@ -44,7 +44,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Progress:
-    """The number of pages and entries that were read."""
+    """How many pages and entries were read."""
 
     pages: int = 0
     entries: int = 0
@@ -55,12 +55,12 @@ class Progress:
         self.entries += len(entries)
 
     def describe(self) -> str:
-        """Return the counts for the end of a message; empty if no page was read."""
+        """Return the counts as a suffix for a message, or an empty string if no page was read."""
         if not self.pages:
             return ""
         pages = "1 page" if self.pages == 1 else f"{self.pages:,} pages"
         entries = "1 entry" if self.entries == 1 else f"{self.entries:,} entries"
-        return f" ({pages} with {entries} had been read)"
+        return f" ({pages} with {entries} were read)"
 
 
 class TooSlowError(SourceError):
@@ -68,7 +68,7 @@ class TooSlowError(SourceError):
 
 
 class _DeadlineReachedError(BaseException):
-    """Not an Exception, to bypass `except Exception`."""
+    """Not an Exception, so that `except Exception` does not catch it."""
 
 
 class Deadline:
@@ -127,8 +127,8 @@ class Deadline:
             finally:
                 is_done = True
                 timer.cancel()
-                # `interrupt` must handle a signal that the timer has just sent.
+                # Let `interrupt` handle a signal that the timer has just sent.
                 timer.join()
                 signal.signal(signal.SIGINT, previous)
         except _DeadlineReachedError:
-            raise TooSlowError(f"that takes longer than {self.seconds:g} s; allow more time with --timeout") from None
+            raise TooSlowError(f"it takes longer than {self.seconds:g} s; allow more time with --timeout") from None

@@ -1,6 +1,6 @@
 """Lists the tools, resources and prompts of a live server.
 
-Entries are raw JSON, since a client with models would reject a whole list for one invalid entry.
+Entries are raw JSON, since a client with typed models would reject a whole list for one invalid entry.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MAX_ENTRIES: Final = 100_000
 """The maximum number of entries per list."""
 
 _DEFAULT_LIMITS: Final = Limits()
-_PROBE: Final = 10.0  # seconds for `server/discover`, since old servers may never answer
+_PROBE: Final = 10.0  # seconds for `server/discover`, since old servers might never respond
 _MAX_CONCURRENT: Final = 8  # concurrent servers
 _POLL: Final = 0.02  # seconds
 _ADVICE: Final = (
@@ -61,7 +61,7 @@ _ADVICE: Final = (
     ("SSL_CERT_FILE", ""),
     ("", "; check the URL, and that the server runs"),
 )
-"""Advice for an unreachable server, by a part of the reason."""
+"""Advice for an unreachable server, by a substring of the reason."""
 
 _TERMINATION_SIGNALS: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "stubwright", "version": __version__}
@@ -80,13 +80,13 @@ def read(
     started: Callable[[], None] | None = None,
     revision: str | None = None,
 ) -> ServerListing:
-    """Return the lists of a server.
+    """Return a server's lists.
 
     Args:
-        source: The server. A command gets its own variables, and the SDK's selection of harmless ones.
+        source: The server. A command gets its own variables and the SDK's default environment.
         limits: The limits.
-        started: Called at the first answer.
-        revision: The protocol revision; by default the newest common one.
+        started: Called on the first response.
+        revision: The protocol revision; by default the newest that both sides support.
 
     Raises:
         UnreachableError: The server cannot be queried, violates the protocol, or exceeds a limit.
@@ -96,11 +96,11 @@ def read(
 
 
 def read_several(sources: Sequence[Source], limits: Limits = _DEFAULT_LIMITS) -> list[ServerListing | UnreachableError]:
-    """List several servers concurrently, and return each listing, or the reason why it is missing.
+    """List several servers concurrently, and return each listing, or the error that prevented it.
 
     Args:
         sources: The servers.
-        limits: The limits for each; `starting` only applies to commands.
+        limits: The limits for each server; `starting` applies only to commands.
     """
     answers: dict[int, ServerListing | UnreachableError] = {}
 
@@ -125,7 +125,7 @@ def read_several(sources: Sequence[Source], limits: Limits = _DEFAULT_LIMITS) ->
 
 @contextmanager
 def silence_libraries() -> Iterator[None]:
-    """Silence the loggers of client libraries, since failures are reported in one message."""
+    """Silence the client libraries' loggers, since each failure is already reported in one message."""
     loggers = [logging.getLogger(name) for name in ("mcp", "client", "httpx2", "httpcore2", "stubwright_runtime")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -167,7 +167,7 @@ def interrupt_on_signals() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Clock:
-    """The time limits of a server: `starting` for the first answer, if set, then `seconds`."""
+    """A server's time limits: `starting` for the first response, if set, then `seconds`."""
 
     seconds: float
     starting: float | None
@@ -177,7 +177,7 @@ class _Clock:
 
     @contextmanager
     def limit(self) -> Iterator[Callable[[], None]]:
-        """Limit the time of the block; yield a function to call at the first answer."""
+        """Limit the block's time; yield a function to call on the first response."""
         with anyio.fail_after(self.seconds if self.starting is None else self.starting) as scope:
 
             def on_answer() -> None:
@@ -189,10 +189,10 @@ class _Clock:
             yield on_answer
 
     def describe_overrun(self, progress: Progress) -> str:
-        """Return the exceeded time limit, as a clause after the server's name."""
+        """Return which time limit was exceeded, as a clause to follow the server's name."""
         if self.starting is not None and not self.has_answered:
-            return f"has not answered {self.starting:g} s after it was started{self.advice}"
-        return f"did not answer within {self.seconds:g} s{progress.describe()}{self.advice}"
+            return f"sent no response within {self.starting:g} s of its start{self.advice}"
+        return f"did not respond within {self.seconds:g} s{progress.describe()}{self.advice}"
 
 
 @asynccontextmanager
@@ -204,8 +204,8 @@ async def open_connection(
     Args:
         source: The server.
         seconds: The time limit for the negotiation.
-        max_bytes: The maximum number of bytes per answer.
-        starting: A separate time limit for the first answer of a command in seconds, if any.
+        max_bytes: The maximum response size in bytes.
+        starting: A separate time limit in seconds for a command's first response, if any.
 
     Raises:
         UnreachableError: The server cannot be reached, violates the protocol, or is too slow.
@@ -246,7 +246,7 @@ async def _prepare(source: Source) -> None:
 
 @contextmanager
 def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterator[None]:
-    """Convert errors that end a connection to an UnreachableError."""
+    """Convert errors that close a connection to an UnreachableError."""
     message = ""
     try:
         yield
@@ -260,9 +260,9 @@ def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterato
     except* OSError as group:
         error = _get_first_error(group)
         message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
-    except* ValueError as group:  # a NUL byte in a command, a character that no header may have
+    except* ValueError as group:  # a NUL byte in a command, or a character not allowed in headers
         message = f"`{source.label}` cannot be queried: {to_one_line(str(_get_first_error(group)))}"
-    # Not in the `except*` blocks, which would wrap the error in a group.
+    # Raised outside the `except*` blocks, which would wrap the error in a group.
     if message:
         raise UnreachableError(
             message + server.describe_invalid_messages() + server.quote_log() + server.describe_withheld()
@@ -277,7 +277,7 @@ def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
 
 
 class _Server:
-    """The connection to a server, with explanations of failures."""
+    """A connection to a server, which explains failures."""
 
     def __init__(self, source: Source, bounds: Bounds, most_pages: int = MOST_PAGES) -> None:
         self._bounds = bounds
@@ -296,7 +296,7 @@ class _Server:
         self.connection = RpcConnection(transport, bounds, self.callbacks.answer, _ignore_notification)
 
     def describe(self, error: MCPError) -> str:
-        """Return an error as a clause after the server's name."""
+        """Return an error as a clause to follow the server's name."""
         if self._bounds.exceeded is not None:
             return (
                 f"sends too much: {self._bounds.exceeded}{self.progress.describe()}; raise the limit with --max-bytes"
@@ -304,13 +304,13 @@ class _Server:
         if isinstance(error, ServerNotFound):
             return error.why
         if not isinstance(error, ConnectError):
-            return f"answers with an error: {to_one_line(error.message)[:500]} ({error.code})"
+            return f"responded with an error: {to_one_line(error.message)[:500]} ({error.code})"
         fix = ""
         if isinstance(error, Unauthorized | Forbidden):
             fix = "" if error.status is None else "; add credentials with --login, --token or --header"
         elif error.why.startswith("cannot be reached"):
             fix = next(advice for words, advice in _ADVICE if words in error.why)
-        return f"{error.why}{' before it had answered' if self._process is not None else ''}{fix}"
+        return f"{error.why}{' before its first response' if self._process is not None else ''}{fix}"
 
     def describe_invalid_messages(self) -> str:
         """Return a hint if the server sent invalid messages."""
@@ -361,12 +361,12 @@ class Connection:
 
     @property
     def unreadable(self) -> int:
-        """The number of invalid messages from the server."""
+        """How many invalid messages the server sent."""
         return self._rpc.unreadable
 
     @property
     def has_ended(self) -> bool:
-        """True if the server has closed the connection; False over HTTP, where only requests detect it."""
+        """True if the server has closed the connection; always False over HTTP, where only requests detect it."""
         return self._rpc.failure is not None
 
     async def wait_for_end(self) -> None:
@@ -379,22 +379,22 @@ class Connection:
         return self._server.quote_log()
 
     async def list_pages(self, section: Section) -> Sequence[Any]:
-        """Return all entries of a list. Raises UnreachableError if an answer is invalid."""
+        """Return all entries of a list. Raises UnreachableError if a response is invalid."""
         return await _list_pages(self, section, self._server.most_pages, self._server.progress)
 
     async def ask(
         self, method: str, seconds: float | None = None, headers: Mapping[str, str] | None = None, **params: Any
     ) -> dict[str, Any]:
-        """Return the result of one request.
+        """Send one request, and return its result.
 
         Args:
             method: The method.
-            seconds: The time limit for the answer.
+            seconds: The time limit for the response.
             headers: Additional HTTP headers.
             params: Its parameters.
 
         Raises:
-            MCPError: The server answers with an error, or not at all.
+            MCPError: The server responds with an error, or does not respond.
         """
         if self.revision in MODERN_PROTOCOL_VERSIONS:
             params["_meta"] = {
@@ -406,10 +406,10 @@ class Connection:
         return await self._rpc.request(method, params, seconds=seconds, headers=headers)
 
     async def negotiate(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Negotiate a revision, and return the server's information and its capabilities.
+        """Negotiate a revision, and return the server's information and capabilities.
 
-        Servers without `server/discover` need a handshake (MCP 2026-07-28, basic/lifecycle). If a server rejects that,
-        `server/discover` is tried again, since the server may have started slowly.
+        Servers without `server/discover` need a handshake (MCP 2026-07-28, basic/lifecycle). If a server rejects it,
+        `server/discover` is retried, since the server might have started slowly.
         """
         for last in (False, True):
             if (described := await self._discover(LATEST_MODERN_VERSION)) is not None:
@@ -422,7 +422,7 @@ class Connection:
         raise AssertionError("the second try returns or raises")
 
     async def request_revision(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Request a revision, and accept the server's counteroffer; returns the same as `negotiate`.
+        """Request a revision, and accept the server's counteroffer; return the same as `negotiate`.
 
         Raises:
             UnreachableError: The server does not support a revision without a handshake.
@@ -434,7 +434,7 @@ class Connection:
         return described
 
     async def _discover(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-        """Return the server's information and its capabilities, or None if it does not support the revision."""
+        """Return the server's information and capabilities, or None if it does not support the revision."""
         self.revision = revision
         try:
             answer = await self.ask("server/discover", _PROBE)
@@ -477,7 +477,7 @@ async def _list_everything(connection: Connection, answered: Callable[[], None],
     sections: dict[str, Sequence[Any]] = {}
     notes: list[str] = []
     for section in SECTIONS:
-        # Some servers have tools without the capability.
+        # Some servers offer tools without declaring the capability.
         if section.capability not in capabilities and section is not TOOLS:
             continue
         try:

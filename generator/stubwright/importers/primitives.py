@@ -1,4 +1,4 @@
-"""Converts the listed entries of a server to entries of a manifest."""
+"""Converts a server's listed entries to manifest entries."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
-    """Return the entries of a list for a manifest.
+    """Convert a list's entries to manifest entries.
 
     Args:
         section: The list.
-        listed: Its entries, as listed by the server.
+        listed: Its entries as the server listed them.
         notes: Receives a note for each fix.
-        prefix: A prefix for names of prompts.
+        prefix: A prefix for prompt names.
     """
     what, key = section.noun, section.key
     entries: list[dict[str, Any]] = []
@@ -35,9 +35,9 @@ def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], pr
         identifiers.add(identifier)
         entry = {**entry, key: identifier}
         if entry.pop("stubwright", None) is not None:
-            notes.append(f"{what} `{identifier}` had a key `stubwright`, which only manifests have; it was omitted")
+            notes.append(f"{what} `{identifier}` had a key `stubwright`, which only manifests use; it was omitted")
         if not isinstance(entry.get("name"), str) or not entry["name"]:
             entry["name"] = identifier
-            notes.append(f"{what} `{identifier}` had no `name`; it got its `{key}` as one")
+            notes.append(f"{what} `{identifier}` had no `name`; its `{key}` was used instead")
         entries.append(entry)
     return entries

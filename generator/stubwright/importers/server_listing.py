@@ -1,4 +1,4 @@
-"""The lists of a server."""
+"""A server's lists."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """The unvalidated lists of a server.
+    """A server's unvalidated lists.
 
     Attributes:
-        revision: The protocol revision of the requests.
+        revision: The protocol revision used.
         info: Its `serverInfo`, with `instructions`.
         capabilities: Its capabilities.
         sections: The entries of each list.
-        notes: Notes on requests that failed.
+        notes: Notes on failed requests.
     """
 
     revision: str

@@ -1,4 +1,4 @@
-"""Converts the lists of a live server to a manifest."""
+"""Converts a live server's lists to a manifest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEYS: Final = (
     *("name", "uri", "uriTemplate", "title", "description", "mimeType", "size", "arguments", "inputSchema"),
     *("outputSchema", "annotations", "execution", "icons", "_meta"),
 )
-"""The order of an entry's keys; other keys follow in their original order."""
+"""The key order in an entry; other keys follow in their original order."""
 
 _CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
 """Capabilities that a manifest can declare; lists with entries imply theirs."""
@@ -29,20 +29,20 @@ UNTRUSTED: Final = (
     "the hints of its tools are not trusted, because they come from the server: the client asks its `confirm` before "
     "each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust the hints of a tool"
 )
-"""The note on a manifest for a client."""
+"""The note on a client's manifest."""
 
 
 def make_manifest(
     listed: ServerListing, *, name: str | None, default_name: str, prefix: str = "", emit: Sequence[str] = ()
 ) -> ImportResult:
-    """Return the manifest of a server.
+    """Return a server's manifest.
 
     Args:
         listed: The lists.
-        name: The name of the server; by default its own.
+        name: The server's name; by default its own.
         default_name: The name for a server without a name.
-        prefix: A prefix for names of tools and prompts.
-        emit: The clients to generate, with untrusted hints; none for a manifest of a server.
+        prefix: A prefix for tool and prompt names.
+        emit: The clients to generate, with untrusted hints; empty for a server's manifest.
 
     Raises:
         UnfixableError: The manifest is invalid even after removing parts.
@@ -54,7 +54,7 @@ def make_manifest(
         draft |= {"emit": [*emit], "client": {"hints": "untrusted"}}
         if not Revision.from_date(listed.revision).has(
             "stateless"
-        ):  # the client tries revisions without a handshake first anyway
+        ):  # the client already tries revisions without a handshake first
             draft["client"]["revision"] = listed.revision
     draft["tools"] = tools.fix(listed.sections.get("tools", ()), notes, prefix)
     for section in vocabulary.PRIMITIVES:
@@ -81,7 +81,7 @@ def _make_server(listed: ServerListing, name: str | None, default_name: str, not
     for key, default in (("name", default_name), ("version", tools.NO_VERSION)):
         if not isinstance(server[key], str) or not server[key].strip():
             server[key] = default
-            notes.append(f"the server has no {key}; it got `{default}`")
+            notes.append(f"the server has no {key}; `{default}` was used")
     server |= {key: info[key] for key in _INFO if info.get(key) not in (None, "", [])}
     declared = {
         capability: True
@@ -95,7 +95,7 @@ def _make_server(listed: ServerListing, name: str | None, default_name: str, not
 
 
 def _order(value: Any) -> Any:
-    """Order the keys of each entry of a list; return other values unchanged."""
+    """Sort the keys of each entry in a list; return other values unchanged."""
     if not isinstance(value, list):
         return value
     return [_order_keys(entry) if isinstance(entry, dict) else entry for entry in value]

@@ -1,4 +1,4 @@
-"""The address of a live server: a command or a URL."""
+"""A live server's address: a command or a URL."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A server on stdio: its command, and environment variables in addition to the default ones."""
+    """A stdio server: its command, and environment variables in addition to the default ones."""
 
     words: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def label(self) -> str:
-        """The name of the server for messages."""
+        """The server's name in messages."""
         return to_one_line(self.words[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server over Streamable HTTP: its URL, headers for each request, and the source of its access tokens."""
+    """A Streamable HTTP server: its URL, headers for each request, and its token source."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -37,7 +37,7 @@ class Endpoint:
 
     @property
     def label(self) -> str:
-        """The name of the server for messages, without user, password and query, which may be secret."""
+        """The server's name in messages, without user, password and query, which may be secret."""
         parts = urlsplit(self.url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         port = f":{parts.port}" if parts.port else ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.locations import Role
 
 NO_VERSION: Final = "0.0.0"
-"""The version of a server without one."""
+"""The version for a server without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Draft:
 
 
 def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
-    """Return the value of a saved list, or its problems.
+    """Parse a saved list; return its value, or its problems.
 
     Deep nesting, large numbers and lone surrogates are accepted here, since the affected tools are fixed or omitted
     later.
 
     Args:
-        text: The list.
+        text: The saved list.
         name: The file, for messages.
         notes: Receives a note for each kind of recovered error.
     """
@@ -103,7 +103,7 @@ def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any
 def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Return the tools in a value, and its other fields.
 
-    These are the non-empty texts of `serverInfo`, `instructions` and `nextCursor`.
+    These are the non-empty strings in `serverInfo`, `instructions` and `nextCursor`.
 
     Raises:
         DocumentError: It does not have a list of tools.
@@ -125,7 +125,7 @@ def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 
 def report_pages(info: Mapping[str, Any]) -> list[str]:
-    """Return a note if a list is one of several pages.
+    """Return a note if a list is only one of several pages.
 
     Args:
         info: The fields that `find_tools` returns; an empty `nextCursor` is also a cursor (MCP, pagination).
@@ -138,12 +138,12 @@ def report_pages(info: Mapping[str, Any]) -> list[str]:
 def make_manifest(
     entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = ""
 ) -> Draft:
-    """Return the manifest of a server with these tools.
+    """Return a manifest of a server with these tools.
 
     Args:
         entries: The tools as listed by `tools/list`.
         name: The server's name.
-        info: Further fields of the server, as returned by `read`.
+        info: The server's other fields, as returned by `read`.
         prefix: A prefix for names of tools.
     """
     info_ = info or {}
@@ -157,7 +157,7 @@ def make_manifest(
 
 
 def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
-    """Return the tools for a manifest.
+    """Convert listed tools to manifest entries.
 
     Args:
         entries: The tools as listed by `tools/list`.
@@ -178,7 +178,7 @@ def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict
         names.add(wire)
         fixed = {**tool, "name": wire}
         if fixed.pop("stubwright", None) is not None:
-            notes.append(f"tool `{wire}` had a key `stubwright`, which only manifests have; it was omitted")
+            notes.append(f"tool `{wire}` had a key `stubwright`, which only manifests use; it was omitted")
         fixed["inputSchema"] = _find_dialect(wire, "inputSchema", _fix_input(wire, tool, notes), notes)
         if not isinstance(fixed.get("outputSchema", {}), dict):
             del fixed["outputSchema"]
@@ -213,7 +213,7 @@ def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str
     uri = schema.get("$schema")
     candidates = sorted(
         dialects.DIALECTS, key=lambda dialect: not _is_nearly(uri, dialect.uri)
-    )  # stable: the newest first
+    )  # a stable sort: newest first
     for dialect in candidates:
         # Keep the position of an existing `$schema`.
         candidate = {**schema, "$schema": dialect.uri} if "$schema" in schema else {"$schema": dialect.uri, **schema}
@@ -233,16 +233,16 @@ def _find_problem(role: Role, schema: dict[str, Any]) -> str | None:
 
 
 def _is_nearly(written: Any, uri: str) -> bool:
-    """Return whether a `$schema` only differs in its scheme, as in `https://…/draft-07/schema#`."""
+    """Return whether a `$schema` differs only in its URL scheme or fragment, as in `https://…/draft-07/schema#`."""
     return isinstance(written, str) and written.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 
 def fix_text(subject: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Replace lone surrogates, which JSON allows but UTF-8 does not, by U+FFFD."""
+    """Replace lone surrogates, which JSON allows but UTF-8 does not, with U+FFFD."""
     written = json.dumps(value, ensure_ascii=False)
     replaced = replace_surrogates(written)
     if replaced == written:
         return value
     replaced_value: dict[str, Any] = json.loads(replaced)
-    notes.append(f"{replace_surrogates(subject)} had halves of surrogate pairs in its text; each became U+FFFD")
+    notes.append(f"{replace_surrogates(subject)} contained lone surrogates; each was replaced with U+FFFD")
     return replaced_value

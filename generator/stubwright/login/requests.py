@@ -77,7 +77,7 @@ async def _send(client: httpx2.AsyncClient, request: httpx2.Request, auth: httpx
             finally:
                 await response.aclose()
     except TimeoutError:
-        raise LoginError(f"{where} did not answer within {_SECONDS:g} s") from None
+        raise LoginError(f"{where} did not respond within {_SECONDS:g} s") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         why = describe(error, type(error).__name__, url=str(request.url))
         raise LoginError(f"{where} cannot be reached: {why}") from None

@@ -1,1 +1,1 @@
-"""Contracts: the lists of a server as a manifest for review, with a digest and a location, but without secrets."""
+"""Contracts: a server's lists as a manifest for review, with a digest and a location, but without secrets."""

@@ -1,4 +1,4 @@
-"""Creates and reads contracts in a canonical form: the same lists always result in the same bytes."""
+"""Creates and reads contracts in a canonical form: the same lists always produce the same bytes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _DIGEST_LINE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A contract that was read from a file.
+    """A contract read from a file.
 
     Attributes:
         path: The file.
-        document: Its text and its value.
+        document: Its text and parsed value.
         location: The location of the server.
-        edited: A diagnostic if the digest does not match, otherwise None.
+        edited: A diagnostic if the digest does not match, else None.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Contract:
 
 
 def arrange(manifest: Mapping[str, Any], location: Location) -> dict[str, Any]:
-    """Return the manifest of a contract: sorted, with the location of the server."""
+    """Return a contract's manifest: sorted, with the server's location."""
     arranged: dict[str, Any] = {"stubwright": manifest["stubwright"], KEY: location.to_value()}
     arranged |= {key: value for key, value in manifest.items() if key != "stubwright"}
     for section in vocabulary.SECTIONS:
@@ -56,7 +56,7 @@ def arrange(manifest: Mapping[str, Any], location: Location) -> dict[str, Any]:
 
 
 def _order_keys(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with its keys in order: MCP's keys, other keys sorted, and `stubwright`."""
+    """Return an entry with its keys in order: MCP's keys, other keys (sorted), then `stubwright`."""
     known = [key for key in entry if key in servers.KEYS]
     others = sorted(key for key in entry if key not in servers.KEYS and key != "stubwright")
     own = [key for key in entry if key == "stubwright"]
@@ -64,14 +64,14 @@ def _order_keys(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_contract(path: str, reader: Reader) -> Contract:
-    """Return the contract in a file.
+    """Read a contract from a file.
 
     Args:
         path: The file.
         reader: The reader of files.
 
     Raises:
-        DocumentError: The file cannot be read, or is not a contract.
+        DocumentError: The file cannot be read or is not a contract.
     """
     document = read(path, reader, yamltext.parse, "a contract in YAML")
     location = Location.parse(document.value.get(KEY)) if isinstance(document.value, dict) else None
@@ -80,7 +80,7 @@ def read_contract(path: str, reader: Reader) -> Contract:
             "SW405", "this file is not a contract", Span(path, 1, 1, 1, 2), "write it with `stubwright lock`"
         )
         raise DocumentError(problem.message, [problem], {path: document})
-    # Fields may have another meaning in other versions, and it may be unsafe to run their commands.
+    # In other versions, fields can have other meanings, and running the command could be unsafe.
     fault = structure.check_version(document.value, path) if isinstance(document.value, dict) else None
     if fault is not None:
         raise DocumentError(fault.message, [fault], {path: document})

@@ -18,14 +18,14 @@ KEY: Final = "x-contract"
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The location of a server: a URL, a command, or a file with its lists.
+    """A server location: a URL, a command, or a file with its lists.
 
     Attributes:
-        url: Its URL, or an empty string.
+        url: The URL, or an empty string.
         headers: The names of required headers.
-        command: The words of its command.
-        env: The names of required variables; `${NAME}` in the command or URL represents a value.
-        file: A manifest or a saved list, relative to the folder where it was locked.
+        command: The command's words.
+        env: The names of required environment variables; the command or URL contains `${NAME}` in place of a value.
+        file: A manifest or a saved list, relative to the folder in which it was locked.
     """
 
     url: str = ""
@@ -36,19 +36,19 @@ class Location:
 
     @classmethod
     def from_url(cls, url: str, headers: Mapping[str, str], variables: Mapping[str, str]) -> Location:
-        """Return the location of a server over HTTP; the values of `variables` in the URL are hidden."""
+        """Return the location of an HTTP server; the values of `variables` in the URL are hidden."""
         shown = secrets.hide_in_url(secrets.put_names(url.partition("#")[0], variables))
         env = tuple(sorted(name for name in variables if f"${{{name}}}" in shown))
         return cls(url=shown, headers=tuple(sorted(headers)), env=env)
 
     @classmethod
     def from_command(cls, words: Sequence[str], variables: Mapping[str, str]) -> Location:
-        """Return the location of a server on stdio; the values of `variables` in the command are hidden."""
+        """Return the location of a stdio server; the values of `variables` in the command are hidden."""
         return cls(command=secrets.hide_in_command(words, variables), env=tuple(sorted(variables)))
 
     @classmethod
     def parse(cls, value: Any) -> Location | None:
-        """Return the location in a contract, or None if it is invalid."""
+        """Parse the location in a contract; return None if it is invalid."""
         if not isinstance(value, dict) or sum(bool(value.get(key)) for key in ("url", "command", "file")) != 1:
             return None
         texts = [value.get(key, "") for key in ("url", "file")]
@@ -62,7 +62,7 @@ class Location:
 
     @property
     def label(self) -> str:
-        """The name of the server for people."""
+        """The server's name in messages."""
         return self.url or self.file or " ".join(self.command)
 
     @property
@@ -71,7 +71,7 @@ class Location:
         return not any(secrets.HIDDEN in text for text in (self.url, *self.command))
 
     def to_value(self) -> dict[str, Any]:
-        """Return the fields for a contract, without empty ones."""
+        """Return the contract fields, without empty ones."""
         fields: dict[str, Any] = {
             "url": self.url,
             "headers": list(self.headers),

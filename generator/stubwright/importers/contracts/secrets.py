@@ -23,27 +23,27 @@ _KEY_OPTIONS: Final = frozenset({"-k", "-K"})
 _ASSIGNMENT: Final = re.compile(r"(?P<start>(?:--?)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*)\S.*", re.DOTALL)
 _STARTS: Final = r"gh[opsu]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|AKIA"
 _TOKEN: Final = re.compile(rf"\b(?:Bearer\s+|Basic\s+|{_STARTS}|eyJ)[\w.~+/=-]{{10,}}")
-"""Tokens by their prefix: GitHub, GitLab, Slack and others, and JWTs."""
+"""Tokens with a known prefix (GitHub, GitLab, Slack and others), and JWTs."""
 
 _TOKEN_IN_PROSE: Final = re.compile(rf"\b(?:(?:Bearer|Basic)\s+(?=\S*\d)|{_STARTS})[\w.~+/=-]{{10,}}")
-"""The same without phrases such as "basic information", and without JWTs, which cursors resemble."""
+"""The same, but without phrases such as "basic information", and without JWTs, which cursors resemble."""
 
 _NAME: Final = re.compile(r"\$\{([^}]+)\}")
-_SHORTEST: Final = 4  # shorter values occur in words by chance
+_SHORTEST: Final = 4  # shorter values match parts of words by chance
 _SHORTEST_LISTED: Final = 8
 
 
 def hide_in_url(text: str) -> str:
-    """Hide the users, passwords and queries of all URLs in a text."""
+    """Hide the users, passwords and queries of all URLs in a string."""
     return _QUERY.sub(rf"\1?{HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text))
 
 
 def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Replace the values of variables in a command by `${NAME}`, and other secrets by `…`.
+    """Replace the values of variables in a command with `${NAME}`, and other secrets with `…`.
 
     Args:
         words: The command.
-        variables: The values of its variables.
+        variables: The command's environment variables.
     """
     shown: list[str] = []
     follows_option = False
@@ -59,13 +59,13 @@ def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple
 
 
 def hide_tokens(text: str, mark: str) -> str:
-    """Replace likely tokens in a text by a mark, except JWTs."""
+    """Replace likely tokens in a string, except JWTs, with a placeholder."""
     return _TOKEN_IN_PROSE.sub(mark, text)
 
 
 def put_names(word: str, variables: Mapping[str, str]) -> str:
-    """Replace the values of variables in a word by `${NAME}`."""
-    # The longest first, since a value may contain another one.
+    """Replace the values of variables in a word with `${NAME}`."""
+    # Longest first, since one value can contain another.
     for name, value in sorted(variables.items(), key=lambda item: -len(item[1])):
         if len(value) >= _SHORTEST:
             word = word.replace(value, f"${{{name}}}")
@@ -73,7 +73,7 @@ def put_names(word: str, variables: Mapping[str, str]) -> str:
 
 
 def put_values(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `${NAME}` in a text by the values of variables; the inverse of `put_names`."""
+    """Replace each `${NAME}` in a string with the variable's value; the inverse of `put_names`."""
     return _NAME.sub(lambda match: variables.get(match[1], match[0]), text)
 
 
@@ -87,7 +87,7 @@ def _hide_in_word(word: str) -> str:
 
 
 def list_values(url: str, headers: Mapping[str, str], variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the secrets that a server receives, as pairs of a name for messages and the secret."""
+    """Yield the secrets sent to a server, as pairs of a name for messages and the secret."""
     parts = urlsplit(url)
     named = [*headers.items(), *variables.items(), *parse_qsl(parts.query)]
     for name, value in named:
@@ -100,7 +100,7 @@ def list_values(url: str, headers: Mapping[str, str], variables: Mapping[str, st
 
 
 def find_leak(value: Any, secrets: Iterable[tuple[str, str]]) -> str | None:
-    """Return the name of a secret that a JSON value contains, or None."""
+    """Return the name of a secret found in a JSON value, or None."""
     texts = [*_list_texts(value)]
     for name, secret in secrets:
         if len(secret) >= _SHORTEST_LISTED and any(secret in text for text in texts):

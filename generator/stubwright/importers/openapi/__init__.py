@@ -3,5 +3,5 @@
     documents → operations → arguments, results ← schemas
                           ↘ apis, naming → assembling → accepted
 
-Operations with unsupported features are omitted, with a note on the feature.
+Operations with unsupported features are omitted, with a note on each feature.
 """

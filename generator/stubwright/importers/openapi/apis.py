@@ -28,12 +28,12 @@ _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")
 """A scope (RFC 6749, section 3.3)."""
 
 _SHOWN: Final = 5
-"""The maximum number of servers in a note."""
+"""The maximum number of servers listed in a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The API of an operation, and its security if that differs from the API's."""
+    """An operation's API, and its security if that differs from the API's."""
 
     api: str
     security: Sequence[Sequence[str]] | None
@@ -41,27 +41,27 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A key that the server sends: its security scheme, and its place and name in requests."""
+    """A key that the server sends: its security scheme, and its location and name in requests."""
 
     scheme: str
     where: str
     name: str
 
     def is_at(self, where: str, name: str) -> bool:
-        """Return whether a parameter has the same place and name; header names ignore case (RFC 9110, 5.1)."""
+        """Return whether a parameter has the same location and name; header names ignore case (RFC 9110, 5.1)."""
         same = self.name.lower() == name.lower() if where == "header" else self.name == name
         return self.where == where and same
 
 
 @dataclass(slots=True)
 class Apis:
-    """The APIs of a document, added as its operations are converted.
+    """A document's APIs, added as its operations are converted.
 
     Attributes:
         documents: The document.
         name: The name of the generated server.
-        server: The selected server of the document; by default the first.
-        auth: Authentication that replaces the document's.
+        server: The selected server from the document; by default the first.
+        auth: Replaces the document's authentication.
         entries: The entries of `apis`.
     """
 
@@ -73,10 +73,10 @@ class Apis:
     _by_base: dict[str, str] = field(default_factory=dict)
 
     def find_credentials(self, operation: Operation) -> Sequence[Credential]:
-        """Return the keys that calls of an operation send; none with an empty `security`.
+        """Return the keys that an operation's calls send; empty if its `security` is empty.
 
         Raises:
-            UnsupportedError: As `find_target`.
+            UnsupportedError: See `find_target`.
         """
         if self._find_security(operation.at) == [] and self.auth is None:
             return []
@@ -88,7 +88,7 @@ class Apis:
         """Return the target of an operation.
 
         Raises:
-            UnsupportedError: It needs an unsupported security scheme.
+            UnsupportedError: The operation needs an unsupported security scheme.
         """
         schemes = self._find_schemes(operation)
         server = self._find_server(operation)
@@ -104,7 +104,7 @@ class Apis:
                     variable_name: {"env": make_variable(self.name, *prefix_words, variable_name), **variable_entry}
                     for variable_name, variable_entry in server.variables.items()
                 }
-            base["output"] = "lenient"  # the responses of APIs often differ from their documents
+            base["output"] = "lenient"  # API responses often differ from the document
             self.entries[name] = base
         api = self.entries[self._by_base[url]]
         used = {scheme: auth for alternative in schemes or () for scheme, auth in alternative.items()}
@@ -124,7 +124,7 @@ class Apis:
 
     @property
     def bases(self) -> dict[str, str]:
-        """The base URL of each API, or its path if the document has no host."""
+        """Each API's base URL, or its path if the document has no host."""
         return {name: url for url, name in self._by_base.items()}
 
     def _make_name(self, url: str) -> str:
@@ -141,7 +141,7 @@ class Apis:
         return self._find_server(operation).url
 
     def _find_server(self, operation: Operation | None) -> Server:
-        """Return the selected server of an operation or of the document, otherwise the first."""
+        """Return the selected server for an operation or for the document, else the first."""
         own = () if operation is None else (operation.at, operation.item)
         for holder in (*own, self.documents.root):
             bases = self._list_servers(holder)
@@ -168,7 +168,7 @@ class Apis:
         return bool(wanted) and wanted in (str(url).rstrip("/"), str(description).strip())
 
     def report_other_servers(self) -> list[str]:
-        """Return a note on other servers of the document, if any.
+        """Return a note on the document's other servers, if any.
 
         Raises:
             SelectionError: The document does not list the selected server.
@@ -189,11 +189,11 @@ class Apis:
         return [f"{note}; choose one with --server, or set `{setting}` in the environment"]
 
     def _find_schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
-        """Return the alternative security schemes of an operation; None if the document does not specify any.
+        """Return an operation's alternative security schemes, or None if the document specifies none.
 
-        An operation with an empty `security` is called without credentials first, and with the credentials of other
+        An operation with an empty `security` is first called without credentials, then with those for other
         operations if the API rejects the call, because documents often contain this mistake. Credentials are never sent
-        to another host, or in the place of a parameter. Optional credentials are sent.
+        to another host or in place of a parameter. Optional credentials are sent.
         """
         if self.auth is not None:
             return [_make_credential(self.auth, self.name)]
@@ -206,7 +206,7 @@ class Apis:
         is_certified = self._needs_certificate(requirements)
         for requirement in requirements:
             if not is_certified and self._has_certificate(requirement):
-                continue  # another alternative needs no certificate
+                continue  # another alternative does not need a certificate
             try:
                 names = [name for name in read_mapping(requirement) if not self._is_certificate(name)]
                 alternatives.append({name: self._find_scheme(name) for name in names})
@@ -287,7 +287,7 @@ class Apis:
     def _find_grant(self, scheme: LocatedValue, env: str) -> dict[str, Json]:
         """Return the settings for fetching tokens; empty if the server cannot fetch them itself."""
         flows = dict(scheme.list_entries("flows"))
-        # `implicit` has no token endpoint, and `password` needs the password of a user.
+        # `implicit` has no token endpoint, and `password` needs a user's password.
         for flow in ("clientCredentials", "authorizationCode"):
             url = flows[flow].get_field("tokenUrl") if flow in flows else None
             token_url = urljoin(f"{self._find_url(None)}/", url.strip()) if isinstance(url, str) else ""
@@ -325,10 +325,10 @@ def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
 
 
 def make_variable(*parts: str) -> str:
-    """Return the name of an environment variable, such as `PETSTORE_API_KEY`, without repeated words."""
+    """Return an environment variable's name, such as `PETSTORE_API_KEY`, without repeated words."""
     words: list[str] = []
     for part in parts:
-        # `OAuth` is one word, despite the capital inside.
+        # `OAuth` is one word, despite its inner capital.
         spaced = re.sub(r"(?<=\d)(?=[A-Z])", " ", part.replace("OAuth", "Oauth"))
         new_words = [word.upper() for word in naming.split_words(spaced) if word.isascii()]
         if words and new_words[: len(words)] == words:
@@ -344,9 +344,9 @@ def _make_slug(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server of a document: its URL without a trailing slash, its variables, and its name in messages.
+    """A server in a document: its URL without a trailing slash, its variables, and its name in messages.
 
-    The URL may contain variables in braces, and is only a path if the document has no host.
+    The URL can contain variables in braces, and is just a path if the document has no host.
     """
 
     url: str
@@ -355,11 +355,11 @@ class Server:
 
 
 def _read_server(server: LocatedValue, origin: str | None) -> Server:
-    """Return a server; variables that the environment cannot set are replaced by their defaults.
+    """Read a server; variables that the environment cannot set are replaced with their defaults.
 
     Args:
         server: The Server Object.
-        origin: The URL of the document, the base of relative URLs.
+        origin: The document's URL, the base for relative URLs.
     """
     url = server.get_field("url")
     description = server.get_field("description")
@@ -386,18 +386,18 @@ def _read_server(server: LocatedValue, origin: str | None) -> Server:
 
 
 def _can_be_set(name: str, variable: LocatedValue, url: str) -> bool:
-    """Return whether the environment can set a variable, because each value is one safe part of the URL."""
+    """Return whether the environment can set a variable: each value must be a single safe part of the URL."""
     allowed = _read_variable(variable)
     listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):
-        # A leading variable could change the host, unless it is a choice between the two schemes.
+        # A leading variable could change the host, unless it only selects the scheme.
         return isinstance(listed, list) and {*listed} == {"http", "https"}
     values = [allowed["default"], *(listed if isinstance(listed, list) else ())]
     return (listed is None or len(listed) > 1) and all(servers.is_part(str(value)) for value in values)
 
 
 def _read_variable(variable: LocatedValue) -> dict[str, Any]:
-    """Return a variable's default, and its allowed values, which include the default (3.1.1, section 4.8.6)."""
+    """Return a variable's default and its allowed values, which include the default (3.1.1, section 4.8.6)."""
     default, listed = str(variable.get_field("default") or ""), variable.get_field("enum")
     if not isinstance(listed, list) or not listed:
         return {"default": default}

@@ -1,8 +1,8 @@
-"""Converts the parameters and body of an operation to a tool's arguments and to `http`.
+"""Converts an operation's parameters and body to a tool's arguments and to `http`.
 
-Invalid characters in names become `_`, and colliding names get the place as a prefix: `path_id`, `query_id`. The
+Invalid characters in names become `_`, and colliding names get their location as a prefix: `path_id`, `query_id`. The
 properties of an object body become separate arguments, unless a parameter has the same name; any other body is the
-argument `body`. A body with required properties is always sent, because documents often omit that it is required.
+argument `body`. A body with required properties is always sent, because documents often fail to mark it as required.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 BODY = "body"
-"""The name of the argument for a whole body."""
+"""The argument name for a whole body."""
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST = 64
 _IDEMPOTENCY_HEADER: Final = re.compile(r"(?:.+[-_])?idempotency[-_]?key", re.IGNORECASE)
-"""A header for a key that repeated calls share; a model would make up a new one for each call."""
+"""The idempotency key header. It is not an argument, because a model would make up a new key for each call."""
 
 _SECTIONS: Final = {"query": "query", "header": "headers", "cookie": "cookies", "path": "path"}
 _DEFAULTS: Final = {"path": ("simple", False), "query": ("form", True), "header": ("simple", False)}
 _BODILESS = frozenset({"get", "head", "options"})
-"""Methods with an ignored body (RFC 9110, section 9.3; 3.0.4, section 4.7.10.1)."""
+"""Methods whose body is ignored (RFC 9110, section 9.3; 3.0.4, section 4.7.10.1)."""
 
 _BODIED = frozenset({"post", "put", "patch", "query"})
 
@@ -53,15 +53,15 @@ MULTIPART = "multipart/form-data"
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of a tool.
+    """A tool's arguments.
 
     Attributes:
         schema: The `inputSchema`.
-        http: The `http` of the tool.
+        http: The tool's `http`.
         uses: The referenced shared schemas.
         withheld: Credentials that the document also lists as parameters.
-        examples: The document's examples of the body, as arguments.
-        notes: Notes on faults of the path.
+        examples: The document's body examples, as arguments.
+        notes: Notes on errors in the path.
     """
 
     schema: Mapping[str, Json]
@@ -97,7 +97,7 @@ class _Body:
         return self.entry.get("schema")
 
     def make_form(self, schemas: Schemas) -> Parts | None:
-        """Return the parts of a form, or None for other bodies."""
+        """Return the form's parts, or None for other bodies."""
         if self.kind not in ("form", "multipart"):
             return None
         return Parts(self.entry, schemas, is_multipart=self.kind == "multipart")
@@ -106,16 +106,16 @@ class _Body:
 def make_arguments(
     operation: Operation, schemas: Schemas, options: Options, keys: Sequence[Credential] = ()
 ) -> Arguments:
-    """Return the arguments of an operation.
+    """Convert an operation's parameters and body to arguments.
 
     Args:
         operation: The operation.
-        schemas: The converter of its schemas.
+        schemas: The converter for its schemas.
         options: The user's preferences.
         keys: The credentials that the server sends; their parameters do not become arguments.
 
     Raises:
-        UnsupportedError: It needs an unsupported feature.
+        UnsupportedError: The operation needs an unsupported feature.
     """
     path = paths.read(operation, operations.list_parameters(schemas.documents, operation))
     withheld = [key for key in keys if any(key.is_at(parameter.where, parameter.name) for parameter in path.parameters)]
@@ -157,7 +157,7 @@ def make_arguments(
 
 
 def _find_idempotency_header(operation: Operation, parameters: Sequence[Parameter]) -> Parameter | None:
-    """Return the header for idempotency keys, if the operation writes."""
+    """Return the idempotency key header, if the operation writes and declares one."""
     if operation.method in READING:
         return None
     headers = (parameter for parameter in parameters if parameter.where == "header")
@@ -165,7 +165,7 @@ def _find_idempotency_header(operation: Operation, parameters: Sequence[Paramete
 
 
 def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:
-    """Return the examples of a JSON or form body, as arguments."""
+    """Return the examples for a JSON or form body, as arguments."""
     if body.kind not in ("json", "form"):
         return []
     examples = operations.list_examples(schemas.documents, body.entry)
@@ -175,7 +175,7 @@ def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapp
 
 
 def _is_empty_object(body: _Body) -> bool:
-    """Return whether a body is optional, and an object without properties."""
+    """Return whether a body is optional and an object without properties."""
     if body.required or body.schema is None or not isinstance(body.schema.value, dict):
         return False
     schema = body.schema.value
@@ -202,7 +202,7 @@ def name_arguments(parameters: list[Parameter], *, has_body: bool) -> list[str]:
 
 
 def to_argument_name(name: str) -> str:
-    """Replace characters in a name that some clients reject: up to 64 letters, digits, `_`, `.` and `-`."""
+    """Replace characters that some clients reject; up to 64 letters, digits, `_`, `.` and `-` are valid."""
     allowed = _REFUSED.sub("_", name)
     if allowed != name:
         allowed = allowed.strip("_") or "parameter"
@@ -239,7 +239,7 @@ def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> N
         style, explode = _DEFAULTS.get(parameter.where, ("form", True))
         if parameter.style != style:
             entry["style"] = parameter.style
-            # `explode` is true by default for the styles `form` and `cookie` alone ("Parameter Object").
+            # By default, `explode` is true only for the styles `form` and `cookie` ("Parameter Object").
             explode = parameter.style in ("form", "cookie")
         if parameter.explode != explode:
             entry["explode"] = parameter.explode
@@ -261,7 +261,7 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
         return None
     if operation.method in _BODILESS:
         if at.get_field("required") is True:
-            raise UnsupportedError(f"it is a {operation.method.upper()} that needs a body")
+            raise UnsupportedError(f"it is a {operation.method.upper()} operation that needs a body")
         return None
     content = operations.list_media_types(schemas.documents, at)
     if not content:
@@ -293,11 +293,11 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
 
 
 _KINDS: Final = ("json", "form", "multipart", "text", "bytes")
-"""The kinds of bodies, the best first."""
+"""Body kinds, best first."""
 
 
 def _is_upload(entry: LocatedValue, schemas: Schemas) -> bool:
-    """Return whether a multipart form has a file, and all parts can be sent."""
+    """Return whether a multipart form has a file, and all its parts can be sent."""
     entry = parts.name_lone_file(entry, schemas)
     form, schema = Parts(entry, schemas, is_multipart=True), entry.get("schema")
     try:
@@ -310,10 +310,10 @@ def _is_upload(entry: LocatedValue, schemas: Schemas) -> bool:
 
 
 def _find_kind(media: str, entry: LocatedValue, schemas: Schemas) -> tuple[str, str]:
-    """Return the kind of a body, and the media type that is sent.
+    """Return a body's kind, and the media type to send.
 
     Raises:
-        UnsupportedError: It cannot be sent.
+        UnsupportedError: The body cannot be sent.
     """
     schema = entry.get("schema")
     is_binary = parts.is_binary(schema, schemas)
@@ -342,7 +342,7 @@ def _find_kind(media: str, entry: LocatedValue, schemas: Schemas) -> tuple[str, 
 
 
 def _flatten(operation: Operation, body: _Body, parameters: list[Parameter], schemas: Schemas) -> FlatObject | None:
-    """Return the properties of a body if they can be arguments, otherwise None."""
+    """Return a body's properties if they can be arguments, else None."""
     if body.schema is None or body.kind not in ("json", "form", "multipart") or operation.method not in _BODIED:
         return None
     flat = schemas.flatten(body.schema if body.kind == "json" else schemas.without_null(body.schema))
@@ -402,7 +402,7 @@ def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
 
 
 def _add_encoding(form: Parts | None, builder: _Builder) -> None:
-    """Add the encoding of fields and parts that differs from the default."""
+    """Add the encoding of fields and parts where it differs from the default."""
     if form is not None and (styles := form.list_styles()):
         builder.http["fields"] = styles
     if form is not None and (types := form.list_types()):

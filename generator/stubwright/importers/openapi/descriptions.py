@@ -1,4 +1,4 @@
-"""Truncates descriptions after a sentence, if most of the text remains, otherwise after a word."""
+"""Truncates descriptions: after a sentence if most of the text remains, else after a word."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD: Final = re.compile(r"\s+(?=\S*$)")
 
 
 def truncate(text: str, most: int) -> str:
-    """Truncate a text to at most `most` characters, including `…`."""
+    """Truncate a string to at most `most` characters, including `…`."""
     if len(text) <= most:
         return text
     beginning = text[: most - 1]
@@ -31,7 +31,7 @@ def truncate(text: str, most: int) -> str:
 
 
 def truncate_schema(schema: Json, most: int) -> Json:
-    """Truncate the descriptions in a schema."""
+    """Truncate a schema's descriptions."""
     if not isinstance(schema, dict):
         return schema
     copy: Any = json.loads(json.dumps(schema))
@@ -41,7 +41,7 @@ def truncate_schema(schema: Json, most: int) -> Json:
 
 
 def count_saved(schema: Json, most: int) -> int:
-    """Return the number of characters that `truncate_schema` would remove."""
+    """Return how many characters `truncate_schema` would remove."""
     texts = [described["description"] for described in _find_described(schema)]
     return sum(len(text) - len(truncate(text, most)) for text in texts)
 

@@ -1,4 +1,4 @@
-"""Reads the files of an OpenAPI document, and resolves references (OpenAPI 3.1.1, section 4.6).
+"""Reads an OpenAPI document's files, and resolves references (OpenAPI 3.1.1, section 4.6).
 
 Swagger 2.0 is converted to OpenAPI 3.0. No URL is fetched, and no file outside the folder is read.
 """
@@ -33,17 +33,17 @@ _VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
 _MAX_HOPS = 32
-"""The maximum length of a chain of references."""
+"""The maximum length of a reference chain."""
 _LONGEST = 500
-"""The maximum length of a reference in a message, longer than any written by hand."""
+"""The maximum length of a reference in a message, longer than any that people write by hand."""
 
 
 class UnsupportedError(ValueError):
-    """A part of the document has an unsupported feature, or a reference that does not resolve."""
+    """Part of the document uses an unsupported feature or an unresolvable reference."""
 
 
 def explain(error: UnsupportedError | RecursionError) -> str:
-    """Return the reason for omitting a part of the document."""
+    """Return why part of the document is omitted."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
@@ -57,20 +57,20 @@ class LocatedValue:
 
     @property
     def reference(self) -> str:
-        """The place as a reference with its file: `api.yaml#/components/schemas/Pet`."""
+        """The location as a reference with its file: `api.yaml#/components/schemas/Pet`."""
         return f"{self.file}{format_pointer(self.pointer)}"
 
     def __truediv__(self, step: str) -> LocatedValue:
-        """Return the value below a key or an index. Raises KeyError or IndexError if there is none."""
+        """Return the value at a key or index. Raises KeyError or IndexError if it does not exist."""
         below = self.value[int(step)] if isinstance(self.value, list) else self.value[step]
         return LocatedValue(below, self.file, (*self.pointer, step))
 
     def get(self, key: str) -> LocatedValue | None:
-        """Return the value below a key; None if this is not a mapping, or lacks the key."""
+        """Return the value at a key, with its location; None if this is not a mapping or lacks the key."""
         return self / key if isinstance(self.value, dict) and key in self.value else None
 
     def get_field(self, key: str) -> Json:
-        """Return the value of a key; None if this is not a mapping, or lacks the key."""
+        """Return the plain value at a key; None if this is not a mapping or lacks the key."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
     @property
@@ -84,18 +84,18 @@ class LocatedValue:
         return [self / str(index) for index in range(len(self.value))] if isinstance(self.value, list) else []
 
     def list_entries(self, key: str) -> list[tuple[str, LocatedValue]]:
-        """Return the entries of the mapping below a key, if any."""
+        """Return the entries of the mapping at a key, if any."""
         below = self.get(key)
         return [] if below is None else below.entries
 
     def list_items(self, key: str) -> list[LocatedValue]:
-        """Return the items of the list below a key, if any."""
+        """Return the items of the list at a key, if any."""
         below = self.get(key)
         return [] if below is None else below.items
 
 
 class Documents:
-    """The root document and other files, each read once on first use."""
+    """The root document and other files, each read once, on first use."""
 
     def __init__(self, path: str, reader: Reader, *, is_alone: bool = False, origin: str | None = None) -> None:
         """Read the root document.
@@ -103,20 +103,20 @@ class Documents:
         Args:
             path: The file.
             reader: The reader of files.
-            is_alone: Whether the document cannot reference other files.
-            origin: The URL of the document, if any.
+            is_alone: True if the document cannot reference other files.
+            origin: The document's URL, if any.
 
         Raises:
-            DocumentError: It cannot be read, or is not an OpenAPI document of a supported version.
+            DocumentError: The file cannot be read, or is not an OpenAPI document of a supported version.
         """
         self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
-        """The kinds of objects behind references that the specification does not allow, by place."""
+        """The object types of references where the specification allows none, by location."""
         self.recovered: list[str] = []
-        """Notes on recovered errors in the files."""
+        """Notes on errors recovered in the files."""
         self._reader = reader
         self._is_alone = is_alone
         self.origin = origin
-        """The URL of the document, the base for servers without a host (3.1.1, section 4.8.5)."""
+        """The document's URL, the base for servers without a host (3.1.1, section 4.8.5)."""
         self._folder, self._name = posixpath.split(path)
         self._values: dict[str, Json] = {}
         self._values[self._name] = self._read(self._name)
@@ -132,13 +132,13 @@ class Documents:
                 f"it is Swagger {shorten(str(root['swagger']))}; Swagger 2.0 and OpenAPI 3.0 to 3.2 can be imported"
             )
         version = root.get("openapi")
-        # YAML reads `openapi: 3.1` without quotes as a number.
+        # In YAML, an unquoted `openapi: 3.1` is a number.
         match = _VERSION.fullmatch(str(version)) if isinstance(version, str | float) else None
         if match is None:
             raise DocumentError(
                 f"its `openapi` is {shorten(str(version))}; OpenAPI 3.0, 3.1 and 3.2 can be imported"
                 if version is not None
-                else "it is not an OpenAPI document: it has no `openapi`, which says the version"
+                else "it is not an OpenAPI document: it has no `openapi` with the version"
             )
         self.minor = int(match[1])
         """The minor version: the `x` of OpenAPI `3.x`."""
@@ -154,7 +154,7 @@ class Documents:
         return LocatedValue(self._values[self._name], self._name, ())
 
     def resolve(self, at: LocatedValue) -> LocatedValue:
-        """Return the final target of a reference, or `at` itself if it is not a reference.
+        """Return a reference's final target, or `at` itself if it is not a reference.
 
         A `description` or `summary` next to the reference replaces the target's (3.1.1, section 4.8.23).
 
@@ -172,13 +172,13 @@ class Documents:
             if self.minor:
                 beside = {key: at.value[key] for key in ("summary", "description") if key in at.value} | beside
             at = self.find_target(reference, at.file, at.pointer)
-        raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` goes round in a circle")
+        raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` is circular")
 
     def follow(self, at: LocatedValue, kind: str) -> LocatedValue:
-        """Resolve a reference in a place where the specification does not allow any, but bundlers write them.
+        """Resolve a reference where the specification does not allow one, but bundlers write it.
 
         Raises:
-            UnsupportedError: As `resolve`, or the reference has siblings, which is undefined.
+            UnsupportedError: See `resolve`; also if the reference has siblings, whose meaning is undefined.
         """
         if not isinstance(at.value, dict) or not isinstance(at.value.get("$ref"), str):
             return at
@@ -190,19 +190,19 @@ class Documents:
         return target
 
     def list_entries(self, at: LocatedValue, key: str) -> list[tuple[str, LocatedValue]]:
-        """Return the entries of the mapping below a key, which may be a reference; none if there is none.
+        """Return the entries of the mapping at a key, which can be a reference; empty if missing.
 
         Raises:
-            UnsupportedError: As `follow`.
+            UnsupportedError: See `follow`.
         """
         below = at.get(key)
         return [] if below is None else self.follow(below, f"`{key}`").entries
 
     def list_items(self, at: LocatedValue, key: str) -> list[LocatedValue]:
-        """Return the items of the list below a key, which may be a reference; none if there is none.
+        """Return the items of the list at a key, which can be a reference; empty if missing.
 
         Raises:
-            UnsupportedError: As `follow`.
+            UnsupportedError: See `follow`.
         """
         below = at.get(key)
         return [] if below is None else self.follow(below, f"`{key}`").items
@@ -214,16 +214,16 @@ class Documents:
         if not kinds:
             return []
         return [
-            f"references were followed where the specification does not allow any, as bundlers do: in place of {places}"
+            f"references that bundlers write where the specification allows none were followed: in place of {places}"
         ]
 
     def find_target(self, reference: str, file: str, pointer: tuple[str, ...] = ()) -> LocatedValue:
-        """Return the target of a reference in `file`, below a pointer.
+        """Return the target of a reference in `file`, at a pointer.
 
-        Below an `$id`, references are relative to it (JSON Schema 2020-12 Core, 8.2.1), otherwise to the document.
+        Within an `$id`, references are relative to it (JSON Schema 2020-12 Core, 8.2.1), elsewhere to the document.
 
         Raises:
-            UnsupportedError: It does not resolve, or refers to a file that is not read.
+            UnsupportedError: The reference does not resolve, or refers to a file that is not read.
         """
         resource = self._find_resource(reference, file, pointer) if self.minor else None
         if resource is not None:
@@ -243,7 +243,7 @@ class Documents:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
         at = LocatedValue(self._load(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
-            raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")
+            raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` refers to an anchor")
         # The fragment of a URI is a percent-encoded pointer (RFC 6901, section 6).
         for name in split_pointer(unquote(fragment)):
             if isinstance(at.value, dict) and name not in at.value and isinstance(at.value.get("$ref"), str):
@@ -255,7 +255,7 @@ class Documents:
         return at
 
     def _find_resource(self, reference: str, file: str, pointer: tuple[str, ...]) -> LocatedValue | None:
-        """Return the target of a reference by `$id` and `$anchor`, or None."""
+        """Resolve a reference by `$id` and `$anchor`; return None if no schema matches."""
         resources, anchors = self._identified
         where, _, fragment = reference.partition("#")
         base = max(
@@ -279,7 +279,7 @@ class Documents:
 
     @cached_property
     def _identified(self) -> tuple[dict[str, LocatedValue], dict[tuple[str, str], LocatedValue]]:
-        """The schemas of the root document with an `$id`, by URI, and with an anchor, by base URI and anchor."""
+        """The root document's schemas with an `$id`, by URI, and those with an anchor, by base URI and anchor."""
         resources: dict[str, LocatedValue] = {}
         anchors: dict[tuple[str, str], LocatedValue] = {}
         is_used = any(isinstance(part.get(key), str) for part in walk(self.root.value) for key in ("$id", *_ANCHORS))
@@ -322,9 +322,9 @@ class Documents:
             if not text.lstrip().startswith("{"):
                 return self._recover(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
             value, problems = self._recover(path, text, *jsontext.parse(text), is_json=True)
-            if all(problem.code == "SW007" for problem in problems):  # numbers that would be strings in YAML
+            if all(problem.code == "SW007" for problem in problems):  # numbers that YAML would read as strings
                 return value, problems
-            # a flow mapping of YAML starts like JSON, whose parser is ten times faster
+            # it could also be a YAML flow mapping, but the JSON parser is ten times faster
             flow, flow_problems = self._recover(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
             is_yaml = path.lower().endswith((".yaml", ".yml"))
             return (flow, flow_problems) if is_yaml or not flow_problems else (value, problems)
@@ -334,7 +334,7 @@ class Documents:
     def _recover(
         self, path: str, text: str, value: Json, problems: list[Problem], *, is_json: bool
     ) -> tuple[Json, list[Problem]]:
-        """Return the value of a text after recovering from its errors if possible, otherwise its problems."""
+        """Parse a document after recovering from its errors if possible; otherwise return its problems."""
         recovered = error_recovery.recover_errors(text, problems, path, is_json=is_json) if problems else None
         if recovered is None:
             return value, problems
@@ -343,12 +343,12 @@ class Documents:
 
 
 def read_mapping(value: Any) -> dict[str, Json]:
-    """Return the value if it is a mapping, otherwise an empty one."""
+    """Return the value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, dict) else {}
 
 
 def walk(value: Json) -> Iterator[dict[str, Json]]:
-    """Yield the mappings in a value, itself included."""
+    """Yield the mappings in a value, including the value itself."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -13,7 +13,7 @@ _REPEATABLE: Final = READING | {"put", "delete"}
 
 
 def make_annotations(method: str, title: str) -> dict[str, bool | str]:
-    """Return the annotations of a tool that sends `method`; every writing method may be destructive."""
+    """Return the annotations for a tool that sends `method`; every writing method could be destructive."""
     return {
         "title": title,
         "readOnlyHint": method in READING,
@@ -24,7 +24,7 @@ def make_annotations(method: str, title: str) -> dict[str, bool | str]:
 
 
 def report_guesses(posting: Sequence[str]) -> list[str]:
-    """Return a note on tools that POST, since the method does not determine their effects.
+    """Return a note on tools that POST, since that method does not reveal their effects.
 
     Args:
         posting: The names of these tools.

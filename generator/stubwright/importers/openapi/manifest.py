@@ -40,13 +40,13 @@ class _ConvertedTool:
 def make_manifest(
     documents: Documents, selection: Selection, name: str | None = None, options: Options | None = None
 ) -> ImportResult:
-    """Return the manifest of a server that calls the API that `documents` describe.
+    """Return a manifest for a server that calls the API described in `documents`.
 
     Args:
         documents: The document.
-        selection: The selected operations, and the names of their tools.
+        selection: The selected operations and their tool names.
         name: The server's name; by default the document's title.
-        options: The user's preferences where the document leaves a choice.
+        options: The user's preferences where the document allows a choice.
 
     Raises:
         DocumentError: A required part of the document is invalid.
@@ -72,7 +72,7 @@ def make_manifest(
                 notes.append(f"{operation.label} has the same name as another operation; its tool is called `{wire}`")
             notes += [f"{operation.label}: {note}" for note in converted_tools[-1].notes]
             if operation.at.get_field("callbacks"):
-                notes.append(f"{operation.label}: its callbacks were omitted, because the API calls them")
+                notes.append(f"{operation.label}: its callbacks were omitted, because the API sends them")
     draft: dict[str, Any] = {"stubwright": 1, "server": server}
     draft["apis"] = api_list.entries
     draft["schemas"] = schemas.list_shared({use for converted in converted_tools for use in converted.uses})
@@ -109,7 +109,7 @@ def make_manifest(
 
 
 def _relax(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
-    """Replace `oneOf` by `anyOf` in tools without valid arguments, because their alternatives often overlap."""
+    """Replace `oneOf` with `anyOf` in tools without valid arguments, because their alternatives often overlap."""
     manifest = checked.manifest
     wanted = [tool for tool in manifest["tools"] if tool["name"] in checked.unfillable]
     reached = acceptance.select_used(manifest.get("schemas") or {}, [tool["inputSchema"] for tool in wanted])
@@ -129,12 +129,12 @@ def _relax(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
     notes = acceptance.report_unfillable(rechecked.unfillable)
     if not helped:
         return checked, notes
-    why = "`oneOf` became `anyOf`, because whatever fits one of its alternatives fits another, too"
+    why = "`oneOf` became `anyOf`, because every value that matches one alternative also matches another"
     return replace(rechecked, notes=checked.notes), [*notes, f"{_list_names(helped)}: {why}"]
 
 
 def _to_any_of(schema: Any) -> Any:
-    """Replace `oneOf` by `anyOf` in a schema."""
+    """Replace `oneOf` with `anyOf` in a schema."""
     if isinstance(schema, list):
         return [_to_any_of(each) for each in schema]
     if not isinstance(schema, dict):
@@ -151,7 +151,7 @@ def _get_call(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 def _report_invalid_examples(
     converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return a note on examples of requests that the document's own schemas reject."""
+    """Return a note on request examples that the document's own schemas reject."""
     from stubwright_runtime.schema.validation import Validator
 
     schemas: dict[str, Mapping[str, Any]] = {tool["name"]: tool["inputSchema"] for tool in listed}
@@ -168,12 +168,12 @@ def _report_invalid_examples(
     if not invalid:
         return []
     names, total = _list_names([f"`{name}`" for name in invalid]), sum(invalid.values())
-    what = f"{total} of the document's {count} examples of requests do not fit its own schemas: {names}"
-    return [f"{what}; such calls are refused, unless `input: lenient` is set for the API or for these tools"]
+    what = f"{total} of the document's {count} request examples do not match its own schemas: {names}"
+    return [f"{what}; such calls are rejected, unless `input: lenient` is set for the API or for these tools"]
 
 
 def _report_unsecured(api_entries: Mapping[str, Any], unspecified: set[str], api_list: Apis) -> list[str]:
-    """Return a note on APIs without documented authentication, with the options to set it."""
+    """Return a note on APIs without documented authentication, with the options that set it."""
     names = [name for name, api in api_entries.items() if name in unspecified and "auth" not in api]
     if not names:
         return []
@@ -197,11 +197,11 @@ def _truncate_descriptions(value: dict[str, Any], most: int) -> None:
 
 
 _SHORT: Final = 200
-"""The maximum length of a description; notes report the savings."""
+"""The suggested maximum length of descriptions; notes report the savings."""
 
 
 def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
-    """Return the bytes that each unused option would save."""
+    """Return how many bytes each unused option would save."""
     savings = {}
     if options.longest is None:
         savings[f"--trim-descriptions {_SHORT}"] = sizes.measure_all(
@@ -230,7 +230,7 @@ def _make_server(documents: Documents, name: str | None) -> dict[str, Json]:
     except UnsupportedError as error:
         raise DocumentError(f"its `info` cannot be read: {error}") from error
     if not isinstance(info, dict):
-        raise DocumentError("it has no `info`, which says the API's title and version")
+        raise DocumentError("it has no `info` with the API's title and version")
     title = info.get("title")
     title = title.strip() if isinstance(title, str) and title.strip() else None
     server_name = name or title
@@ -301,15 +301,14 @@ def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> li
             converted.tool["stubwright"]["http"]["page"] = page
             found_pages.append(f"`{converted.tool['name']}` (by {page['by']})")
     return (
-        [f"pages: {', '.join(found_pages)}"] if found_pages else ["the document does not show pages of any operation"]
+        [f"pages: {', '.join(found_pages)}"] if found_pages else ["no operation in the document describes pagination"]
     )
 
 
 def _report_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
     keys = dict.fromkeys(key for converted in tools for key in converted.withheld)
     return [
-        f"the parameter `{key.name}` ({key.where}) is the credential of `{key.scheme}`, so no tool has it as an"
-        " argument"
+        f"the parameter `{key.name}` ({key.where}) is the credential for `{key.scheme}`, so it is not an argument"
         for key in keys
     ]
 
@@ -320,8 +319,8 @@ def _report_idempotency_headers(tools: Iterable[_ConvertedTool]) -> list[str]:
         if (header := _get_call(converted.tool).get("idempotencyHeader")) is not None:
             by_header.setdefault(header, []).append(f"`{converted.tool['name']}`")
     return [
-        f"{_list_names(names)}: the server makes the value of the header `{header}`, so no tool has it as an argument; "
-        "calls with the same key from the client (`once: {key: request}`) get the same value"
+        f"{_list_names(names)}: the server generates the header `{header}`, so it is not an argument; "
+        "calls with the same key from the client (`once: {key: request}`) send the same value"
         for header, names in by_header.items()
     ]
 
@@ -339,8 +338,8 @@ def _report_streams(tools: Iterable[_ConvertedTool]) -> list[str]:
     names = [f"`{name}`" for name, call in calls if strip_parameters(call.get("accept", "")) == EVENT_STREAM]
     if not names:
         return []
-    what = "the API responds with a stream of events, and the result is the data of all events that arrive"
-    return [f"{_list_names(names)}: {what}; a stream that does not end is cut shortly before `timeout` (30 s)"]
+    what = "the API responds with an event stream, and the result contains the data of all events received"
+    return [f"{_list_names(names)}: {what}; an endless stream is cut off shortly before `timeout` (30 s)"]
 
 
 def _list_names(names: Sequence[str], most: int = 5) -> str:
@@ -349,7 +348,7 @@ def _list_names(names: Sequence[str], most: int = 5) -> str:
 
 
 def _prune(value: dict[str, Any]) -> None:
-    """Remove unused parts, and move the most common security of tools to their API."""
+    """Remove unused parts, and move the tools' most common security to their API."""
     value["schemas"] = acceptance.select_used(value["schemas"], value["tools"])
     bindings = [tool["stubwright"]["http"] for tool in value["tools"]]
     called = {http["api"]: [binding for binding in bindings if binding["api"] == http["api"]] for http in bindings}
@@ -380,7 +379,7 @@ def _share_security(api: dict[str, Any], bindings: Sequence[dict[str, Any]]) -> 
 
 
 _VALUES: Final = 8
-"""The maximum number of a variable's values that a note lists."""
+"""The maximum number of a variable's values listed in a note."""
 
 
 def _report_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
@@ -395,10 +394,10 @@ def _report_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) 
             )
         if "baseUrl" not in api:
             example = f", such as https://HOST{bases[name]}" if bases[name] else ""
-            notes.append(f"the document names no host; the server calls the URL in `{api['baseUrlEnv']}`{example}")
+            notes.append(f"the document has no host; the server calls the URL in `{api['baseUrlEnv']}`{example}")
         if (certificate := api.get("clientCertificate")) is not None:
             files = " and ".join(f"`{certificate[key]}`" for key in ("certificateEnv", "keyEnv"))
-            notes.append(f"for `{name}`, the server shows the client certificate in the files that {files} name")
+            notes.append(f"for `{name}`, the server sends the client certificate from the files in {files}")
         for scheme, auth in (api.get("auth") or {}).items():
             if auth["type"] == "oauth2":
                 keys = [auth[key] for key in ("clientIdEnv", "clientSecretEnv", "refreshTokenEnv") if key in auth]

@@ -1,7 +1,7 @@
-"""Ranks media types of bodies and responses.
+"""Ranks media types for bodies and responses.
 
-The user's preferences come first, then concrete types before ranges such as `*/*`, then JSON before other types, with
-merge patches (RFC 7396) before lists of steps (RFC 6902).
+The user's preferences come first. Concrete types precede ranges such as `*/*`, JSON precedes other types, and merge
+patches (RFC 7396) precede JSON Patch (RFC 6902).
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ def strip_parameters(media: str) -> str:
 
 
 def is_json(media: str) -> bool:
-    """Return whether a media type is JSON (RFC 6839, section 3.1); a range of such types is, too."""
+    """Return whether a media type, or range, is JSON (RFC 6839, section 3.1)."""
     return strip_parameters(media) in (JSON, "text/json") or strip_parameters(media).endswith("+json")
 
 
 def is_range(media: str) -> bool:
-    """Return whether it is a range of media types (RFC 9110, section 12.5.1)."""
+    """Return whether it is a media range (RFC 9110, section 12.5.1)."""
     return "*" in strip_parameters(media)
 
 
 def is_any(media: str) -> bool:
-    """Return whether it is a range that includes JSON."""
+    """Return whether it is a media range that includes JSON."""
     return strip_parameters(media) in ("*/*", "application/*")
 
 
 def make_concrete(media: str, *, is_binary: bool) -> str | None:
-    """Return the media type that is sent for an entry of a `content`; None for a range without a known one.
+    """Return the media type to send for a `content` entry; None for a range without a known type.
 
     Args:
-        media: The key of the entry.
-        is_binary: Whether a range is meant for bytes.
+        media: The entry's key.
+        is_binary: True if a range is meant for bytes.
     """
     if not is_range(media):
         return media
@@ -55,12 +55,12 @@ def make_concrete(media: str, *, is_binary: bool) -> str | None:
 
 
 def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], int]) -> list[str]:
-    """Return media types, the best first.
+    """Return media types, best first.
 
     Args:
         names: The media types, in the document's order, which breaks ties.
-        preferred: The user's preferences, the best first.
-        rank: Returns the rank of a media type, the lowest first; below 0, it is omitted.
+        preferred: The user's preferences, best first.
+        rank: Returns a media type's rank, lowest first; types below 0 are omitted.
     """
     wanted = [strip_parameters(media) for media in preferred]
 
@@ -73,5 +73,5 @@ def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], 
 
 
 def _rank_json(media: str) -> int:
-    """Return the rank of a type of JSON: JSON itself first, then an object as a patch, and a list of steps last."""
+    """Return a JSON type's rank: JSON itself, then merge patches, then JSON Patch."""
     return {JSON: 0, MERGE_PATCH: 1, JSON_PATCH: 3}.get(media, 2)

@@ -1,6 +1,6 @@
 """Selects the operations that become tools, and names the tools.
 
-A name only depends on its operation, unless two collide; the maximum length also depends on the server's name and the
+A name depends only on its operation, unless two collide. The maximum length also depends on the server's name and the
 prefix, since clients prepend the server's name.
 """
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST: Final = 64
-"""The maximum length of a name that every API accepts."""
+"""The maximum name length that every API accepts."""
 
 _SHORTEST: Final = 32
-"""The minimum length to which names are truncated."""
+"""Names are never truncated to less than this length."""
 
 _WORD_END: Final = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class SelectionError(SourceError):
-    """An option of the user does not match the document; the message explains why."""
+    """A user option does not match the document; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected operations, and the names of their tools.
+    """The selected operations and their tool names.
 
     Patterns are shell patterns (`*` also matches `/`) for an `operationId`, a tag, a path, or a method with a path:
-    `GET /pets/*`. A method alone is in capitals (`GET`). The keys of `rename` are `operationId`s or default names.
-    `by_tag` groups tools by tag, with the tag as a prefix of their names.
+    `GET /pets/*`. A method on its own is in capitals (`GET`). The keys of `rename` are `operationId`s or default names.
+    `by_tag` prefixes each tool's name with its tag.
     """
 
     include: Sequence[str] = ()
@@ -56,13 +56,13 @@ class Selection:
 def select(
     operations: Iterable[Operation], selection: Selection, server: str, tags: Sequence[str] = ()
 ) -> list[tuple[str, Operation, bool]]:
-    """Return the selected operations, with the names of their tools, and whether a collision changed the name.
+    """Return the selected operations with their tool names, and whether a collision changed the name.
 
     Args:
         operations: All operations.
         selection: The selection.
         server: The server's name.
-        tags: The tags of the document, in order.
+        tags: The document's tags, in order.
 
     Raises:
         SelectionError: A pattern or a rename does not match any operation, or two tools would have the same name.
@@ -70,7 +70,7 @@ def select(
     all_operations = list(operations)
     for pattern in (*selection.include, *selection.exclude):
         if not any(_matches(operation, pattern) for operation in all_operations):
-            hint = f"; a method is in capitals: `{pattern.upper()}`" if pattern in METHODS else ""
+            hint = f"; write a method in capitals: `{pattern.upper()}`" if pattern in METHODS else ""
             raise SelectionError(f"`{pattern}` does not match any `operationId`, tag, path or method{hint}")
     wanted = [operation for operation in all_operations if _is_wanted(operation, selection)]
     if selection.by_tag:
@@ -125,7 +125,7 @@ def _list_first_tags(operations: Iterable[Operation]) -> list[str]:
 
 
 def _name_by_tag(operation: Operation) -> str:
-    """Return the default name with the operation's first tag as a prefix."""
+    """Return the default name prefixed with the operation's first tag."""
     name = _name_by_id(operation)
     tag = [word.lower() for word in naming.split_words(operation.tags[0])] if operation.tags else []
     if not tag or [word.lower() for word in naming.split_words(name)][: len(tag)] == tag:
@@ -149,7 +149,7 @@ def _name_by_path(operation: Operation) -> str:
 
 
 def _find_longest(server: str, prefix: str) -> int:
-    """Return the maximum length of a name, given that clients prepend the server's name."""
+    """Return the maximum length of a name, since clients prepend the server's name."""
     rules = [rule.value for rule in targets.TARGETS[targets.PORTABLE].rules if rule.kind == "long name"]
     fitting = [most - len(form.replace("{server}", server).replace("{tool}", "")) for form, most in rules]
     longest = min([_LONGEST, *fitting]) - len(prefix)
@@ -157,7 +157,7 @@ def _find_longest(server: str, prefix: str) -> int:
 
 
 def _truncate(name: str, operation: Operation, longest: int) -> str:
-    """Return a name of at most `longest` characters: its first words, and a digest of the whole."""
+    """Return a name of at most `longest` characters: its first words and a digest of the whole name."""
     return name if len(name) <= longest else _add_digest(name, operation.id or operation.path, longest)
 
 

@@ -1,4 +1,4 @@
-"""Reads the operations of an OpenAPI document (3.0.4, 3.1.1, 3.2.0, "Path Item Object" and "Operation Object")."""
+"""Reads the operations in an OpenAPI document (3.0.4, 3.1.1, 3.2.0, "Path Item Object" and "Operation Object")."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 In: TypeAlias = Literal["path", "query", "header", "cookie"]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "query")
-"""The supported methods, in the order of the specification; `query` exists since 3.2."""
+"""The supported methods, in the specification's order; `query` is new in 3.2."""
 
 _VERBS: Final = {
     "get": "Read",
@@ -34,24 +34,24 @@ _VERBS: Final = {
     "query": "Search",
 }
 _VERSION: Final = re.compile(r"v?\d+([._]\d+)*|api|rest", re.IGNORECASE)
-"""Segments of a path that do not describe the operation."""
+"""Path segments that do not describe the operation."""
 
 _LONGEST_TITLE: Final = 80
-"""The maximum length of a title, since some summaries are paragraphs."""
+"""The maximum title length, since some summaries are paragraphs."""
 
 _UNCALLED = ("trace", "additionalOperations")
 _PLACES = ("path", "query", "header", "cookie")
 _OWN_HEADERS = frozenset({"accept", "authorization", "content-type"})
-"""Headers that have no effect as parameters (3.1.1, section 4.8.12.2)."""
+"""Headers that are ignored as parameters (3.1.1, section 4.8.12.2)."""
 
 
 _CREDENTIAL_HEADERS: Final = frozenset({"cookie"})
-"""Headers that cannot be arguments: security schemes set them."""
+"""Headers that cannot be arguments, because security schemes set them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter; `content` is the media type of its value, if it has one instead of a `style`."""
+    """A parameter; `content` is its value's media type, if it has one instead of a `style`."""
 
     name: str
     where: In
@@ -68,7 +68,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. `id` is its `operationId`, if it has one; `item` is the path item that it is in."""
+    """One operation; `item` is the path item that contains it."""
 
     method: str
     path: str
@@ -89,13 +89,13 @@ class Operation:
 
     @property
     def label(self) -> str:
-        """The name of the operation in notes."""
+        """The operation's name in notes."""
         name = f"{self.method.upper()} {self.path}"
         return f"`{self.id}` ({name})" if self.id else f"`{name}`"
 
     @property
     def description(self) -> str:
-        """Its summary and its description, once if they are the same; without both, words from its path."""
+        """Its summary and description, without repeating identical ones; if both are missing, words from its path."""
         values = [self.at.get_field("summary") or self.item.get_field("summary")]
         values.append(self.at.get_field("description") or self.item.get_field("description"))
         texts = dict.fromkeys(text.strip() for text in values if isinstance(text, str) and text.strip())
@@ -106,28 +106,28 @@ class Operation:
 
     @property
     def title(self) -> str:
-        """Its summary in one line, for people; without one, words from its path."""
+        """Its one-line summary, for people; if missing, words from its path."""
         summary = self.at.get_field("summary") or self.item.get_field("summary")
         line = " ".join(summary.split()).rstrip(".").rstrip() if isinstance(summary, str) else ""
         return descriptions.truncate(line or describe(self.method, self.path), _LONGEST_TITLE)
 
 
 def describe(method: str, path: str) -> str:
-    """Describe an operation by its method and its path, for models."""
+    """Describe an operation by its method and path, for models."""
     steps = [step for step in path.partition("?")[0].split("/") if step]
     nouns = [step for step in steps if not http.VARIABLE.search(step) and not _VERSION.fullmatch(step)]
     names = [name for step in steps for name in http.VARIABLE.findall(step)]
     words = " of ".join(" ".join(naming.split_words(noun)).lower() or noun for noun in reversed(nouns))
     by = f", by {' and '.join(names)}" if names else ""
-    subject = words or ("what is there" if names else "the root")
+    subject = words or ("the resource" if names else "the root")
     return f"{_VERBS.get(method, method.upper())} {subject}{by}"
 
 
 def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operation]:
-    """Yield the operations, in the document's order, with a note for each that cannot be called.
+    """Yield the operations in the document's order, with a note for each that cannot be called.
 
     Raises:
-        DocumentError: Its `paths` cannot be read.
+        DocumentError: The document's `paths` cannot be read.
     """
     try:
         paths = documents.list_entries(documents.root, "paths")
@@ -154,14 +154,14 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
                     yield Operation(method, path, at, item)
             elif method in _UNCALLED and item.value[method]:
                 others = "" if method == "trace" else f" ({', '.join(read_mapping(item.value[method]))})"
-                notes.append(f"`{method}` of `{path}`{others} was omitted: no tool can call it")
+                notes.append(f"`{method}` of `{path}`{others} was omitted: tools cannot call it")
     webhooks = read_mapping(documents.root.get_field("webhooks"))
     if webhooks:
         notes.append(f"webhooks were omitted, because the API calls them: {', '.join(webhooks)}")
 
 
 def _resolve_item(documents: Documents, entry: LocatedValue) -> LocatedValue:
-    """Return a path item, which may be a reference (3.1.1, section 4.8.9)."""
+    """Return a path item, which can be a reference (3.1.1, section 4.8.9)."""
     if not isinstance(entry.value, dict):
         raise UnsupportedError("it is not a mapping")
     if "$ref" not in entry.value:
@@ -175,7 +175,7 @@ def _resolve_item(documents: Documents, entry: LocatedValue) -> LocatedValue:
 
 
 def list_places(documents: Documents, operation: Operation) -> list[tuple[str, str]]:
-    """Return the places and names of the parameters of an operation and its path item.
+    """Return the locations and names of the parameters of an operation and its path item.
 
     Raises:
         UnsupportedError: A reference does not resolve.
@@ -188,7 +188,7 @@ def list_places(documents: Documents, operation: Operation) -> list[tuple[str, s
 
 
 def list_parameters(documents: Documents, operation: Operation) -> list[Parameter]:
-    """Return the parameters of an operation and of its path item; the operation's own replace others in the same place.
+    """Return an operation's parameters and its path item's; the operation's own replace others with the same location.
 
     Raises:
         UnsupportedError: A parameter has an unsupported feature.
@@ -219,9 +219,9 @@ _STYLES: dict[str, tuple[str, ...]] = {
     "header": ("simple", *_DELIMITED),
     "cookie": ("form", "cookie"),
 }
-"""The styles of values by the place of the parameter; the first is the default (3.2.0, "Style Values").
+"""The value styles by parameter location; the first is the default (3.2.0, "Style Values").
 
-Delimiters in paths and headers are from Swagger 2.0 (`collectionFormat`).
+Delimited styles in paths and headers come from Swagger 2.0 (`collectionFormat`).
 """
 
 
@@ -258,10 +258,10 @@ def _read_parameter(documents: Documents, at: LocatedValue, name: str, where: In
 
 
 def find_body(documents: Documents, operation: Operation) -> LocatedValue | None:
-    """Return the request body of an operation; None if there is none.
+    """Return an operation's request body, or None.
 
     Raises:
-        UnsupportedError: Its reference does not resolve.
+        UnsupportedError: The body's reference does not resolve.
     """
     reference = operation.at.get("requestBody")
     if reference is None or reference.value is None:
@@ -273,31 +273,31 @@ def find_body(documents: Documents, operation: Operation) -> LocatedValue | None
 
 
 def list_responses(documents: Documents, operation: Operation) -> list[LocatedValue]:
-    """Return the successful responses (`200`, `2XX`), which may be references.
+    """Return the successful responses (`200`, `2XX`), which can be references.
 
     Raises:
-        UnsupportedError: A reference to all of them does not resolve.
+        UnsupportedError: `responses` is a reference that does not resolve.
     """
     listed = documents.list_entries(operation.at, "responses")
     return [entry for status, entry in listed if status[:1] == "2" and len(status) == 3]
 
 
 def list_examples(documents: Documents, at: LocatedValue) -> Iterator[Json]:
-    """Yield the examples of a media type or a parameter ("Media Type Object", "Example Object")."""
+    """Yield the examples for a media type or a parameter ("Media Type Object", "Example Object")."""
     if (plain := at.get("example")) is not None:
         yield plain.value
     for _, example in at.list_entries("examples"):
         try:
             resolved = documents.resolve(example)
         except UnsupportedError:
-            continue  # there is no example to see
+            continue  # the example is unavailable
         for key in ("value", "dataValue"):
             if (value := resolved.get(key)) is not None:
                 yield value.value
 
 
 def list_media_types(documents: Documents, at: LocatedValue) -> list[tuple[str, LocatedValue]]:
-    """Return the entries of a `content`; one may be a reference (3.2.0, section 4.14).
+    """Return the entries of a `content`, which can be references (3.2.0, section 4.14).
 
     Raises:
         UnsupportedError: A reference does not resolve.

@@ -1,4 +1,4 @@
-"""The options of an import that apply to all operations."""
+"""Import options that apply to all operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stubwright import http
 from stubwright.importers.openapi.naming import SelectionError
 
 AUTH: Final = "bearer, basic, apiKey=HEADER, apiKey=query:NAME, apiKey=cookie:NAME or clientCredentials=TOKEN_URL"
-"""The syntax that `Auth.parse` expects."""
+"""The syntax that `Auth.parse` accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Auth:
     Attributes:
         kind: `bearer`, `basic`, `apiKey` or `clientCredentials`.
         where: With `apiKey`: `header`, `query` or `cookie`.
-        detail: With `apiKey` the name of the key, with `clientCredentials` the URL of the token endpoint.
+        detail: With `apiKey`, the key's name; with `clientCredentials`, the token endpoint's URL.
     """
 
     kind: str
@@ -29,7 +29,7 @@ class Auth:
 
     @classmethod
     def parse(cls, text: str) -> Auth:
-        """Return the authentication that an option describes.
+        """Parse the value of `--auth`.
 
         Raises:
             SelectionError: The syntax is invalid.
@@ -44,20 +44,20 @@ class Auth:
             return cls(kind, where, name)
         if kind == "clientCredentials" and http.is_token_url(detail):
             return cls(kind, detail=detail)
-        raise SelectionError(f"--auth is `{text}`; it is {AUTH}")
+        raise SelectionError(f"--auth `{text}` is invalid; use {AUTH}")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The choices of an import.
+    """An import's options.
 
     Attributes:
-        media_types: Preferred media types, the best first.
-        output_schemas: Whether tools have an `outputSchema`.
-        server: The selected server: its number from 1, its URL or its description.
+        media_types: Preferred media types, best first.
+        output_schemas: True if tools get an `outputSchema`.
+        server: The selected server: its number (from 1), URL or description.
         longest: The maximum length of descriptions, if any.
-        auth: Authentication that replaces the document's.
-        pages: Whether to detect pagination.
+        auth: Replaces the document's authentication.
+        pages: True to detect pagination.
     """
 
     media_types: Sequence[str] = ()

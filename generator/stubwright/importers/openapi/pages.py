@@ -1,4 +1,4 @@
-"""Detects the pagination of an API from the names of parameters and the structure of responses."""
+"""Detects an API's pagination from parameter names and response structure."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _ITEMS: Final = ("items", "data", "results", "records", "entries", "values", "el
 _TOTALS: Final = ("total", "totalcount", "totalresults", "totalitems", "totalsize", "totalelements")
 _MORE: Final = ("hasmore", "hasnextpage", "hasnext")
 _AROUND: Final = ("meta", "metadata", "pagination", "paging", "pageinfo", "responsemetadata", "page")
-"""Names of objects with the metadata of a page."""
+"""Names of objects that contain page metadata."""
 
 _DEEPEST: Final = 20
 
 
 def is_linked(documents: Documents, operation: Operation) -> bool:
-    """Return whether a response of an operation has a `Link` header."""
+    """Return whether any of an operation's responses has a `Link` header."""
     from stubwright.importers.openapi import operations
 
     try:
@@ -49,11 +49,11 @@ def is_linked(documents: Documents, operation: Operation) -> bool:
 
 
 def recognize(tool: Mapping[str, Json], shared: Mapping[str, Json], *, linked: bool) -> dict[str, Json] | None:
-    """Return the `http.page` of a tool, or None if its pagination is unclear.
+    """Return a tool's `http.page`, or None if its pagination is unclear.
 
     Args:
         tool: The tool, with its `http`.
-        shared: The shared schemas that it may refer to.
+        shared: The shared schemas that it can reference.
         linked: True if its responses have a `Link` header.
     """
     http: Mapping[str, Json] = tool["stubwright"]["http"]
@@ -66,7 +66,7 @@ def recognize(tool: Mapping[str, Json], shared: Mapping[str, Json], *, linked: b
     if items is None:
         return None
     page = _find_page(arguments, response, schema, items, linked=linked)
-    # `cursor` replaces the API's argument, so no other argument may have this name.
+    # `cursor` replaces the API's argument, so no other argument can have this name.
     if page is None or ("cursor" in arguments.all_names and page.get("argument") != "cursor"):
         return None
     return page
@@ -114,7 +114,7 @@ def _find_page(
         least = arguments.properties[start].get("default", arguments.properties[start].get("minimum", first))
         if kind == "number" and least == 0:
             first = 0
-        # Without `first`, numbers start at 1 and offsets at 0.
+        # Without `first`, page numbers start at 1 and offsets at 0.
         if start in arguments.required or first != (kind == "number"):
             page["first"] = first
         return page
@@ -123,7 +123,7 @@ def _find_page(
 
 @dataclass(frozen=True, slots=True)
 class _QueryArguments:
-    """The arguments of a tool that are whole query parameters."""
+    """A tool's arguments that are whole query parameters."""
 
     properties: Mapping[str, Mapping[str, Json]]
     required: frozenset[str]
@@ -145,7 +145,7 @@ class _QueryArguments:
         return cls(properties, frozenset(schema.get("required") or ()), frozenset(all_properties))
 
     def find_only(self, names: frozenset[str]) -> str | None:
-        """Return the argument with one of these names, if there is exactly one."""
+        """Return the argument with one of these names, if exactly one exists."""
         matching = [name for name in self.properties if _simplify(name) in names]
         return matching[0] if len(matching) == 1 else None
 
@@ -159,7 +159,7 @@ class _QueryArguments:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """The schema of a response."""
+    """A response's schema."""
 
     shared: Mapping[str, Json]
 
@@ -182,7 +182,7 @@ class _Response:
         return merged
 
     def find_items(self, schema: Mapping[str, Json], tool: str) -> str | None:
-        """Return the pointer of the items, or None if it is ambiguous."""
+        """Return the pointer to the items, or None if it is ambiguous."""
         if self._is(schema, "array"):
             return ""
         lists = [name for name, property_ in self._properties(schema) if self._is(self.resolve(property_), "array")]
@@ -202,7 +202,7 @@ class _Response:
         """Return whether the value is a string or a number, but not a URL."""
         target = schema
         for step in pointer.split("/")[1:]:
-            # In pointers of `http.select` and `http.page`, `*` means each item, and `~2` the character.
+            # In `http.select` and `http.page` pointers, `*` matches each item, and `~2` stands for a literal `*`.
             name = step.replace("~2", "*").replace("~1", "/").replace("~0", "~")
             target = self.resolve((target.get("properties") or {}).get(name))
         return (

@@ -1,4 +1,4 @@
-"""Reads the path of an operation, and repairs mismatches with its parameters (OpenAPI 3.1.1, "Path Templating")."""
+"""Reads an operation's path, and repairs mismatches with its parameters (OpenAPI 3.1.1, "Path Templating")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _QUERY_FIELD: Final = re.compile(r"(?P<name>[^={}]+)=\{(?P<variable>[^{}]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A path with its fixed query, the parameters of its operation, and notes on faults of the document."""
+    """A path with its fixed query, its operation's parameters, and notes on errors in the document."""
 
     template: str
     fixed_query: str
@@ -30,10 +30,10 @@ class Path:
     notes: Sequence[str]
 
     def write(self, names: Mapping[str, str]) -> str:
-        """Return the URL of the `http` binding; `names` has the argument of each parameter in the path.
+        """Return the URL for the `http` binding; `names` maps each path parameter to its argument.
 
         Raises:
-            UnsupportedError: The path has braces that are not a parameter's.
+            UnsupportedError: The path has braces that do not enclose a parameter.
         """
         lacking = [name for name in VARIABLE.findall(self.template) if name not in names]
         if lacking or re.search(r"[{}]", VARIABLE.sub("", self.template)):
@@ -43,13 +43,13 @@ class Path:
 
 
 def read(operation: Operation, described: Iterable[Parameter]) -> Path:
-    """Return the path of an operation, with the described parameters and a required string for each other variable.
+    """Return an operation's path, with its declared parameters and a required string for each undeclared variable.
 
-    `name={variable}` in a query after the path is a parameter of the query. A described parameter in the path without a
-    variable there is omitted.
+    `name={variable}` in a query after the path is a query parameter. A declared path parameter is omitted if the path
+    lacks its variable.
 
     Raises:
-        UnsupportedError: It is not a path.
+        UnsupportedError: The URL is not a path.
     """
     url = operation.path.partition("#")[0]  # a fragment is never sent (RFC 9110, 7.1)
     template, _, query = url.partition("?")  # some documents distinguish operations by a fragment or a query
@@ -77,7 +77,7 @@ def read(operation: Operation, described: Iterable[Parameter]) -> Path:
         parameter = _make_text(name, "query", text) if source is None else by_place.pop(source)
         by_place["query", name] = _to_query(parameter, name)
         placed.add(("query", name))
-        notes.append(f"`{field}` in its path was read as the parameter `{name}` of the query")
+        notes.append(f"`{field}` in its path was read as the query parameter `{name}`")
     for where, name in list(by_place):
         if where == "path" and name not in inside:
             del by_place[where, name]

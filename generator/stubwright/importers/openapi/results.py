@@ -1,6 +1,6 @@
-"""Converts the responses of an operation to a tool's `outputSchema`.
+"""Converts an operation's responses to a tool's `outputSchema`.
 
-There is no `outputSchema` if any response is not JSON with a schema. A response without a body is `null`.
+A tool has no `outputSchema` if any response is not JSON with a schema. A response without a body is `null`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _NULL: dict[str, Json] = {"type": "null"}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a tool.
+    """A tool's result.
 
     Attributes:
         schema: The `outputSchema`, or None.
         uses: The referenced shared schemas.
-        accept: The `Accept` header, unless it is JSON.
-        no_schema_reason: The reason for a missing `outputSchema`, if a response is invalid.
-        headers: The `responseHeaders` of the manifest, for responses without a body.
+        accept: The `Accept` header, unless it is plain JSON.
+        no_schema_reason: Why the `outputSchema` is missing, if a response is invalid.
+        headers: The manifest's `responseHeaders`, for responses without a body.
     """
 
     schema: Json
@@ -48,7 +48,7 @@ class Result:
 
 
 def make_result(operation: Operation, schemas: Schemas, options: Options) -> Result:
-    """Return the result of an operation, in the media type that the user prefers."""
+    """Return an operation's result, in the user's preferred media type."""
     alternatives: list[Json] = []
     uses: frozenset[str] = frozenset()
     contents: list[Mapping[str, LocatedValue]] = []
@@ -108,17 +108,17 @@ def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Locate
 
 
 def _list_headers(response: LocatedValue, schemas: Schemas) -> dict[str, Json]:
-    """Return the headers that a response declares, by names for properties (3.1.1, "Header Object").
+    """Return the headers that a response declares, by property name (3.1.1, "Header Object").
 
     Raises:
-        UnsupportedError: A reference is broken.
+        UnsupportedError: A reference does not resolve.
     """
     headers: dict[str, Json] = {}
     for header, entry in schemas.documents.list_entries(response, "headers"):
         if header.lower() in _UNTOLD or not http.TOKEN.fullmatch(header):
             continue
         at = schemas.documents.resolve(entry)
-        schema = at.get("schema") or at  # in Swagger 2.0, a header is its own schema
+        schema = at.get("schema") or at  # in Swagger 2.0, the header object is the schema
         types = [part.get_field("type") for part in schemas.list_applied(schema)]
         kinds = [str(kind) for each in types for kind in (each if isinstance(each, list) else [each])]
         kind = next((kind for kind in kinds if kind in ("array", "integer", "number", "boolean")), "string")
@@ -130,16 +130,16 @@ def _list_headers(response: LocatedValue, schemas: Schemas) -> dict[str, Json]:
 
 
 _UNTOLD: Final = frozenset({"content-type", "set-cookie", "set-cookie2"})
-"""Headers that documents must not declare, or that contain credentials."""
+"""Headers that documents cannot declare, or that contain credentials."""
 
 
 def _rank(content: Mapping[str, LocatedValue], preferred: Sequence[str], schemas: Schemas) -> list[str]:
-    """Return the media types of a response, the best first."""
+    """Return a response's media types, best first."""
     return media_types.order(content, preferred, lambda media: 0 if _is_json(media, content[media], schemas) else 1)
 
 
 def _is_json(media: str, entry: LocatedValue, schemas: Schemas) -> bool:
-    """Return whether a response with a media type is JSON, which calls prefer for ranges of types."""
+    """Return whether a response with a media type is JSON; a range counts as JSON, since calls then request JSON."""
     schema = entry.get("schema")
     if media_types.is_any(media) and (schema is None or schemas.is_string(schema)):
         return False
@@ -153,7 +153,7 @@ def _make_concrete(media: str, entry: LocatedValue, schemas: Schemas) -> str | N
 def _make_accept(
     contents: Sequence[Mapping[str, LocatedValue]], preferred: Sequence[str], schemas: Schemas
 ) -> str | None:
-    """Return the `Accept` header: the supported types, or all if none is JSON; None for plain JSON."""
+    """Return the `Accept` header: the supported types, or all types if none is JSON; None for plain JSON."""
     best_types = [(_rank(content, preferred, schemas)[0], content) for content in contents]
     requested = [media for media, _ in best_types]
     if not {*map(media_types.strip_parameters, preferred)} & {*map(media_types.strip_parameters, requested)}:

@@ -1,6 +1,6 @@
 """Reads a document from a file, a URL or standard input.
 
-Redirects to other schemes than `https`, and `http` from `http`, are not followed. URLs are shown without credentials.
+Redirects are followed only to `https`, or from `http` to `http`. Messages show URLs without credentials.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT: Final = "-"
 MAX_BYTES: Final = 64 << 20
-"""The maximum size of a download in bytes; the largest public documents have 10 MiB."""
+"""The maximum download size in bytes; the largest public documents are about 10 MiB."""
 
 TIMEOUT: Final = 60.0
-"""The time limit for a download in seconds."""
+"""The download time limit in seconds."""
 
 _READING: Final = 15.0
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
@@ -35,7 +35,7 @@ _ACCEPT: Final = "application/vnd.oai.openapi+json, application/json, applicatio
 
 
 def hide_credentials(source: str) -> str:
-    """Return a source for messages and files: a URL without its user and its query."""
+    """Return a source for messages and files; a URL loses its user and query."""
     if not http.is_url(source):
         return source
     parts = http.split(source)
@@ -45,10 +45,10 @@ def hide_credentials(source: str) -> str:
 
 
 def read_documents(source: str) -> Documents:
-    """Return the document of a source.
+    """Read a document from its source.
 
     Raises:
-        DocumentError: It cannot be read, or is not a document that can be imported.
+        DocumentError: The source cannot be read, or is not a document that can be imported.
     """
     if source == STANDARD_INPUT:
         return Documents("standard-input", SingleFileReader("standard-input", _read_standard_input()), is_alone=True)
@@ -64,7 +64,7 @@ def read_documents(source: str) -> Documents:
 
 
 def _read_standard_input() -> bytes:
-    data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_BYTES + 1)  # None if the shell has closed it
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_BYTES + 1)  # None if the shell closed it
     if len(data) > MAX_BYTES:
         raise DocumentError(_too_large())
     return data
@@ -93,26 +93,26 @@ def _fetch(url: str) -> bytes:
                         url = _follow_redirect(url, target)
                         continue
                     if response.status_code != HTTPStatus.OK:
-                        raise DocumentError(f"it answers with HTTP {_describe_status(response.status_code)}")
+                        raise DocumentError(f"it responded with HTTP {_describe_status(response.status_code)}")
                     return _read_limited(response, end)
     except SettingError as error:
         raise DocumentError(f"it cannot be fetched: {error}") from None
     except (httpx2.InvalidURL, UnicodeError) as error:
-        raise DocumentError("it cannot be fetched: the URL is not valid") from error
+        raise DocumentError("it cannot be fetched: the URL is invalid") from error
     except httpx2.HTTPError as error:
         name = type(error).__name__
         words = "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()
         why, what = describe(error, words, url=url), "the proxy" if find_proxy(url) else "the URL"
         advice = "" if "SSL_CERT_FILE" in why else f"; check {what}"
         raise DocumentError(f"it cannot be fetched: {why}{advice}") from error
-    raise DocumentError("it redirects in a circle")
+    raise DocumentError("its redirects are circular")
 
 
 def _follow_redirect(url: str, target: str) -> str:
-    """Return the URL that a redirect refers to.
+    """Return a redirect's target URL.
 
     Raises:
-        DocumentError: It must not be fetched.
+        DocumentError: The target is not allowed.
     """
     try:
         location = urljoin(url, target)
@@ -133,9 +133,9 @@ def _read_limited(response: httpx2.Response, end: float) -> bytes:
         data += chunk
         if len(data) > MAX_BYTES:
             raise DocumentError(_too_large())
-        # The client's timeout only applies to each read.
+        # The client's timeout applies only to single reads.
         if time.monotonic() > end:
-            raise DocumentError(f"fetching it takes longer than {TIMEOUT:g} s")
+            raise DocumentError(f"fetching it took longer than {TIMEOUT:g} s")
     return bytes(data)
 
 

@@ -1,6 +1,6 @@
 """Converts Swagger 2.0 to OpenAPI 3.0.
 
-`definitions` and other common parts stay in place, so that references and messages match the document.
+`definitions` and other shared parts stay where they are, so that references and messages match the document.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _VALUES: Final = frozenset({"default", "enum", "example", "examples", "x-example"})
-"""Keys with values instead of schemas."""
+"""Keys that contain values instead of schemas."""
 
 _SCHEMA: Final = (
     *("type", "format", "items", "default", "enum", "pattern", "multipleOf", "uniqueItems", "x-nullable"),
     *("maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "maxItems", "minItems"),
 )
-"""Keys of a parameter that are keys of its schema in 3.0."""
+"""Parameter keys that move to its schema in 3.0."""
 
 _JSON: Final = "application/json"
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -45,7 +45,7 @@ _STYLES: Final = {
 
 
 def convert(root: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a document of Swagger 2.0 as one of OpenAPI 3.0."""
+    """Convert a Swagger 2.0 document to OpenAPI 3.0."""
     document = {key: value for key, value in root.items() if key not in _MOVED}
     document["openapi"] = "3.0.4"
     document["servers"] = _make_servers(root, root.get("schemes"))
@@ -71,11 +71,11 @@ _MOVED: Final = frozenset(
 
 
 def convert_part(value: Json, root: Mapping[str, Json]) -> Json:
-    """Return a file that a document of Swagger 2.0 refers to.
+    """Convert a file referenced by a Swagger 2.0 document.
 
     Args:
-        value: Its value: paths, a path item, an operation, or schemas.
-        root: The document, before it was converted.
+        value: The file's content: paths, a path item, an operation, or schemas.
+        root: The document before its conversion.
     """
     if not isinstance(value, dict):
         return value
@@ -87,7 +87,7 @@ def convert_part(value: Json, root: Mapping[str, Json]) -> Json:
 
 
 def _make_servers(root: Mapping[str, Json], schemes: Json) -> list[Json]:
-    """Return the servers: one for each scheme that is HTTP, the safe one first."""
+    """Return the servers: one for each HTTP scheme, `https` first."""
     host, base = root.get("host"), root.get("basePath")
     path = base if isinstance(base, str) and base.startswith("/") else ""
     if not isinstance(host, str) or not host:
@@ -110,7 +110,7 @@ def _convert_scheme(scheme: Json) -> Json:
 
 
 def _convert_item(item: Json, root: Mapping[str, Json]) -> Json:
-    """Return a path item; the bodies and forms among its parameters go to each of its operations."""
+    """Convert a path item; body and form parameters move to each of its operations."""
     if not isinstance(item, dict):
         return item
     shared = _list_parameters(item.get("parameters"), root)
@@ -130,7 +130,7 @@ def _convert_item(item: Json, root: Mapping[str, Json]) -> Json:
 def _convert_operation(
     operation: Mapping[str, Json], item: Mapping[str, Json], root: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """Return an operation with the parameters of its path item; bodies and forms become its request body."""
+    """Convert an operation with its path item's parameters; bodies and forms become its request body."""
     converted = {key: value for key, value in operation.items() if key not in ("consumes", "produces", "schemes")}
     own = _list_parameters(operation.get("parameters"), root)
     if own:
@@ -159,13 +159,13 @@ def _convert_operation(
 
 
 def _list_parameters(parameters: Json, root: Mapping[str, Json]) -> list[tuple[Json, dict[str, Any]]]:
-    """Return the parameters of a list, each with the target of its reference, or itself if it is not a reference."""
+    """Return the parameters in a list, each paired with its reference's target, or with itself."""
     pairs = [(parameter, _resolve(parameter, root)) for parameter in parameters] if isinstance(parameters, list) else []
     return [(parameter, target) for parameter, target in pairs if isinstance(target, dict)]
 
 
 def _resolve(value: Json, root: Mapping[str, Json]) -> Json:
-    """Return the target of a reference into the document; otherwise the value itself."""
+    """Return the target of a local reference, or the value itself if it is not one."""
     reference = value.get("$ref") if isinstance(value, dict) else None
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return value
@@ -182,7 +182,7 @@ def _is_body(parameter: Mapping[str, Json]) -> bool:
 
 
 def _convert_parameter(parameter: Json) -> Json:
-    """Return a parameter that is not a part of a body; its type and its format are its schema in 3.0."""
+    """Convert a parameter outside the body; in 3.0, its type and format move to its schema."""
     if not isinstance(parameter, dict) or "$ref" in parameter or _is_body(parameter):
         return parameter
     converted = {
@@ -197,9 +197,9 @@ def _convert_parameter(parameter: Json) -> Json:
 
 
 def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the style of a list; `tabDelimited` is ours, since OpenAPI 3 has no style with tabs."""
+    """Return a list's style; `tabDelimited` is our own, since OpenAPI 3 has no style with tabs."""
     format_ = parameter.get("collectionFormat", "csv")
-    # `multi` is for queries and forms alone; a header that is repeated means the same as one list (RFC 9110, 5.3).
+    # `multi` is only for queries and forms; a repeated header is equivalent to one list (RFC 9110, 5.3).
     if format_ in ("csv", "multi") and parameter.get("in") in ("path", "header"):
         return {"style": "simple"}
     return {
@@ -251,7 +251,7 @@ def _make_field(parameter: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _convert_response(response: Json, produces: Sequence[str]) -> Json:
-    """Return a response, whose schema counts for all that the operation produces."""
+    """Convert a response; its schema applies to each media type that the operation produces."""
     if not isinstance(response, dict):
         return response
     if isinstance(response.get("headers"), dict):
@@ -296,4 +296,4 @@ def _convert_keywords(value: Any, *, names: bool = False) -> Any:
 
 
 _NAMED: Final = frozenset({"properties", "definitions", "parameters", "responses", "paths", "headers", "encoding"})
-"""Keys of mappings whose keys are names."""
+"""Keys whose values are mappings from names."""

@@ -1,4 +1,4 @@
-"""Describes how each member of `Context` behaves after the migration of a function, and its replacement."""
+"""Describes how each `Context` member behaves after a function's migration, and what replaces it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ALL: Final = "*"
-"""A placeholder for unknown uses, as in `program.py`."""
+"""Marks unknown uses, as in `program.py`."""
 
 OF_REQUEST: Final = frozenset({"get_state", "set_state", "delete_state"})
-"""Members that FastMCP 2 stores per request, and later versions per connection."""
+"""Members that FastMCP 2 stores per request and later versions store per connection."""
 
 _LOGS: Final = frozenset({"debug", "info", "warning", "error", "log"})
 
@@ -32,12 +32,12 @@ _KEPT: Final = frozenset(
         "origin_request_id",
     }
 )
-"""Members that still work in the old server."""
+"""Members that keep working in the old server."""
 
 _SAME_FOR_ALL: Final = "the same for all callers, since the old server has one client, the new server"
 _NOT_SENT: Final = "does not reach callers"
 _NO_HTTP: Final = "there is no HTTP request"
-_OWN: Final = "the new server's, not its caller's"
+_OWN: Final = "of the new server, not of its caller"
 
 _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("client_id", "session_id"), (_SAME_FOR_ALL, "`ctx.principal`")),
@@ -60,19 +60,21 @@ _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Members of both `Context` classes, and functions of FastMCP, that change: the effect, and the replacement."""
 
-_RAW: Final = "belongs to the connection between both servers; only logs, progress and questions reach the caller"
-_UNREAD: Final = "passes its Context on, which was not analyzed: only logs, progress and questions reach the caller"
-_ASKS: Final = "as before, only asks callers up to MCP 2025-11-25, and fails for newer ones; use questions under `ask`"
+_RAW: Final = "belongs to the connection between the two servers; only logs, progress and questions reach the caller"
+_UNREAD: Final = "passes its Context to code that was not analyzed: only logs, progress and questions reach the caller"
+_ASKS: Final = (
+    "only works for callers up to MCP 2025-11-25, as before, and fails for newer ones; use questions under `ask`"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """The uses of `Context` in a function.
+    """A function's uses of `Context`.
 
     Attributes:
-        logs: True if it may log.
-        asks: True if it may ask its caller.
-        notes: The changes, each with its replacement.
+        logs: True if it might log.
+        asks: True if it might send questions to its caller.
+        notes: The members that change, each with its replacement.
     """
 
     logs: bool
@@ -81,7 +83,7 @@ class Uses:
 
 
 def analyze(names: Iterable[str]) -> Uses:
-    """Return the uses of a function, given the names of the used members."""
+    """Return a function's uses of `Context`, given the names of the members it uses."""
     used = sorted({*names})
     is_open = any(name == ALL or name not in _KEPT | _LOGS | _QUESTIONS | _CHANGED.keys() for name in used)
     notes: dict[str, list[str]] = {}

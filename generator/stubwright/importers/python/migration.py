@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = Path(__file__).with_name("program.py")
 
 _LINES: Final = 6
-"""The number of quoted lines from the end of a traceback."""
+"""How many lines to quote from the end of a traceback."""
 
 
 class NotMovedError(SourceError):
@@ -37,7 +37,7 @@ class NotMovedError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A server object: its file, its name there (empty for the first common name), and the command of Python."""
+    """A server object: its file, its name there (empty for the first common name), and the Python command."""
 
     file: Path
     name: str
@@ -46,7 +46,7 @@ class Source:
 
     @property
     def label(self) -> str:
-        """The name of the server for messages."""
+        """The server's name in messages."""
         return to_one_line(f"{self.file}:{self.name}" if self.name else str(self.file))
 
 
@@ -54,7 +54,7 @@ def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
     """Run the file, and list its server.
 
     Raises:
-        NotMovedError: The file cannot be imported, has no such server, or the server does not answer in time.
+        NotMovedError: The file cannot be imported, has no such server, or the server does not respond in time.
         UnreachableError: Python cannot be started, or the server violates the protocol or a limit.
     """
     with tempfile.TemporaryDirectory(prefix="stubwright-") as folder:
@@ -65,7 +65,7 @@ def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
         except live.UnreachableError as error:
             if "did not answer" in str(error):
                 raise NotMovedError(
-                    f"the server in `{source.file}` did not answer within {limits.seconds:g} s; does the file call "
+                    f"the server in `{source.file}` did not respond within {limits.seconds:g} s; does the file call "
                     '`run()` outside of `if __name__ == "__main__":`?'
                 ) from error
             facts = _read_report(report)
@@ -84,7 +84,7 @@ def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
 def _read_report(report: Path) -> dict[str, Any] | None:
     try:
         facts: dict[str, Any] = json.loads(report.read_text("utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):  # the process ended before it was written
+    except (FileNotFoundError, json.JSONDecodeError):  # the process exited before it was written
         return None
     return facts
 
@@ -101,7 +101,7 @@ def _describe(source: Source, facts: Mapping[str, Any]) -> str:
     hint = f"; it has the server objects {servers}" if servers else "; it has no server object at its top level"
     if facts["other"] is not None:
         other = to_one_line(facts["other"])
-        return f"`{source.label}` is of the type `{other}`, and not FastMCP or MCPServer{hint}"
+        return f"`{source.label}` is of type `{other}`, not FastMCP or MCPServer{hint}"
     if not source.name:
         return f"name the server in `{source.file}`, as in {source.file.name}:NAME{hint}"
     return f"`{source.file}` has no `{source.name}`{hint}"
@@ -120,7 +120,7 @@ _CHANGES: Final = (
 
 
 def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) -> Old:
-    is_shared = facts["prefix"] == sys.prefix  # what `stubwright dev` runs in
+    is_shared = facts["prefix"] == sys.prefix  # the interpreter for `stubwright dev`
     changes = [*_CHANGES]
     is_fastmcp = facts["distribution"] == "fastmcp"
     major, minor, *_ = facts["version"].split(".")
@@ -133,7 +133,7 @@ def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) 
     changes += [f"{_quote(names)}: {to_one_line(note)}" for note, names in tools.items()]
     if facts["elsewhere"]:
         changes.append(
-            f"{_quote(facts['elsewhere'])}: a resource or prompt, which logs to the server's own log, and cannot ask"
+            f"{_quote(facts['elsewhere'])}: a resource or prompt, which writes to the server's own log and cannot ask"
         )
     if facts["protected"]:
         changes.append("its authentication: declare `auth` in the manifest")

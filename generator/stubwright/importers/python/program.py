@@ -1,6 +1,6 @@
 """A program that imports a Python file, reports its server object, and serves it on stdio.
 
-It runs in the interpreter of the file's project, possibly without stubwright, so it only imports the standard library.
+It runs in the project's own interpreter, possibly without stubwright, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _KINDS = {
     ("mcp.server.fastmcp.server", "FastMCP"): "mcp",
     ("mcp.server.mcpserver.server", "MCPServer"): "mcp",
 }
-"""The classes of servers, with their distributions."""
+"""The server classes, with their distributions."""
 
 _FROM_REQUEST = ("get_context", "get_http_request", "get_http_headers", "get_access_token")
-"""Functions of FastMCP that return parts of the current request."""
+"""FastMCP functions that return parts of the current request."""
 
 _ALL = "*"
-"""A placeholder for unknown uses of a `Context`: it is passed on, or there is no source code."""
+"""Marks unknown uses of a `Context`: it is passed to other code, or the source code is unavailable."""
 
 _USUAL = ("mcp", "server", "app")
 """Names that `fastmcp run` and `mcp run` search for."""
@@ -41,14 +41,14 @@ def main(file: str, name: str, report: str) -> None:
     """Write a description of the server object to `report`, and serve it."""
     path = Path(file).resolve()
     root, dotted = locate(path)
-    sys.path[0] = str(root)  # instead of this program's folder, whose modules could shadow others
+    sys.path[0] = str(root)  # replaces this program's folder, whose modules could shadow others
     if root != path.parent:
-        sys.path.append(str(path.parent))  # for imports of sibling modules by their short names
+        sys.path.append(str(path.parent))  # so that sibling modules can be imported by their short names
     server = None
     with contextlib.redirect_stdout(sys.stderr):
         try:
             module = importlib.import_module(dotted)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code
             failure = {"raised": _format(error, path), "missing_key": _get_key(error)}
         else:
             server, failure = _find(module, path, name)
@@ -59,7 +59,7 @@ def main(file: str, name: str, report: str) -> None:
 
 
 def locate(path: Path) -> tuple[Path, str]:
-    """Return the import root of a file, and the dotted name of its module."""
+    """Return a file's import root, and its dotted module name."""
     folder, names = path.parent, [path.stem]
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder, names = folder.parent, [folder.name, *names]
@@ -78,13 +78,13 @@ def _format(error: BaseException, path: Path) -> list[str]:
 
 
 def _get_key(error: BaseException) -> str | None:
-    """Return the missing key of a KeyError, which may be the name of a variable."""
+    """Return a KeyError's missing key, which may be an environment variable's name."""
     key = error.args[0] if isinstance(error, KeyError) and error.args else None
     return key if isinstance(key, str) else None
 
 
 def _find(module: Any, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
-    """Return the server object, if it exists, and the report."""
+    """Return the server object, if any, and the report."""
     there = Path(getattr(module, "__file__", None) or "/").resolve()
     if there != path:
         return None, {"shadowed": str(there)}
@@ -120,12 +120,12 @@ def _find_kind(value: object) -> str | None:
 
 
 def _is_protected(server: Any) -> bool:
-    """Return whether callers over HTTP need a token; FastMCP has `auth` on the server, the SDK in its settings."""
+    """Return whether callers over HTTP need a token; FastMCP stores `auth` on the server, the SDK in its settings."""
     return any(getattr(each, "auth", None) is not None for each in (server, getattr(server, "settings", None)))
 
 
 def _list_uses(holder: Any) -> list[str] | None:
-    """Return the names of `Context` members that a function uses, or None if it does not use its request."""
+    """Return the `Context` members that a function uses, or None if it does not access its request."""
     function = _get_function(holder)
     names = {each.name for each in _list_parameters(function) if _is_context(each)}
     try:
@@ -149,7 +149,7 @@ def _get_function(holder: Any) -> Any:
     function = inspect.unwrap(getattr(holder, "fn", None) or (lambda: None))
     if (
         getattr(function, "__globals__", {}).get("__name__", "").startswith("fastmcp.")
-    ):  # a wrapper without the parameters
+    ):  # a wrapper that hides the parameters
         inner = inspect.getclosurevars(function).nonlocals.get("fn", function)
         return inspect.unwrap(inner) if callable(inner) else function
     return function
@@ -167,7 +167,7 @@ def _list_parameters(function: Any) -> Iterable[inspect.Parameter]:
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:
-    """Return whether a parameter receives the `Context`, by its type or as a dependency of FastMCP."""
+    """Return whether a parameter receives the `Context`, by its type or as a FastMCP dependency."""
     return (
         re.search(r"Context\b", _name(parameter.annotation)) is not None
         or "CurrentContext" in type(parameter.default).__name__

@@ -1,1 +1,1 @@
-"""Schemas of OpenAPI documents as JSON Schema: their conversion, discriminators, and files in forms."""
+"""Converts OpenAPI schemas to JSON Schema, including discriminators and files in forms."""

@@ -1,8 +1,8 @@
-"""Converts Schema Objects of OpenAPI to JSON Schema 2020-12, with shared ones under `schemas`.
+"""Converts OpenAPI Schema Objects to JSON Schema 2020-12, with shared ones under `schemas`.
 
-Keywords of OpenAPI 3.0 are replaced by equivalent ones (3.0.4, section 4.7.24; "Migrating from OpenAPI 3.0 to 3.1").
+OpenAPI 3.0 keywords are replaced with equivalent ones (3.0.4, section 4.7.24; "Migrating from OpenAPI 3.0 to 3.1").
 Unknown keywords are omitted. Requests omit `readOnly` properties, and responses do not require `writeOnly` properties
-(3.0.4, section 4.7.24.2), so a shared schema may have a second version for requests, called `XRequest`.
+(3.0.4, section 4.7.24.2), so a shared schema can have a second version for requests, called `XRequest`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Side: TypeAlias = Literal["request", "response"]
-"""The direction of a schema: a request of the API, or a response."""
+"""Whether a schema is used in a request to the API or in a response."""
 
 _ANNOTATIONS = ("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples")
 _WORDS: Final = frozenset({"title", "description", "example", "examples", "deprecated"})
@@ -40,14 +40,15 @@ _LEFT_OUT = frozenset({"$id", "$schema", "$anchor", "$dynamicAnchor", "$vocabula
 _COPIED = (DIALECT.keywords | {"discriminator"}) - _LEFT_OUT
 _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 REFERENCE: Final = "#/schemas/"
-"""The start of references to shared schemas."""
+"""The prefix of references to shared schemas."""
 
 _FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOnly"}
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A shared schema: its place, its side if the sides differ, and the discriminator values of other alternatives."""
+    """Identifies a shared schema: its location, its side if the sides differ, and the other alternatives' discriminator
+    values."""
 
     file: str
     pointer: tuple[str, ...]
@@ -57,7 +58,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class FlatObject:
-    """An object schema as its properties, the names of the required ones, and the schema of any others."""
+    """An object schema as its properties, the names of the required ones, and the schema for any others."""
 
     properties: Mapping[str, LocatedValue]
     required: frozenset[str]
@@ -69,8 +70,8 @@ class Schemas:
     """Converts schemas, and stores the converted shared schemas.
 
     Attributes:
-        documents: The documents that references are resolved against.
-        taken: Stems of classes that are already used.
+        documents: The documents in which references are resolved.
+        taken: Class name stems that are already used.
         notes: Notes on omitted parts.
     """
 
@@ -90,14 +91,14 @@ class Schemas:
         self.discriminators = Discriminators(self.documents)
 
     def convert(self, at: LocatedValue, side: Side) -> tuple[Json, frozenset[str]]:
-        """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
+        """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it references.
 
         Raises:
-            UnsupportedError: It, or a schema that it references, has an unsupported feature.
+            UnsupportedError: The schema, or one that it references, has an unsupported feature.
         """
         conversion = _Conversion(self, side)
         schema = conversion.convert(at)
-        # Shared schemas may be cyclic, so they are converted from a queue.
+        # Shared schemas can be cyclic, so a queue converts them.
         while self._waiting:
             name, target, its_side, excluded = self._waiting.pop()
             inner = _Conversion(self, its_side)
@@ -120,7 +121,7 @@ class Schemas:
         return {name: self._converted[name] for name in sorted(self.find_closure(names))}
 
     def flatten(self, at: LocatedValue) -> FlatObject | None:
-        """Flatten the references and `allOf` of an object to its properties; return None if that is impossible."""
+        """Flatten an object's references and `allOf` to its properties; return None if that is impossible."""
         try:
             return self._flatten(at, ())
         except UnsupportedError:
@@ -138,10 +139,10 @@ class Schemas:
         return any(self.describes_object(part, depth - 1) for part in at.list_items("allOf"))
 
     def list_applied(self, at: LocatedValue) -> Iterator[LocatedValue]:
-        """Yield a schema and its parts for the same value, each once: behind references, in `allOf`, alternatives."""
+        """Yield a schema and the subschemas for the same value, each once: referenced, in `allOf`, and alternatives."""
         visited: set[tuple[str, tuple[str, ...]]] = set()
         waiting = [at]
-        for part in waiting:  # grows while it is read
+        for part in waiting:  # grows during the loop
             if not isinstance(part.value, dict) or (part.file, part.pointer) in visited:
                 continue
             visited.add((part.file, part.pointer))
@@ -152,14 +153,14 @@ class Schemas:
                 waiting += part.list_items(key)
 
     def is_string(self, at: LocatedValue) -> bool:
-        """Return whether a schema accepts strings, behind references and in alternatives."""
+        """Return whether a schema, its reference's target, or one of its alternatives accepts strings."""
         return any(
             kind == "string" or (isinstance(kind, list) and "string" in kind)
             for kind in (part.get_field("type") for part in self.list_applied(at))
         )
 
     def without_null(self, at: LocatedValue, depth: int = 8) -> LocatedValue:
-        """Remove null from a schema if one alternative or type remains."""
+        """Remove null from a schema if that leaves a single alternative or type."""
         target = self.documents.resolve(at)
         value = target.value
         if not isinstance(value, dict):
@@ -178,12 +179,12 @@ class Schemas:
         return LocatedValue(changed, target.file, target.pointer)
 
     def name_reference(self, reference: str, at: LocatedValue, side: Side, excluded: Names = ()) -> str:
-        """Return the name of the shared schema for a reference in a schema; it is made later.
+        """Return the name of the shared schema for a reference; the schema is converted later.
 
-        Values in `excluded` belong to other alternatives of its union.
+        Values in `excluded` belong to other alternatives in its union.
 
         Raises:
-            UnsupportedError: It does not resolve, or to a file that is not read.
+            UnsupportedError: The reference does not resolve, or refers to a file that is not read.
         """
         target = self.documents.find_target(reference, at.file, at.pointer)
         if not isinstance(target.value, dict | bool):
@@ -191,9 +192,9 @@ class Schemas:
         return self.name_target(target, side, excluded)
 
     def name_target(self, target: LocatedValue, side: Side, excluded: Names = ()) -> str:
-        """Return the name of the shared schema that a schema becomes; it is made later.
+        """Return the name of the shared schema for a target; the schema is converted later.
 
-        Values in `excluded` belong to other alternatives of its union.
+        Values in `excluded` belong to other alternatives in its union.
         """
         key = Key(target.file, target.pointer, side if self._differs(target) else None, excluded)
         name = self._names.get(key)
@@ -206,8 +207,8 @@ class Schemas:
         return name
 
     def has_flag(self, at: LocatedValue, flag: str) -> bool:
-        """Return whether the schema of a property, or its target, has `readOnly` or `writeOnly`."""
-        # Invalid references may be cyclic.
+        """Return whether a property's schema, or its target, has `readOnly` or `writeOnly`."""
+        # Invalid references can be cyclic.
         for _ in range(8):
             if not isinstance(at.value, dict):
                 return False
@@ -219,9 +220,9 @@ class Schemas:
         return False
 
     def as_parent(self, part: LocatedValue) -> LocatedValue:
-        """Return a part of an `allOf`; a parent whose alternatives inherit from it comes without these alternatives.
+        """Return a part of an `allOf`; if it is a parent whose alternatives extend it, omit these alternatives.
 
-        The surrounding schema is such an alternative. If a union lists a parent next to its heirs, the parent is
+        The surrounding schema is one of the alternatives. If a union lists a parent next to its heirs, the parent is
         copied, because its shared schema is specific to that union.
         """
         if not isinstance(part.value, dict) or "$ref" not in part.value or part.value.keys() - _BESIDE:
@@ -233,20 +234,20 @@ class Schemas:
         if not back or not isinstance(parent.value, dict):
             return part
         self.notes.append(
-            f"`{parent.pointer[-1] if parent.pointer else parent.file}` has alternatives that are `allOf` it and more; "
-            "in them, it is read without its alternatives"
+            f"`{parent.pointer[-1] if parent.pointer else parent.file}` has alternatives that extend it with `allOf`; "
+            "in these, its own alternatives are ignored"
         )
         own = {key: entry for key, entry in parent.value.items() if key not in back | {"discriminator"}}
         return LocatedValue(own, parent.file, parent.pointer)
 
     def find_children(self, parent: LocatedValue) -> frozenset[str]:
-        """Return the keywords of a schema with alternatives that inherit from it."""
+        """Return the keywords of a schema whose alternatives extend it."""
         return frozenset(
             key for key in ("oneOf", "anyOf") if any(self._inherits(item, parent) for item in parent.list_items(key))
         )
 
     def _inherits(self, at: LocatedValue, parent: LocatedValue, depth: int = 8) -> bool:
-        """Return whether a schema extends another one with `allOf`, itself or through its ancestors."""
+        """Return whether a schema extends another with `allOf`, directly or through ancestors."""
         if not depth:
             return False
         parts = [self.documents.resolve(part) for part in self.documents.resolve(at).list_items("allOf")]
@@ -283,21 +284,21 @@ class Schemas:
         required = {name for flat in flats if flat for name in flat.required} | _to_strings(value.get("required"))
         for flat in flats:
             if flat is None or (flat.additional is not None and flat.additional.value is not False and len(flats) > 1):
-                return None  # what one part restricts, another may name
-            additional = additional or flat.additional  # `false` means the whole
-        # A property that is required and has no schema would have no argument.
+                return None  # one part could restrict a property that another declares
+            additional = additional or flat.additional  # `false` applies to the whole object
+        # A required property without a schema would have no argument.
         if not required <= properties.keys():
             return None
         return FlatObject(properties, frozenset(required), additional)
 
     def _differs(self, at: LocatedValue) -> bool:
-        """Return whether a schema, or a schema that it refers to, differs between requests and responses."""
+        """Return whether a schema, or one that it references, differs between requests and responses."""
         start = (at.file, at.pointer)
         if start in self._same_on_both_sides:
             return False
         waiting = [at]
         visited = {start}
-        for schema in waiting:  # grows while it is read
+        for schema in waiting:  # grows during the loop
             flagged, targets = self._scan(schema)
             if flagged:
                 return True
@@ -306,12 +307,12 @@ class Schemas:
                 if key not in visited and key not in self._same_on_both_sides:
                     visited.add(key)
                     waiting.append(target)
-        # The visited schemas refer only to each other, so none of them has a flag.
+        # The visited schemas reference only each other, so none has a flag.
         self._same_on_both_sides |= visited
         return False
 
     def _scan(self, at: LocatedValue) -> tuple[bool, tuple[LocatedValue, ...]]:
-        """Return whether `readOnly` or `writeOnly` is in a schema, and return the targets of its references."""
+        """Return whether a schema contains `readOnly` or `writeOnly`, and the targets of its references."""
         key = (at.file, at.pointer)
         if key not in self._scans:
             parts = list(walk(at.value))
@@ -347,7 +348,7 @@ class Schemas:
 
 
 _PLACES = frozenset({"components", "definitions", "schemas", "properties", "paths"})
-"""Steps of a pointer that are not part of a schema's name."""
+"""Pointer segments that are not part of a schema's name."""
 
 _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "allOf"})
 
@@ -358,7 +359,7 @@ def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
 
 
 def _is_same(left: Json, right: Json) -> bool:
-    """Return whether two schemas of a property are equal except for their annotations."""
+    """Return whether two schemas for a property are equal except for their annotations."""
     return are_equal(_without_words(left), _without_words(right))
 
 
@@ -372,17 +373,17 @@ def _to_strings(value: Json) -> set[str]:
 
 _CLOSED: Final = (
     "parts of an `allOf` with `additionalProperties: false` forbid each other's properties; "
-    "in their place, the whole forbids what none of them has"
+    "instead, the whole object forbids properties that no part has"
 )
 
 
 _BESIDE: Final = frozenset({"$ref", "title", "description", "summary"})
-"""Keys of a reference that do not validate."""
+"""Keys next to a reference that do not affect validation."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ObjectPart:
-    """A part of an object: the properties that it names, and whether it forbids all others."""
+    """Part of an object: its declared properties, and whether it forbids all others."""
 
     names: frozenset[str]
     is_closed: bool
@@ -399,9 +400,9 @@ class _Conversion:
     def convert(
         self, at: LocatedValue, absent: frozenset[str] = frozenset(), *, is_part: bool = False, excluded: Names = ()
     ) -> Json:
-        """Return a schema; properties in `absent` are not required, values in `excluded` belong to other alternatives.
+        """Convert a schema; properties in `absent` are not required, values in `excluded` belong to other alternatives.
 
-        Of a schema that `is_part` of an object that is closed as a whole, the part itself is not closed.
+        If it `is_part` of an object that is closed as a whole, the part itself stays open.
         """
         at = self.schemas.discriminators.pin(at, excluded)
         value = at.value
@@ -414,7 +415,7 @@ class _Conversion:
                 raise UnsupportedError(f"a schema has `{key}`, at {at.reference}")
         absent |= self._find_absent(at)
         is_old_reference = self.schemas.documents.minor == 0 and isinstance(value.get("$ref"), str)
-        # Others refer to the shared schema as a closed one, so that the part gets a copy that is open.
+        # Other references need the shared schema to be closed, so the part gets an open copy.
         if is_part and isinstance(value.get("$ref"), str) and (is_old_reference or not value.keys() - _BESIDE):
             return self.convert(self.schemas.documents.resolve(at), absent, is_part=True, excluded=excluded)
         is_whole = not is_part and self._excludes_itself(at)
@@ -428,7 +429,7 @@ class _Conversion:
             if (is_part or is_whole) and key == "additionalProperties" and entry is False:
                 continue
             if key == "readOnly" and self.side == "request":
-                continue  # what is still there may be sent
+                continue  # the remaining properties can be sent
             if (is_part or is_whole) and key == "allOf" and isinstance(entry, list):
                 parts = map(self.schemas.as_parent, at.list_items(key))
                 converted[key] = [self.convert(part, absent, is_part=True) for part in parts]
@@ -438,17 +439,17 @@ class _Conversion:
                     self.convert(item, absent, is_part=True, excluded=self._find_excluded(at, item))
                     for item in self.schemas.discriminators.list_alternatives(at, key)
                 ]
-                # closed alternatives differed by the properties that they forbade
+                # closed alternatives were distinguished by the properties that they forbid
                 is_open = not any(self._is_closed(self.schemas.documents.resolve(item)) for item in at.list_items(key))
                 converted[key if is_open or "anyOf" in value else "anyOf"] = alternatives
                 continue
             if is_old and "$ref" in converted and key not in ("description", "title"):
-                continue  # in 3.0 a reference hides its siblings
-            # A keyword without a value is null in YAML. Only these two can mean null.
+                continue  # 3.0 ignores the siblings of a reference
+            # A keyword without a value is null in YAML. Only these two keywords allow null.
             if key in _COPIED and (entry is not None or key in ("default", "const")):
                 converted |= self._convert_keyword(key, entry, at, absent)
         if "oneOf" in converted and "anyOf" not in converted and "oneOf" in self.schemas.find_children(at):
-            converted["anyOf"] = converted.pop("oneOf")  # what all have from their parent fits several of them
+            converted["anyOf"] = converted.pop("oneOf")  # their parent's properties match several alternatives
         if is_whole:
             converted["unevaluatedProperties"] = False
             self.schemas.notes.append(_CLOSED)
@@ -456,7 +457,7 @@ class _Conversion:
         _convert_bytes(converted, is_old=is_old)
         converted = drop_text(converted)
         for exclusive, bound in _BOUNDS:
-            # In 3.0, as in draft-04, `exclusiveMinimum: true` is a flag of `minimum`.
+            # In 3.0, as in draft-04, `exclusiveMinimum: true` modifies `minimum`.
             if isinstance(converted.get(exclusive), bool) and converted.pop(exclusive) and bound in converted:
                 converted[exclusive] = converted.pop(bound)
         return _make_nullable(converted) if value.get("nullable") is True else converted
@@ -497,13 +498,13 @@ class _Conversion:
         return {key: entry}
 
     def _find_excluded(self, union: LocatedValue, item: LocatedValue) -> Names:
-        """Return the discriminator values of a union's other alternatives."""
+        """Return the discriminator values for a union's other alternatives."""
         if not isinstance(item.get_field("$ref"), str):
             return ()
         return self.schemas.discriminators.find_excluded(union, self.schemas.documents.resolve(item))
 
     def _convert_discriminator(self, entry: Json, at: LocatedValue) -> dict[str, Json]:
-        """Return a discriminator as an annotation, with a `mapping` to shared schemas."""
+        """Convert a discriminator to an annotation, with a `mapping` to shared schemas."""
         if not isinstance(entry, dict) or not any(at.list_items(key) for key in ("oneOf", "anyOf")):
             return {}
         targets = self.schemas.discriminators.convert_mapping(at)
@@ -518,9 +519,9 @@ class _Conversion:
         return {"discriminator": {key: kept[key] for key in entry if kept.get(key)}}
 
     def _excludes_itself(self, at: LocatedValue) -> bool:
-        """Return whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.
+        """Return whether a part of an `allOf`, or an alternative in it, forbids properties that another part declares.
 
-        Then the whole is meant. Alternatives do not have to know each other's properties.
+        Documents mean that the whole object is closed. Alternatives can forbid each other's properties.
         """
         if not isinstance(at.value, dict) or "allOf" not in at.value:
             return False
@@ -532,12 +533,12 @@ class _Conversion:
         )
 
     def _list_parts(self, at: LocatedValue) -> tuple[list[_ObjectPart], list[_ObjectPart]]:
-        """Return the parts that an `allOf` puts together, and the parts of the alternatives in them."""
+        """Return the parts combined by an `allOf`, and those in their alternatives."""
         parts: list[_ObjectPart] = []
         alternatives: list[_ObjectPart] = []
         visited = set[tuple[str, tuple[str, ...]]]()
         waiting = [(at, False)]
-        for part, is_alternative in waiting:  # grows while it is read
+        for part, is_alternative in waiting:  # grows during the loop
             target = self.schemas.documents.resolve(part)
             if (target.file, target.pointer) in visited:
                 continue
@@ -552,12 +553,12 @@ class _Conversion:
         return at.get_field("additionalProperties") is False and at.get_field("patternProperties") is None
 
     def _list_alternatives(self, at: LocatedValue) -> list[str]:
-        """Return the keywords whose alternatives are parts of the whole, except keywords that list heirs."""
+        """Return the keywords whose alternatives are parts of the whole object, not heirs of the schema."""
         heirs = self.schemas.find_children(at)
         return [key for key in ("oneOf", "anyOf") if at.list_items(key) and key not in heirs]
 
     def _find_absent(self, at: LocatedValue, depth: int = 8) -> frozenset[str]:
-        """Return the properties that are not required on this side, in a schema and in its `allOf`."""
+        """Return the properties that a schema and its `allOf` do not require on this side."""
         flag = _FLAGS[self.side]
         names = {
             name
@@ -569,9 +570,9 @@ class _Conversion:
         return frozenset(names)
 
     def _find_hidden(self, at: LocatedValue) -> frozenset[str]:
-        """Return the properties that requests do not have: `readOnly`, unless the schema or its examples need them.
+        """Return the properties that requests omit: `readOnly`, unless the schema or its examples need them.
 
-        An object that is part of a request may be a reference to what there is, by an `id` that only the API makes.
+        A nested object in a request can identify an existing one by an `id` that only the API assigns.
         """
         if self.side != "request":
             return frozenset()
@@ -588,7 +589,7 @@ class _Conversion:
                 example = self.schemas.documents.follow(example, "`example`")
             except UnsupportedError:
                 return  # the example is missing
-            if isinstance(example.value, dict) and "value" in example.value:  # of `components/examples`
+            if isinstance(example.value, dict) and "value" in example.value:  # in `components/examples`
                 example = example / "value"
         if example.value is not None:
             schema["examples"] = [example.value]
@@ -596,7 +597,7 @@ class _Conversion:
 
 @cache
 def _find_problem(pattern: str) -> str | None:
-    """Return the reason why validators reject a pattern, or None."""
+    """Return why validators reject a pattern, or None."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
@@ -607,14 +608,14 @@ def _find_problem(pattern: str) -> str | None:
 
 
 def _convert_bytes(schema: dict[str, Any], *, is_old: bool) -> None:
-    """Convert `format: byte` of 3.0 to base64."""
+    """Convert 3.0's `format: byte` to base64."""
     if is_old and schema.get("format") == "byte":
         del schema["format"]
         schema["contentEncoding"] = "base64"
 
 
 def drop_text(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema of base64 without examples and a default that are not base64, such as names of files."""
+    """Return a base64 schema without examples and defaults that are not base64, such as file names."""
     if schema.get("contentEncoding") != "base64":
         return schema
     keywords = {key: value for key, value in schema.items() if key != "default" or _is_base64(value)}

@@ -1,4 +1,4 @@
-"""Converts discriminators of OpenAPI to a `const` or `enum` in each alternative ("Discriminator Object")."""
+"""Converts OpenAPI discriminators to a `const` or `enum` in each alternative ("Discriminator Object")."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Key = tuple[str, tuple[str, ...]]
-"""The file and the pointer of a schema."""
+"""A schema's file and pointer."""
 
 Names = tuple[str, ...]
-"""Values of a discriminating property."""
+"""Values of the discriminator property."""
 
 _ALTERNATIVES = ("oneOf", "anyOf")
 _WORDS = frozenset(
     {"$ref", "allOf", "deprecated", "description", "example", "examples", "summary", "title", "type", "xml"}
 )
-"""Keys of a schema that only describes its reference."""
+"""The keys of a schema that only annotates its reference."""
 
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
 _BOOLEANS = {"true": True, "false": False}
 _DEFAULT_SINCE = 2
-"""The minor version of OpenAPI 3 that has `defaultMapping`."""
+"""The OpenAPI 3 minor version that introduced `defaultMapping`."""
 
 
 @dataclass(slots=True)
 class _Index:
-    """The names of alternatives by schema and property, the heirs of each schema, and the unions that list it.
+    """The names of alternatives by schema and property, each schema's heirs, and the unions that list it.
 
-    `defaults` has the properties by which a schema is the default of a union, and `required` the properties that an
+    `defaults` has the properties for which a schema is a union's default alternative. `required` has those that an
     alternative requires because another one is the default.
     """
 
@@ -48,7 +48,7 @@ class _Index:
 
 
 class Discriminators:
-    """The discriminators of one document."""
+    """One document's discriminators."""
 
     def __init__(self, documents: Documents) -> None:
         """Store the document, whose files are indexed on first use."""
@@ -59,13 +59,13 @@ class Discriminators:
         self._open: dict[Key, str] = {}
 
     def pin(self, at: LocatedValue, excluded: Names = ()) -> LocatedValue:
-        """Return a schema whose discriminating properties have only the values of this schema and its heirs.
+        """Return a schema whose discriminator properties accept only the values for this schema and its heirs.
 
-        A parent with a discriminator that forbids other properties would refuse its heirs, so it comes open.
+        A closed parent with a discriminator would reject its heirs' properties, so it is returned open.
 
         Args:
             at: The schema.
-            excluded: The values that other alternatives of its union have, as `find_excluded` returns them.
+            excluded: The values for other alternatives in its union, from `find_excluded`.
         """
         pins = self.find_pins(at)
         if not isinstance(at.value, dict):
@@ -95,13 +95,13 @@ class Discriminators:
         return LocatedValue(changed, at.file, at.pointer) if properties or required else at
 
     def find_excluded(self, union: LocatedValue, alternative: LocatedValue) -> Names:
-        """Return the values that an alternative leaves to others of the same union, sorted.
+        """Return the values that an alternative leaves to others in its union, sorted.
 
-        The others are its heirs; all others if it is the default (3.2.0, "Discriminator Object", `defaultMapping`).
+        The others are its heirs; for the default, all others (3.2.0, "Discriminator Object", `defaultMapping`).
 
         Args:
             union: The schema with `oneOf` or `anyOf`.
-            alternative: The target of a reference in it.
+            alternative: The target of one of its references.
         """
         self.find_pins(alternative)
         name, key = _get_property(union), self._key(alternative)
@@ -118,7 +118,7 @@ class Discriminators:
         return tuple(sorted({name for other in others for names in self.find_pins(other).values() for name in names}))
 
     def list_alternatives(self, union: LocatedValue, key: str) -> list[LocatedValue]:
-        """Return the alternatives in a `oneOf` or `anyOf`; the default is the last, since models are tried in order."""
+        """Return the alternatives in a `oneOf` or `anyOf`; the default comes last, since models are tried in order."""
         items = [item if self._find_wrapped(item) is None else _unwrap(item) for item in union.list_items(key)]
         default = self._find_default(union)
         if default is None:
@@ -127,22 +127,22 @@ class Discriminators:
         return [item for item, _ in sorted(keys, key=lambda pair: self._key(default) in pair[1])]
 
     def _find_wrapped(self, alternative: LocatedValue) -> LocatedValue | None:
-        """Return the schema with a discriminator that an alternative only describes with `allOf`, if any."""
+        """Return the schema with a discriminator that an alternative only annotates with `allOf`, if any."""
         plain = _unwrap(alternative)
         target = None if plain is alternative else self._resolve(plain)
         return target if target is not None and self.find_pins(target) else None
 
     def is_split(self, at: LocatedValue) -> bool:
-        """Return whether a union lists a schema and one of its heirs, so that the schema means itself alone there."""
+        """Return whether a union lists a schema next to one of its heirs, and so means it without its heirs."""
         if self.is_open(at):
             return False
         return any(self.find_excluded(union, at) for union in self._index.unions.get(self._key(at), ()))
 
     def find_pins(self, at: LocatedValue) -> Mapping[str, list[str]]:
-        """Return the values of a schema and its heirs for each discriminating property.
+        """Return the values for a schema and its heirs, by discriminator property.
 
-        A parent has them if it has a `mapping` and its property lists no values itself; without a `mapping`, documents
-        often use other values than they should.
+        A parent has values if it has a `mapping` and its property does not list values itself; without a `mapping`,
+        documents often use values other than the specified ones.
         """
         self._read_file(self._documents.root)
         self._read_file(at)
@@ -152,7 +152,7 @@ class Discriminators:
         if key not in self._pins:
             self._pins[key] = {}  # in case the schema inherits from itself
             pins = self._find_own(at)
-            is_open = self._find_named_default(at) is not None  # other values mean the default
+            is_open = self._find_named_default(at) is not None  # other values select the default
             if self._is_parent(at) and self._read_mapping(at) and not self._lists_values(at) and not is_open:
                 pins = self._add_parent(at, pins)
             for heir in self._list_heirs(at) if pins else ():
@@ -162,20 +162,20 @@ class Discriminators:
         return self._pins[key]
 
     def convert_mapping(self, at: LocatedValue) -> dict[str, LocatedValue]:
-        """Return the alternatives that a schema refers to, by their names in its `mapping`."""
+        """Return the alternatives that a schema references, by their names in its `mapping`."""
         listed = {self._key(target) for target in self._list_targets(at, *_ALTERNATIVES)}
         targets = self._read_mapping(at).items()
         return {name: target for name, target in targets if self._key(target) in listed}
 
     def is_open(self, at: LocatedValue) -> bool:
-        """Return whether a schema keeps its own `enum`, and unions that map values to it get a narrower copy."""
+        """Return whether a schema keeps its own `enum`, while unions that map values to it get a narrower copy."""
         self.find_pins(at)
         return bool(self._find_open_property(at))
 
     def _find_open_property(self, at: LocatedValue) -> str:
-        """Return a property whose `enum` one union restricts and another one does not; empty if there is none.
+        """Return a property whose `enum` one union restricts and another does not, or an empty string.
 
-        Parents and defaults are different schemas in each union anyway.
+        Parents and defaults already get a separate schema in each union.
         """
         key = self._key(at)
         if key not in self._open:
@@ -199,13 +199,13 @@ class Discriminators:
         return ""
 
     def _list_own_values(self, at: LocatedValue, name: str) -> list[str]:
-        """Return the values in the `enum` of a schema's property, as a `mapping` would name them."""
+        """Return the values in a property's `enum`, as strings like the names in a `mapping`."""
         described = dict(at.list_entries("properties")).get(name)
         listed = None if described is None else described.get_field("enum")
         return [str(value) for value in listed] if isinstance(listed, list) else []
 
     def _read_file(self, at: LocatedValue) -> None:
-        """Add the discriminators of the file of a schema to the index, once."""
+        """Add the discriminators in a schema's file to the index, once."""
         if at.file in self._files:
             return
         self._files.add(at.file)
@@ -243,7 +243,7 @@ class Discriminators:
             self._index.names[self._key(at)][name] = values
 
     def _list_extended(self, union: LocatedValue) -> list[LocatedValue]:
-        """Return the targets of alternatives that add to a single reference in `allOf`."""
+        """Return the targets of alternatives that extend a single reference in `allOf`."""
         found: list[LocatedValue] = []
         for item in (item for key in _ALTERNATIVES for item in union.list_items(key)):
             targets = [] if _unwrap(item).get("$ref") is not None else self._list_targets(item, "allOf")
@@ -251,31 +251,31 @@ class Discriminators:
         return found
 
     def _is_parent(self, at: LocatedValue) -> bool:
-        """Return whether a schema has a discriminator for its heirs, and no alternatives of its own."""
+        """Return whether a schema has a discriminator for its heirs, but no alternatives of its own."""
         is_union = any(at.list_items(key) for key in _ALTERNATIVES)
         return _get_property(at) is not None and not is_union and bool(self._index.heirs.get(self._key(at)))
 
     def _lists_values(self, at: LocatedValue) -> bool:
-        """Return whether a parent's discriminating property has an `enum` or a `const`."""
+        """Return whether a parent's discriminator property has an `enum` or a `const`."""
         described = self._find_property(at, _get_property(at) or "")
         parts = [] if described is None else self._list_applied(described)
         return any(part.get(key) is not None for part in parts for key in ("enum", "const"))
 
     def _add_parent(self, at: LocatedValue, pins: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """Return the values of a schema as a parent: its own, and all in its `mapping`."""
+        """Return a parent's values: its own, and all in its `mapping`."""
         name = _get_property(at) or ""
         mapping = self._read_mapping(at)
         own = pins.get(name) or self._list_names(at, mapping)
         return {**pins, name: [*dict.fromkeys([*own, *mapping])]}
 
     def _find_own(self, at: LocatedValue) -> dict[str, list[str]]:
-        """Return the values of a schema itself, as an alternative and as an heir."""
+        """Return a schema's own values, as an alternative and as an heir."""
         own = {name: [*names] for name, names in self._index.names.get(self._key(at), {}).items()}
         for parent in self._list_ancestors(at):
             name = _get_property(parent)
             if name is None:
                 continue
-            if name in own:  # a union without a `mapping` means the names that the parent gives
+            if name in own:  # a union without a `mapping` uses the parent's names
                 known = own[name]
                 known += [each for each in self._list_mapped(at, self._read_mapping(parent)) if each not in known]
             else:
@@ -283,14 +283,14 @@ class Discriminators:
                 if default is not None and self._key(default) == self._key(at):
                     continue
                 listed = [self._key(target) for target in self._list_targets(parent, *_ALTERNATIVES)]
-                is_wrapper = bool(listed) and self._key(at) not in listed  # `allOf` one reference adds a description
+                is_wrapper = bool(listed) and self._key(at) not in listed  # one reference in `allOf`
                 mapping = self._read_mapping(parent)
                 names = [] if is_wrapper and not self._list_mapped(at, mapping) else self._list_names(at, mapping)
                 own |= {name: names} if names else {}
         return own
 
     def _pin_property(self, at: LocatedValue, name: str, names: list[str]) -> Json:
-        """Return the schema of a property with these values alone; None if its own schema stays."""
+        """Return a property's schema with only these values, or None if its own schema stays."""
         described = self._find_property(at, name)
         parts = [] if described is None else list(self._list_applied(described))
         values = _convert_names(names, parts)
@@ -299,7 +299,7 @@ class Discriminators:
             if isinstance(listed, list):
                 values = [value for value in values if value in listed]
                 if len(values) == len(listed):
-                    return None  # it is as narrow already
+                    return None  # it is already as narrow
         if not values or (described is None and self._is_closed(at)):
             return None
         schema: dict[str, Any] = {"type": _TYPES[type(values[0])]}
@@ -310,7 +310,7 @@ class Discriminators:
         return {**schema, "const": values[0]} if len(values) == 1 else {**schema, "enum": values}
 
     def _exclude(self, at: LocatedValue, name: str, names: Names) -> dict[str, Json]:
-        """Return the property of a default alternative without the values of the others; empty if it forbids it."""
+        """Return a default alternative's property without the others' values; empty if it forbids the property."""
         described = self._find_property(at, name)
         if described is None and self._is_closed(at):
             return {}
@@ -321,7 +321,7 @@ class Discriminators:
         return {name: {**kept, "not": {"enum": _convert_names(names, parts)}}}
 
     def _require(self, at: LocatedValue) -> dict[str, Json]:
-        """Return the `required` of a schema that is an alternative next to a default; empty if it stays."""
+        """Return the `required` of an alternative next to a default; empty if it does not change."""
         names = sorted(self._index.required.get(self._key(at), ()))
         known = at.get_field("required")
         listed = known if isinstance(known, list) else []
@@ -344,7 +344,7 @@ class Discriminators:
         )
 
     def _list_applied(self, at: LocatedValue, depth: int = 8) -> Iterator[LocatedValue]:
-        """Yield a schema, the target of its reference, and the parts of its `allOf`."""
+        """Yield a schema, its reference's target, and the parts of its `allOf`."""
         if depth:
             yield at
             if isinstance(at.get_field("$ref"), str) and (target := self._resolve(at)) is not None:
@@ -363,7 +363,7 @@ class Discriminators:
             yield from self._list_heirs(heir, depth - 1)
 
     def _list_names(self, at: LocatedValue, mapping: Mapping[str, LocatedValue]) -> list[str]:
-        """Return the names of a schema in a mapping; if there are none, the name of the component."""
+        """Return a schema's names in a mapping; if it has none, its component name."""
         names = self._list_mapped(at, mapping)
         above = (("components", "schemas"), ("definitions",), *([()] if at.file != self._documents.root.file else []))
         is_component = bool(at.pointer) and at.pointer[:-1] in above
@@ -374,7 +374,7 @@ class Discriminators:
         return [name for name, target in mapping.items() if self._key(target) == self._key(at)]
 
     def _read_mapping(self, at: LocatedValue) -> dict[str, LocatedValue]:
-        """Return the schemas of a `mapping` by name, except broken references."""
+        """Return the schemas in a `mapping` by name, without broken references."""
         discriminator = at.get("discriminator")
         entries = discriminator.list_entries("mapping") if discriminator is not None else []
         found: dict[str, LocatedValue] = {}
@@ -385,13 +385,13 @@ class Discriminators:
         return found
 
     def _find_default(self, union: LocatedValue) -> LocatedValue | None:
-        """Return the alternative of a union that is its default."""
+        """Return a union's default alternative."""
         default = self._find_named_default(union)
         listed = () if default is None else self._list_targets(union, *_ALTERNATIVES)
         return next((target for target in listed if default and self._key(target) == self._key(default)), None)
 
     def _find_named_default(self, at: LocatedValue) -> LocatedValue | None:
-        """Return the schema of `defaultMapping`, which exists since OpenAPI 3.2."""
+        """Return the schema for `defaultMapping`, which is new in OpenAPI 3.2."""
         discriminator = at.get_field("discriminator")
         name = discriminator.get("defaultMapping") if isinstance(discriminator, dict) else None
         is_known = isinstance(name, str) and self._documents.minor >= _DEFAULT_SINCE
@@ -399,7 +399,7 @@ class Discriminators:
 
     def _find_named(self, name: str, file: str) -> LocatedValue | None:
         """Resolve a name or reference in a `mapping`."""
-        is_name = "#" not in name and "/" not in name  # `com.acme.Cat` may be a component or a file
+        is_name = "#" not in name and "/" not in name  # `com.acme.Cat` can be a component or a file
         references = [f"#/components/schemas/{name}", f"#/definitions/{name}"] if is_name else []
         for reference in [*references, name]:
             target = self._resolve(LocatedValue({"$ref": reference}, file, ()))
@@ -408,7 +408,7 @@ class Discriminators:
         return None
 
     def _list_targets(self, at: LocatedValue, *keys: str, inline: bool = False) -> list[LocatedValue]:
-        """Return the targets of references in lists of schemas; with `inline`, also the schemas written there."""
+        """Return the targets of references in lists of schemas; with `inline`, also inline schemas."""
         items = [_unwrap(item) for key in keys for item in at.list_items(key)]
         kept = [item for item in items if inline or isinstance(item.get_field("$ref"), str)]
         return [target for item in kept if (target := self._resolve(item)) is not None]
@@ -426,7 +426,7 @@ class Discriminators:
 
 
 def _unwrap(at: LocatedValue) -> LocatedValue:
-    """Return a reference in place of an `allOf` that only describes it, as 3.0 needs it; any other schema unchanged."""
+    """Replace an `allOf` that only annotates a reference, as 3.0 requires, with the reference."""
     parts = at.list_items("allOf")
     references = [part for part in parts if isinstance(part.get_field("$ref"), str)]
     if len(references) != 1 or any(set(part.value) - _WORDS for part in (*parts, at) if isinstance(part.value, dict)):
@@ -444,7 +444,7 @@ def _get_property(at: LocatedValue) -> str | None:
 
 
 def _convert_names(names: Iterable[str], parts: Iterable[LocatedValue]) -> list[Json]:
-    """Return names as values of a property whose schema has these parts: integers and booleans in some documents."""
+    """Convert names to values of a property with these parts; some documents use integers or booleans."""
     kinds = {part.get_field("type") for part in parts if isinstance(part.get_field("type"), str)}
     if "integer" in kinds:
         return [int(name) for name in names if name.lstrip("-").isdecimal()]

@@ -1,4 +1,4 @@
-"""Converts the parts of forms, with files as base64 arguments (3.0.4, section 4.7.14.2; 3.1.1, section 4.8.14.3)."""
+"""Converts form parts, with files as base64 arguments (3.0.4, section 4.7.14.2; 3.1.1, section 4.8.14.3)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
     _Change: TypeAlias = Callable[[Mapping[str, Json], frozenset[str]], Mapping[str, Json]]
-    """Converts a schema inside the shared schemas with these names."""
+    """Converts a schema within the shared schemas with these names."""
 
 _ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf")
 _COMBINED: Final = frozenset({"$ref", *_ALTERNATIVES})
 _PLAIN: Final = frozenset({"string", "integer", "number", "boolean", "null"})
-"""Types with a text form that does not depend on the media type."""
+"""Types whose text form does not depend on the media type."""
 
 _BYTES: Final = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
 _BYTE_RANGES: Final = ("image/", "audio/", "video/", "font/")
 _NARROWING: Final = frozenset({"format", "contentEncoding", "enum", "const", "pattern"})
-"""Keywords that show that a string is not a file."""
+"""Keywords whose presence shows that a string is not a file."""
 
 _OF_BYTES: Final = frozenset({"format", "minLength", "maxLength", "pattern"})
-"""Keywords of a file that do not apply to its base64."""
+"""Keywords of a file that do not apply to its base64 form."""
 
 _ITEM: Final = "[]"
-"""A marker for lists among the names of enclosing schemas; nested lists are JSON, without files."""
+"""Marks lists among the names of enclosing schemas; nested lists are JSON, without files."""
 
 _COMMA: Final = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
-"""A comma that is not in a quoted parameter."""
+"""A comma outside quoted parameters."""
 
 _STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject")
 
@@ -48,7 +48,7 @@ def is_bytes(media: str) -> bool:
 
 
 def is_binary(at: LocatedValue | None, schemas: Schemas) -> bool:
-    """Return whether a schema describes bytes, itself, behind references or in alternatives."""
+    """Return whether a schema, its reference's target, or one of its alternatives describes bytes."""
     return at is not None and any(_is_unencoded(part.value) for part in schemas.list_applied(at))
 
 
@@ -61,11 +61,10 @@ def is_base64(at: LocatedValue | None, schemas: Schemas) -> bool:
 
 
 def name_lone_file(entry: LocatedValue, schemas: Schemas) -> LocatedValue:
-    """Return the media type object of a form whose schema is a file, a list of files, or null, with a part `file` for
-    it.
+    """If a form's schema is a file, a list of files, or null, make it the part `file` of an object.
 
-    A form is an object (3.1.1, section 4.8.14.4). Frameworks write this for a handler that takes one file, and the
-    name of the part is lost; `file` is what most of them call it.
+    A form is an object (3.1.1, section 4.8.14.4). For a handler with a single file, frameworks write only the file's
+    schema and lose the part's name; most of them call it `file`.
     """
     schema = entry.get("schema")
     applied = [] if schema is None else [*schemas.list_applied(schema)]
@@ -79,10 +78,10 @@ def name_lone_file(entry: LocatedValue, schemas: Schemas) -> LocatedValue:
 
 
 class Parts:
-    """The parts of one form, or the fields of a URL-encoded one."""
+    """The parts of a form, or the fields of a URL-encoded form."""
 
     def __init__(self, entry: LocatedValue, schemas: Schemas, *, is_multipart: bool) -> None:
-        """Store the media type object of the form, and the converter of its schemas."""
+        """Store the form's media type object, and the converter for its schemas."""
         self._entry = entry
         self._schemas = schemas
         self._is_multipart = is_multipart
@@ -92,7 +91,7 @@ class Parts:
         self._files: set[str] = set()
 
     def has_file(self) -> bool:
-        """Return whether a part is a file or a list of files, or may be one."""
+        """Return whether any part is, or can be, a file or a list of files."""
         schema = self._entry.get("schema")
         for applied in () if schema is None else self._schemas.list_applied(schema):
             others = [at for _, at in applied.list_entries("patternProperties")]
@@ -112,7 +111,7 @@ class Parts:
         return False
 
     def find_problem(self) -> str | None:
-        """Return the reason why a part cannot be sent, as a relative clause, or None."""
+        """Return why a part cannot be sent, as a relative clause, or None."""
         schema = self._entry.get("schema")
         applied = [] if schema is None else [*self._schemas.list_applied(schema)]
         if any("type" in part.value for part in applied) and not any(map(_may_be_object, applied)):
@@ -128,7 +127,7 @@ class Parts:
         return None
 
     def list_styles(self) -> dict[str, Json]:
-        """Return the styles of the fields that have one, by name; after all parts have been converted."""
+        """Return the fields' styles by name, without defaults; call it after all parts have been converted."""
         styles: dict[str, Json] = {}
         for name, encoding in self._entry.list_entries("encoding") if self._is_styled else ():
             given = {key: encoding.get_field(key) for key in ("style", "explode")}
@@ -144,9 +143,7 @@ class Parts:
         return styles
 
     def list_types(self) -> dict[str, Json]:
-        """Return the media types of the parts of a multipart form that are not files, by name, as `parts` has them;
-        after all parts have been converted.
-        """
+        """Return a multipart form's media types by part, without files; call it after all parts have been converted."""
         styled = self.list_styles()
         types: dict[str, Json] = {}
         for name, _ in self._entry.list_entries("encoding") if self._is_multipart else ():
@@ -156,14 +153,14 @@ class Parts:
         return types
 
     def convert(self, name: str | None, at: LocatedValue) -> tuple[Json, frozenset[str]]:
-        """Return the schema of an argument for a part, and the names of the shared schemas in it.
+        """Return the schema of a part's argument, and the names of the shared schemas in it.
 
         Args:
-            name: The name of the part; None for parts of any other name (`additionalProperties`).
-            at: Its schema.
+            name: The part's name; None for parts with any other name (`additionalProperties`).
+            at: The part's schema.
 
         Raises:
-            UnsupportedError: JSON values cannot be written in the part's media type.
+            UnsupportedError: The part's media type cannot represent JSON values.
         """
         converted, uses = self._schemas.convert(at, "request")
         if not self._is_multipart:
@@ -175,7 +172,7 @@ class Parts:
         """Return the schema of one argument for the whole form, and the names of the shared schemas in it.
 
         Raises:
-            UnsupportedError: As `convert`.
+            UnsupportedError: See `convert`.
         """
         converted, uses = self._schemas.convert(at, "request")
         if not self._is_multipart:
@@ -223,15 +220,15 @@ class Parts:
         if _has_file(schema):
             self._files.add(name)
         elif plain and not media_types.is_json(plain) and not _is_plain(schema, shared):
-            raise UnsupportedError(f"the part `{name}` of its form is `{media}`")
+            raise UnsupportedError(f"the part `{name}` of its form has the media type `{media}`")
         return schema
 
     def _find_media(self, name: str | None) -> str:
-        """Return the first media type in the `encoding` of a part, without ranges; empty if there is none."""
+        """Return the first media type in a part's `encoding` that is not a range, or an empty string."""
         return next((media for media in self._list_media(name) if not media_types.is_range(media)), "")
 
     def _list_media(self, name: str | None) -> list[str]:
-        """Return the media types in the `encoding` of a part; none if it has no name."""
+        """Return the media types in a part's `encoding`; empty if it has no name."""
         encoding = self._entry.get("encoding")
         part = encoding.get(name) if encoding is not None and name is not None else None
         listed = part.get_field("contentType") if part is not None else None
@@ -240,11 +237,11 @@ class Parts:
 
 
 def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
-    """Return whether a schema is of bytes; not if its `contentMediaType` is text (3.1.1, section 4.8.14.3).
+    """Return whether a schema describes bytes; a text `contentMediaType` rules it out (3.1.1, section 4.8.14.3).
 
     Args:
         schema: The schema.
-        types: The media types of its part: any string of a type that is not text is a file.
+        types: The part's media types; if a type is not text, any string of that type is a file.
     """
     media = schema.get("contentMediaType")
     if _is_unencoded(schema):
@@ -259,18 +256,18 @@ def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
 
 
 def _may_be_object(at: LocatedValue) -> bool:
-    """Return whether a schema has properties, or the type of objects, by its own keywords."""
+    """Return whether a schema itself declares `properties` or the type `object`."""
     kind = at.get_field("type")
     return kind == "object" or (isinstance(kind, list) and "object" in kind) or at.get_field("properties") is not None
 
 
 def _is_unencoded(schema: Mapping[str, Json]) -> bool:
-    """Return whether a schema has `format: binary`, or that encoding of JSON Schema (RFC 2045, 6.2)."""
+    """Return whether a schema has `format: binary`, or `binary` as its `contentEncoding` (RFC 2045, 6.2)."""
     return schema.get("format") == "binary" or schema.get("contentEncoding") == "binary"
 
 
 def _is_text_type(media: str) -> bool:
-    """Return whether a media type is of text or JSON; a range is unless all of its types are of bytes."""
+    """Return whether a media type is text or JSON; a range is, unless it includes only binary types."""
     plain = media_types.strip_parameters(media)
     if media_types.is_range(plain):
         return not is_bytes(plain)
@@ -278,7 +275,7 @@ def _is_text_type(media: str) -> bool:
 
 
 def _has_file(schema: Json) -> bool:
-    """Return whether a schema is one of base64, or of lists of it."""
+    """Return whether a schema is base64, or a list of base64."""
     if not isinstance(schema, dict):
         return False
     below = [item for key in (*_ALTERNATIVES, "prefixItems") for item in schema.get(key) or ()]
@@ -286,9 +283,9 @@ def _has_file(schema: Json) -> bool:
 
 
 def _let_files_be_texts(schema: Json) -> Json:
-    """Return a schema with `anyOf` in place of `oneOf` where an alternative is a file.
+    """Replace `oneOf` with `anyOf` where an alternative is a file.
 
-    The base64 of a file is a string, which may also fit a text alternative.
+    A file's base64 is a string, which can also match a text alternative.
     """
     if not isinstance(schema, dict):
         return schema
@@ -303,7 +300,7 @@ def _let_files_be_texts(schema: Json) -> Json:
 
 
 def _is_plain(schema: Json, shared: Mapping[str, Json], depth: int = 8) -> bool:
-    """Return whether all values of a schema, or their items, can be written as plain text."""
+    """Return whether all of a schema's values, or their items, can be written as plain text."""
     if not isinstance(schema, dict) or not depth:
         return False
     if isinstance(schema.get("$ref"), str):
@@ -318,7 +315,7 @@ def _is_plain(schema: Json, shared: Mapping[str, Json], depth: int = 8) -> bool:
 
 
 def _list_items(at: LocatedValue) -> list[LocatedValue]:
-    """Return the schemas of the items of a list: `items` and `prefixItems`."""
+    """Return the schemas for a list's items: `items` and `prefixItems`."""
     rest = at.get("items")
     return [*at.list_items("prefixItems"), *([] if rest is None else [rest])]
 
@@ -328,7 +325,7 @@ def _rewrite_items(
     shared: Mapping[str, Json],
     change: _Change,
 ) -> Mapping[str, Json]:
-    """Return a schema after a change to the schemas of its items; the same object if none changes."""
+    """Apply a change to the schemas of a list's items; return the same object if nothing changes."""
     changed = dict(schema)
     if "items" in schema:
         changed["items"] = _rewrite(schema["items"], shared, change, frozenset({_ITEM}))
@@ -344,9 +341,9 @@ def _rewrite(
     change: _Change,
     above: frozenset[str] = frozenset(),
 ) -> Json:
-    """Return a schema after a change to each schema that may apply in its place; the same object if none changes.
+    """Apply a change to each schema for the same value; return the same object if nothing changes.
 
-    A reference to a shared schema that changes is replaced by the result.
+    A reference to a shared schema that changes is replaced with the result.
     """
     if not isinstance(schema, dict):
         return schema
@@ -358,7 +355,7 @@ def _rewrite(
         if isinstance(target, dict) and target is not shared[name]:
             changed = {**target, **{key: value for key, value in changed.items() if key != "$ref"}}
     for key in _ALTERNATIVES:
-        items = own.get(key)  # the target is rewritten already
+        items = own.get(key)  # the target is already rewritten
         if isinstance(items, list):
             rewritten = [_rewrite(item, shared, change, above) for item in items]
             if any(new is not old for new, old in zip(rewritten, items, strict=True)):
