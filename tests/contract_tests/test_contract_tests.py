@@ -153,7 +153,7 @@ def test_hints_are_compared_with_what_calls_change(tmp_path: Path) -> None:
     faults = {fault["check"]: (fault["tool"], fault["arguments"], fault["message"]) for fault in report["faults"]}
     words = "`shown` has another result"
     assert faults["read-only-changes-nothing"] == ("sneaky", {"number": 21}, f"after this call, {words}")
-    again = ("again", {"number": 0}, f"after the same call once more, {words}")
+    again = ("again", {"number": 0}, f"after the same call was repeated, {words}")
     assert faults["idempotent-changes-nothing-more"] == again
 
 
@@ -167,7 +167,7 @@ def test_without_a_probe_no_hint_is_compared(tmp_path: Path) -> None:
     ("probe", "words"),
     amounts.sample(
         [
-            ("fresh", "--probe: `fresh` answers differently each time, so it cannot detect changes"),
+            ("fresh", "--probe: `fresh` returns different results each time, so it cannot detect changes"),
             ("shwn", "--probe: there is no tool `shwn`; did you mean `shown`?"),
             ('shown {"a": 1}', "--probe: `shown` fails with these arguments, so it cannot detect changes"),
             ("shown [1]", "argument --probe: write a tool name, and its arguments as a JSON object"),

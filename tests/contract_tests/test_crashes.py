@@ -121,7 +121,7 @@ def test_an_earlier_call_is_blamed_if_the_server_ends_after_its_answer() -> None
     calls = [*(9 * ["b:"]), "a:xyz", *(11 * ["b:"])]
     fault = explain(Servers(has_poison, is_late=True), *calls)
     assert (fault.tool, fault.arguments) == ("a", {"q": "x"})
-    assert fault.message.endswith("s after the answer, the server ended with exit status 1")
+    assert fault.message.endswith("s after the response, the server ended with exit status 1")
     assert write_command(fault, CallLine()) == """stubwright test --call 'a {"q": "x"}'"""
 
 

@@ -163,7 +163,7 @@ def test_the_budget_is_a_bound_for_the_server(tmp_path: Path) -> None:
     assert report.seconds < 30
     assert {fault.check for fault in report.faults if fault.is_error} == {checks.IN_TIME}
     assert report.tools[-1].calls == 0
-    assert report.tools[-1].ended == "1 not made, because --budget is used up"
+    assert report.tools[-1].ended == "1 not made, because the --budget time was used up"
 
 
 def test_a_server_that_answers_in_turn_has_no_fault(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_the_budget_may_end_at_any_request(budget: float, tmp_path: Path) -> Non
 
 
 def test_a_probe_that_the_budget_ends_shows_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ProbeError, match="the time of --budget is used up before `a` has answered twice"):
+    with pytest.raises(ProbeError, match="the --budget time was used up before `a` responded twice"):
         test(tmp_path, SLOW, cases=1, budget=0.7, deadline=3, probe=Call("a", {"q": "x"}))
 
 
@@ -217,7 +217,7 @@ def test_a_rate_spaces_calls_and_ends_with_the_budget(tmp_path: Path) -> None:
     report = test(tmp_path, 'NAMES = ["a"]\ncall = answer\n', cases=20, budget=0.5, rate=10)
     [tool] = report.tools
     assert tool.calls < 6
-    assert tool.ended.endswith("because --budget is used up")
+    assert tool.ended.endswith("because the --budget time was used up")
 
 
 def test_the_server_of_a_manifest_is_tested_without_its_limits(tmp_path: Path) -> None:

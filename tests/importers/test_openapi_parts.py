@@ -209,5 +209,5 @@ def test_examples_that_the_document_itself_refuses_are_told(tmp_path: Path) -> N
     made = imported(tmp_path, document)
     assert (
         "2 of the document's 4 request examples do not match its own schemas: `list`, `some`; such calls are "
-        "refused, unless `input: lenient` is set for the API or for these tools"
+        "rejected, unless `input: lenient` is set for the API or for these tools"
     ) in made.notes

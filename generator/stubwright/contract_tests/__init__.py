@@ -1,12 +1,12 @@
-"""Contract tests for any MCP server: calls its tools with generated arguments, and checks the answers."""
+"""Contract tests for any MCP server: calls its tools with generated arguments, and checks the responses."""
 
 from typing import Final
 
 DEADLINE: Final = 10.0
-"""The default time limit for each answer, in seconds."""
+"""The default time limit for each response, in seconds."""
 
 BUDGET: Final = 60.0
-"""The default time limit for all calls of a server, in seconds."""
+"""The default time limit for all calls to a server, in seconds."""
 
 CASES: Final = 100
-"""The default number of calls of each tool."""
+"""The default number of calls per tool."""

@@ -1,6 +1,6 @@
-"""Checks the answer to one call.
+"""Checks the response to one call.
 
-A tool that rejects valid arguments in its result is not reported, because that may be business logic.
+A tool that rejects valid arguments in its result is not reported, because that can be business logic.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _SHOWN: Final = 300
 
 
 def check_answer(case: Case, answer: Answer, output: Validator | None, revision: str) -> Iterator[Finding]:
-    """Yield the checks that the answer to a call fails.
+    """Yield the checks that fail for the response to a call.
 
     Args:
-        case: The arguments of the call.
-        answer: The answer.
-        output: The validator of the tool's `outputSchema`; may be None.
-        revision: The negotiated revision of MCP.
+        case: The call's arguments.
+        answer: The response.
+        output: The validator for the tool's `outputSchema`, if any.
+        revision: The negotiated MCP revision.
     """
     for finding in _check(case, answer, output):
         if finding.check is checks.NO_PROTOCOL_ERROR and is_rejection(answer, revision):
@@ -41,7 +41,7 @@ def check_answer(case: Case, answer: Answer, output: Validator | None, revision:
 
 
 def is_rejection(answer: Answer, revision: str) -> bool:
-    """Return whether the tool rejects the arguments as its revision allows.
+    """Return whether the tool rejects the arguments in the form that its revision allows.
 
     Up to MCP 2025-06-18 (server/tools, Error Handling), "Invalid arguments" are protocol errors; from 2025-11-25 on,
     results with `isError`.
@@ -58,7 +58,7 @@ def is_rejection(answer: Answer, revision: str) -> bool:
 def _check(case: Case, answer: Answer, output: Validator | None) -> Iterator[Finding]:
     match answer:
         case Timeout(seconds):
-            yield Finding(checks.IN_TIME, f"no answer within {seconds:g} s")
+            yield Finding(checks.IN_TIME, f"no response within {seconds:g} s")
         case Result() | ProtocolError() if answer.is_question:
             return
         case ProtocolError():
@@ -98,14 +98,14 @@ def _check_result(case: Case, result: Result, output: Validator | None) -> Itera
     if output is not None:
         yield from _check_structured(result.value, output)
     if "structuredContent" in result.value and not _is_mirrored(result.value):
-        yield Finding(checks.MIRRORED, "no text block has the JSON of `structuredContent`")
+        yield Finding(checks.MIRRORED, "no text block contains the JSON of `structuredContent`")
 
 
 def _check_words(case: Case, text: str) -> Iterator[Finding]:
     if not text.strip():
-        yield Finding(checks.SAYS_WHAT, "an error without a text")
+        yield Finding(checks.SAYS_WHAT, "an error without text")
     elif case.about and not any(name.casefold() in text.casefold() for name in case.about):
-        yield Finding(checks.SAYS_WHAT, f"the error does not name `{case.about[-1]}`: {_shorten(text)}")
+        yield Finding(checks.SAYS_WHAT, f"the error does not mention `{case.about[-1]}`: {_shorten(text)}")
 
 
 def _check_structured(result: Mapping[str, Any], output: Validator) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The outcomes of a request: an answer, an error, or no answer in time."""
+"""The outcomes of a request: a result, an error, or no response in time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Final, TypeAlias
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED
 
 _QUESTIONS: Final = (MISSING_REQUIRED_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED)
-"""The errors of a server that needs input from its client before it can run a tool."""
+"""The error codes of a server that needs input from its client before it can run a tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A raw result, with its latency in seconds and its size as JSON in bytes."""
+    """A raw result, with its latency in seconds and its JSON size in bytes."""
 
     value: Mapping[str, Any]
     seconds: float
@@ -33,7 +33,7 @@ class Result:
 
     @property
     def text(self) -> str:
-        """The texts of its content."""
+        """The text in its content blocks, joined."""
         content = self.value.get("content")
         blocks = content if isinstance(content, list) else []
         return "\n".join(str(block["text"]) for block in blocks if isinstance(block, dict) and "text" in block)
@@ -41,14 +41,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolError:
-    """An error of JSON-RPC.
+    """A JSON-RPC error.
 
     Attributes:
-        code: Its code.
-        message: Its message.
-        data: Its data.
+        code: The error code.
+        message: The error message.
+        data: The error data.
         seconds: The latency.
-        retry_after: The server's `Retry-After` in seconds; None without one.
+        retry_after: The server's `Retry-After` in seconds, if any.
     """
 
     code: int
@@ -68,19 +68,19 @@ class ProtocolError:
 
 @dataclass(frozen=True, slots=True)
 class Timeout:
-    """No answer within the deadline."""
+    """No response within the deadline."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """No answer, because the connection broke or HTTP refused the request.
+    """No response, because the connection broke or HTTP rejected the request.
 
     Attributes:
-        why: The reason, in words that follow the name of the server.
-        retry_after: The server's `Retry-After` in seconds; None without one.
-        has_ended: True if the server's process has exited.
+        why: The reason, as a clause to follow the server's name.
+        retry_after: The server's `Retry-After` in seconds, if any.
+        has_ended: True if the server process has exited.
     """
 
     why: str
@@ -113,15 +113,15 @@ _WAIT: Final = re.compile(
 )
 _UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DEFAULT_WAIT: Final = 1.0
-"""Seconds until a server accepts calls again if it sends no `Retry-After`."""
+"""The assumed seconds until a server accepts calls again, if it does not send `Retry-After`."""
 
 _LONGEST_WORDS: Final = 500  # characters; longer errors have other causes
 
 
 def find_limit(answer: Answer) -> RateLimitRefusal | None:
-    """Return the rate limit that an answer reports; None for other answers.
+    """Return the rate limit that a response reports; None for other responses.
 
-    The patterns match the words of this project's servers and of HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
+    The patterns match messages from this project's servers and HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
     """
     match answer:
         case Disconnect(retry_after=float() as seconds) | ProtocolError(retry_after=float() as seconds):
@@ -130,7 +130,7 @@ def find_limit(answer: Answer) -> RateLimitRefusal | None:
             words = f"{answer.message} {answer.data or ''}"
         case Result() if answer.is_error:
             words = answer.text
-        case Disconnect() if re.search(r"\b429\b", answer.why):  # without a status, the words may come from a log
+        case Disconnect() if re.search(r"\b429\b", answer.why):  # without a status, the text could come from a log
             words = answer.why
         case _:
             return None

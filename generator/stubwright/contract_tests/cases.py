@@ -1,7 +1,7 @@
-"""Generates the calls of one tool: its examples, boundary values, and arguments with one error.
+"""Generates calls to one tool: its examples, boundary values, and arguments with one error.
 
-A validator classifies each: valid arguments also match each `format`, and invalid arguments are invalid even without
-it, because servers may ignore `format` (JSON Schema 2020-12, Validation, 7.2).
+A validator classifies each call: valid arguments also match each `format`, and invalid arguments are invalid even
+without it, because servers can ignore `format` (JSON Schema 2020-12, Validation, 7.2).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from stubwright_runtime.schema.validation import Validator
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 EXAMPLE: Final = "an example"
-"""The words of a case from the tool's authors."""
+"""The description of a case from the tool's authors."""
 
 _BASES: Final = 4
-"""The number of valid arguments that others are derived from."""
+"""How many sets of valid arguments serve as the base for others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Arguments to call a tool with.
+    """Arguments for one call.
 
     Attributes:
         arguments: The arguments.
         is_valid: True if the `inputSchema` accepts them.
-        words: A description of the tested values.
-        reason: The validation error of invalid arguments.
-        about: The names of the only invalid argument and of the objects that contain it; empty for several arguments.
-        path: The path of the difference from `base`.
-        base: The valid arguments that these were derived from; None if these are not derived.
+        words: A description of the tested value.
+        reason: The validation error for invalid arguments.
+        about: The name of the only invalid argument, after those of its parent objects; empty if several are invalid.
+        path: The path to the difference from `base`.
+        base: The valid arguments from which these were derived, if any.
     """
 
     arguments: Mapping[str, Any]
@@ -49,17 +49,17 @@ class Case:
 
 
 class Arguments:
-    """The arguments of one tool, and their validity by its `inputSchema`."""
+    """Generates and classifies one tool's arguments."""
 
     def __init__(self, schema: Any) -> None:
         """Compile an `inputSchema`. Raises ValueError if it is invalid."""
-        # Arguments are an object, even if the schema does not require it.
+        # Arguments are an object, even if the schema allows other types.
         self._schema = {"type": "object", **schema} if isinstance(schema, dict) else {"type": "object"}
         self._strict = Validator(schema, formats=True)
         self._lenient = Validator(schema)
 
     def classify(self, arguments: Any, words: str) -> Case | None:
-        """Return a case; None for arguments whose validity depends on the assertion of `format`."""
+        """Return a case, or None if the arguments' validity depends on `format` assertion."""
         if not isinstance(arguments, dict):
             return None
         if errors := self._lenient.find_errors(arguments):
@@ -68,11 +68,11 @@ class Arguments:
         return Case(arguments, True, words) if self._strict.accepts(arguments) else None
 
     def make_cases(self, examples: Iterable[Mapping[str, Any]], seed: str, most: int) -> Sequence[Case]:
-        """Return distinct cases, beginning with the examples and unchanged generated values.
+        """Return distinct cases, starting with the examples and unchanged generated values.
 
         Args:
             examples: Examples from the tool's authors.
-            seed: The seed of the choice.
+            seed: The random seed.
             most: The maximum number of cases.
 
         Raises:
@@ -80,18 +80,18 @@ class Arguments:
         """
         given = [self.classify(dict(example), EXAMPLE) for example in examples]
         generated = [instances.make(self._schema, f"{seed}/{number}", formats=True) for number in range(_BASES)]
-        first = [*given, *(self.classify(value, "made from the schema") for value in generated)]
+        first = [*given, *(self.classify(value, "generated from the schema") for value in generated)]
         kept = _drop_repeated(case for case in first if case is not None and case.is_valid)[:most]
         if not kept:
             raise instances.UnsatisfiableError("none of the tried values is valid")
-        # Examples first, since tools reject most generated values and then return no result.
+        # Examples first, since tools reject most generated values and then do not return a result.
         bases = [case.arguments for case in kept[:_BASES]]
         changed = _drop_repeated(self._change(bases), {_key(case) for case in kept})
         chance = Random(f"{seed}/choice")  # noqa: S311
         return [*kept, *_choose(changed, most - len(kept), chance)]
 
     def repair(self, case: Case) -> Case | None:
-        """Return a case with its change reverted; None if it is not derived, or still invalid."""
+        """Return a case with its change reverted; None if it is not derived or is still invalid."""
         if case.base is None:
             return None
         try:
@@ -109,19 +109,18 @@ class Arguments:
 
 
 def describe_change(change: Change) -> str:
-    """Describe a change."""
     place = ".".join(map(str, change.path))
     return f"`{place}`: {change.words}" if place else change.words
 
 
 def _find_names(error: str) -> tuple[str, ...]:
-    """Return the names in the path of a validation error, without `arguments`."""
+    """Return the names in a validation error's path, without `arguments`."""
     place = error.partition(": ")[0]
     return tuple(name for name in _NAME.findall(place) if name != "arguments")
 
 
 def _choose(cases: Sequence[Case], most: int, chance: Random) -> Sequence[Case]:
-    """Return at most `most` cases in their order, half of them valid and half invalid if possible."""
+    """Return at most `most` cases in their order; half are valid and half invalid, if possible."""
     if len(cases) <= most:
         return cases
     numbers = [[number for number, case in enumerate(cases) if case.is_valid is kind] for kind in (True, False)]

@@ -1,7 +1,7 @@
-"""The table of checks: the meaning, the severity and the source of each.
+"""The table of checks: the meaning, severity and source of each.
 
-`docs/reference.py` prints it. A violated MUST of the specification is an error, and so is any fault that makes a server
-unusable; a violated SHOULD is a warning.
+`docs/reference.py` prints it. A violation of a MUST in the specification is an error, and so is any fault that makes a
+server unusable; a violation of a SHOULD is a warning.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Severity: TypeAlias = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule for the answers of servers.
+    """A rule for server responses.
 
     Attributes:
         name: Its stable name in reports.
         severity: "error" if it fails a run, "warning" if it fails only with `--strict`.
-        meaning: A statement that is true of servers that pass.
-        source: The source of the rule: a revision and a page of MCP, or this project.
+        meaning: A statement that holds if the check passes.
+        source: The rule's source: an MCP revision and page, or this project.
         is_new: True if that revision introduced the rule.
     """
 
@@ -40,13 +40,13 @@ class Check:
 
 
 SURVIVES: Final = Check(
-    "server-survives", "error", "no call ends the server or breaks its connection", "stubwright's own"
+    "server-survives", "error", "no call crashes the server or breaks its connection", "stubwright's own"
 )
-IN_TIME: Final = Check("answers-in-time", "error", "each call is answered within `--deadline`", "stubwright's own")
+IN_TIME: Final = Check("answers-in-time", "error", "each call gets a response within `--deadline`", "stubwright's own")
 MESSAGES_ONLY: Final = Check(
     "sends-only-messages",
     "error",
-    "the server sends only JSON-RPC messages, without the output of a `print` or the number `NaN`",
+    "the server sends only JSON-RPC messages, without `print` output or the number `NaN`",
     "MCP 2025-11-25, basic/transports, stdio (MUST NOT)",
 )
 NO_PROTOCOL_ERROR: Final = Check(
@@ -61,14 +61,14 @@ WELL_FORMED: Final = Check(
 FITS_OUTPUT: Final = Check(
     "result-fits-output-schema",
     "error",
-    "a result that is not an error has `structuredContent` that fits the `outputSchema`",
+    "a result that is not an error has `structuredContent` that matches the `outputSchema`",
     "MCP 2025-06-18, server/tools, Output Schema (MUST)",
     is_new=True,
 )
 MIRRORED: Final = Check(
     "text-mirrors-structured",
     "warning",
-    "a text block has the JSON of `structuredContent`, for clients that only read text",
+    "a text block contains the JSON of `structuredContent`, for clients that read only text",
     "MCP 2025-06-18, server/tools, Structured Content (SHOULD)",
     is_new=True,
 )
@@ -81,21 +81,21 @@ REFUSED: Final = Check(
 TOOL_ERROR: Final = Check(
     "invalid-is-a-tool-error",
     "warning",
-    "invalid arguments are rejected in a result with `isError`, which models see, and not by a protocol error",
+    "invalid arguments are rejected in a result with `isError`, which models see, not by a protocol error",
     "MCP 2025-11-25, server/tools, Error Handling",
     is_new=True,
 )
 SAYS_WHAT: Final = Check(
     "error-says-what",
     "warning",
-    "an error has a text, and the text names the argument if only one is invalid",
+    "an error has text, which includes the argument's name if only one is invalid",
     "MCP 2025-11-25, server/tools, Error Handling (actionable feedback)",
     is_new=True,
 )
 NO_STACK: Final = Check(
     "error-is-not-a-stack",
     "error",
-    "no error contains a stack trace of the server",
+    "no error contains a stack trace from the server",
     "MCP 2025-11-25, server/tools, Security Considerations (servers MUST sanitize tool outputs)",
 )
 VALID_SCHEMA: Final = Check(
@@ -113,14 +113,14 @@ DECLARED: Final = Check(
 NAMES: Final = Check(
     "tool-names",
     "warning",
-    "names of tools are unique and have 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`",
+    "tool names are unique and consist of 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`",
     "MCP 2025-11-25, server/tools, Tool Names (SHOULD)",
     is_new=True,
 )
 SAME_ORDER: Final = Check(
     "list-keeps-its-order",
     "warning",
-    "`tools/list` has the same tools in the same order when it is called again",
+    "`tools/list` returns the same tools in the same order when called again",
     "MCP 2026-07-28, server/tools, Capabilities (SHOULD)",
     is_new=True,
 )
@@ -133,7 +133,7 @@ UNKNOWN_TOOL: Final = Check(
 UNKNOWN_TOOL_ERROR: Final = Check(
     "unknown-tool-is-a-protocol-error",
     "warning",
-    "a call of an unknown tool causes the protocol error -32602, and not a result",
+    "a call to an unknown tool causes the protocol error -32602 instead of a result",
     "MCP 2025-11-25, server/tools, Error Handling",
 )
 UNKNOWN_CURSOR: Final = Check(
@@ -151,32 +151,32 @@ UNKNOWN_METHOD: Final = Check(
 CONCURRENT: Final = Check(
     "answers-concurrent-calls",
     "error",
-    "concurrent calls get the same answers as single calls",
+    "concurrent calls get the same kind of response as single calls",
     "stubwright's own",
 )
 
 CANCELLED: Final = Check(
     "goes-on-after-cancelling",
     "error",
-    "a server whose call was cancelled answers the next request",
+    "after a call is cancelled, the server responds to the next request",
     "MCP 2025-11-25, basic/utilities/cancellation, Error Handling",
 )
 READ_ONLY: Final = Check(
     "read-only-changes-nothing",
     "error",
-    "a call of a tool with `readOnlyHint: true` does not change the result of `--probe`",
+    "a call to a tool with `readOnlyHint: true` does not change the result of `--probe`",
     "MCP 2025-11-25, schema, ToolAnnotations",
 )
 IDEMPOTENT: Final = Check(
     "idempotent-changes-nothing-more",
     "error",
-    "a second, identical call of a tool with `idempotentHint: true` does not change the result of `--probe`",
+    "a second, identical call to a tool with `idempotentHint: true` does not change the result of `--probe`",
     "MCP 2025-11-25, schema, ToolAnnotations",
 )
 ONCE: Final = Check(
     "repeated-call-runs-once",
     "error",
-    "if the target is a manifest, a repeated call of a `policy.once` tool returns the first result, marked as replayed",
+    "if the target is a manifest, a repeated call to a `policy.once` tool returns the first result, marked as replayed",
     "stubwright's own",
 )
 
@@ -196,7 +196,7 @@ OF_CALLS: Final = (
     CANCELLED,
     ONCE,
 )
-"""The checks that require a call of a tool."""
+"""The checks that require a tool call."""
 
 OF_PROBES: Final = (READ_ONLY, IDEMPOTENT)
 """The checks that require `--probe`."""
@@ -204,7 +204,7 @@ OF_PROBES: Final = (READ_ONLY, IDEMPOTENT)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A check that an answer fails, with a description of the failure."""
+    """A check that a response fails, with a description of the failure."""
 
     check: Check
     message: str

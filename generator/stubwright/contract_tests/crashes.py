@@ -1,4 +1,4 @@
-"""Finds the calls that crash a server by replaying calls to fresh servers, since an earlier call may be the cause."""
+"""Finds the calls that crash a server by replaying calls to fresh servers, since an earlier call could be the cause."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from stubwright.contract_tests.session import Loss, Request, SentCall, Session
 
 MOMENT: Final = 5.0
-"""The maximum delay between the answers to the causing calls and the crash, in seconds."""
+"""The maximum delay in seconds between the responses to the calls that cause a crash, and the crash."""
 
 _SHORTEST_MOMENT: Final = 1.5
 LAST_MOMENT: Final = 3.0
-"""The time that a server is watched after all its calls, in seconds."""
+"""How many seconds to watch a server after all its calls."""
 
 _MARGIN: Final = 0.5
 _GROWTH: Final = 4
 _TRIES: Final = 16
-"""The maximum number of servers to start to find the calls."""
+"""The maximum number of servers started to find the calls."""
 
 _SMALLER: Final = 8
-"""The maximum number of servers to start to find smaller arguments."""
+"""The maximum number of servers started to find smaller arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The exit of a server: the calls or the request before it, the reason, and the seconds since the last answer.
+    """A server's exit: the preceding calls or request, the reason, and the seconds since the last response.
 
-    The seconds are None if a call or request was unanswered.
+    The seconds are None if a call or request got no response.
     """
 
     calls: Sequence[SentCall]
@@ -49,7 +49,7 @@ class _End:
 
 
 class Crashes:
-    """Collects the crashes of a server in one run, with their causes.
+    """Collects a server's crashes during one run, with their causes.
 
     Attributes:
         faults: The faults so far.
@@ -67,7 +67,7 @@ class Crashes:
             words: A description of the call in progress.
 
         Returns:
-            The tool of the fault, empty if no call reproduces it; None if the server has not exited.
+            The tool that caused the exit, or an empty string if no call reproduces it; None if the server is running.
 
         Raises:
             UnreachableError: The server does not restart.
@@ -76,7 +76,7 @@ class Crashes:
         return None if loss is None else await self.explain_loss(loss, words)
 
     async def explain_late(self) -> None:
-        """Wait for a late exit of a server that has answered all calls, and add a fault if it exits.
+        """Wait for a late exit of a server that has responded to all calls, and add a fault if it exits.
 
         Raises:
             UnreachableError: The server does not restart.
@@ -91,7 +91,7 @@ class Crashes:
         return any(tool in _get_tools(fault) for fault in self.faults)
 
     async def explain_loss(self, loss: Loss, words: str = "") -> str:
-        """Add a fault for a lost connection, and return its tool; see `explain`."""
+        """Add a fault for a lost connection, and return the tool that caused it; see `explain`."""
         last = loss.calls[-1] if loss.calls else None
         for number, fault in enumerate(self.faults):
             if last is not None and fault.tool == last.name and not fault.calls:
@@ -104,7 +104,7 @@ class Crashes:
                 end = await self._find(loss)
                 if end is not None and end.calls:
                     end = await self._reduce(end, loss)
-        finally:  # the server may not restart
+        finally:  # the server might not restart
             fault = _report_unexplained(loss) if end is None else _report(end, last, words)
             self._add(fault)
         return fault.tool
@@ -149,7 +149,7 @@ class Crashes:
         return end
 
     async def _drop_part(self, end: _End, parts: int, loss: Loss) -> _End | None:
-        """Reproduce an exit without one part of its calls (Zeller's ddmin); return None if no part can be dropped."""
+        """Reproduce an exit without some of its calls (Zeller's ddmin); return None if all are needed."""
         calls, size = end.calls, -(-len(end.calls) // parts)
         rests = [[*calls[:start], *calls[start + size :]] for start in range(0, len(calls), size)]
         for some in rests:
@@ -191,7 +191,7 @@ class Crashes:
 
         Raises:
             UnreachableError: The server does not restart.
-            BudgetError: There is no time left.
+            BudgetError: The time budget is used up.
         """
         self._tries -= 1
         session, start = self._session, time.monotonic()
@@ -216,7 +216,7 @@ class Crashes:
         return await self._watch(_End((), "", request=request.label), start, ended - request.time)
 
     async def _watch(self, end: _End, start: float, seconds: float) -> _End | None:
-        """Return a late exit of a server that has answered; None if it survives longer than the first server.
+        """Return a late exit of a server that has responded; None if it survives longer than the first server.
 
         Args:
             end: The calls or the request.
@@ -231,8 +231,8 @@ class Crashes:
 
 
 def describe_late(why: str, seconds: float) -> str:
-    """Describe the exit of a server that had answered all calls."""
-    return f"{seconds:.1f} s after the answer, the server {why}"
+    """Describe the exit of a server that had responded to all calls."""
+    return f"{seconds:.1f} s after the response, the server {why}"
 
 
 def _report(end: _End, last: SentCall | None, words: str) -> Fault:

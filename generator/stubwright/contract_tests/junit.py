@@ -1,4 +1,4 @@
-"""Formats reports as JUnit XML: a suite for each server, with a case for the server and for each tool."""
+"""Formats reports as JUnit XML: one suite per server, with a case for the server and one for each tool."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 
 def make_document(reports: Sequence[tuple[Report, CallWriter]], away: Mapping[str, str], *, strict: bool) -> str:
-    """Return reports as one document.
+    """Format reports as one document.
 
     Args:
-        reports: The reports, each with the writer of its calls.
+        reports: The reports, each with the writer for its calls.
         away: Why other servers have no report, by label.
-        strict: True if warnings fail a case; otherwise they are its output.
+        strict: True if warnings fail a case; by default, they are its output.
     """
     root = Element("testsuites", name="stubwright test")
     for report, writer in reports:

@@ -1,9 +1,9 @@
-"""Takes arguments from earlier results: ids of the server's objects, and cursors of a tool's own pages.
+"""Reuses values from earlier results as arguments: IDs of the server's objects, and a tool's own page cursors.
 
-A link is a property of a result with the name of an argument, as in the links of OpenAPI and of Schemathesis: `plot`,
-`plot_id`, or the `id` of an item of `plots` or of `list_plots`. Half of the valid calls use an invented value, so that
-rejections are tested as well. Cursors are opaque (MCP 2025-11-25, server/utilities/pagination), so only one call
-invents a cursor.
+A link is a result property that has an argument's name, like links in OpenAPI and Schemathesis: `plot`, `plot_id`, or
+the `id` of an item in `plots` or from `list_plots`. Half of the valid calls use a generated value, so that rejections
+are tested, too. Cursors are opaque (MCP 2025-11-25, server/utilities/pagination), so only one call uses a generated
+cursor.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from stubwright.contract_tests.answers import Result
 from stubwright.contract_tests.cases import EXAMPLE, Arguments, Case
 
 _MOST_VALUES: Final = 50
-"""The maximum number of values for each name."""
+"""The maximum number of values per name."""
 
 _MOST_CANDIDATES: Final = 200
-"""The maximum number of values to try for an argument with a `pattern` whose name is in no result."""
+"""The maximum number of values to try for an argument that has a `pattern` but whose name is not in any result."""
 
 _DEEPEST: Final = 8
 _CURSOR_ARGUMENTS: Final = frozenset(
     {"cursor", "pagecursor", "nextcursor", "pagetoken", "nexttoken", "continuationtoken"}
 )
 _POSITION_ARGUMENTS: Final = frozenset({"after", "startingafter"})
-"""Arguments that are cursors if the tool's results have one; otherwise `after` may be a date."""
+"""Arguments that are cursors if the tool's results contain one; otherwise, `after` could be a date."""
 
 _NEXT: Final = frozenset({*_CURSOR_ARGUMENTS, "next", "nextpage", "nextpagetoken", "endcursor"})
 _IDENTIFIERS: Final = frozenset({"id", "uuid", "key", "slug"})
 _WRAPPERS: Final = frozenset({"items", "results", "data", "result", "entries", "rows", "values"})
-"""Generic names of properties that hold a list of items."""
+"""Generic names for properties that contain a list of items."""
 
 _VERBS: Final = frozenset({"list", "get", "find", "search", "read", "fetch", "show", "query", "all", "create", "add"})
 
 
 class Links:
-    """The values in the results of a server that other calls can use."""
+    """The values in a server's results that other calls can use."""
 
     def __init__(self) -> None:
         self._values: dict[str, list[str | int]] = {}
         self._cursors: dict[str, list[str]] = {}
 
     def learn(self, tool: str, result: Result) -> None:
-        """Store the ids and the cursors of a result."""
+        """Store the IDs and cursors in a result."""
         if result.is_error or result.is_question:
             return
         value = result.value.get("structuredContent")
@@ -62,11 +62,11 @@ class Links:
             _keep(self._values.setdefault(name, []), found)
 
     def find_cursors(self, tool: str) -> Sequence[str]:
-        """Return the cursors in the results of a tool, the oldest first."""
+        """Return the cursors in a tool's results, oldest first."""
         return self._cursors.get(tool, ())
 
     def find(self, tool: str, argument: str, schema: Any) -> Sequence[Any]:
-        """Return the values in results for an argument, the oldest first; for an array, arrays of one value."""
+        """Return the result values for an argument, oldest first; for an array, arrays with one value each."""
         if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
             return ()
         if isinstance(schema.get("items"), dict):
@@ -82,7 +82,7 @@ class Links:
 
 
 class Linker:
-    """Puts values from earlier results into the cases of one tool."""
+    """Inserts values from earlier results into one tool's cases."""
 
     def __init__(self, links: Links, tool: Mapping[str, Any], arguments: Arguments, seed: str) -> None:
         self._links = links
@@ -100,7 +100,7 @@ class Linker:
         self._sent: set[str] = set()
 
     def link(self, case: Case) -> Case | None:
-        """Return the case to send in place of a planned one; None if it only differs by its cursor from a sent case."""
+        """Return the case to send in place of a planned one; None if only its cursor differs from an earlier case's."""
         linked = case if case.words == EXAMPLE else self._follow_cursor(self._link_values(case))
         key = json.dumps(linked.arguments, sort_keys=True)
         if linked is not case and key in self._sent and self._cursor in case.arguments:
@@ -136,7 +136,7 @@ class Linker:
         return self._replace(case, chosen, () if chosen else (name,)) or case
 
     def _replace(self, case: Case, chosen: Mapping[str, Any], omitted: Sequence[str]) -> Case | None:
-        """Return a case with other values for some arguments; None if that changes its validity."""
+        """Return a case with some arguments replaced; None if that changes its validity."""
 
         def change(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
             return {**{name: value for name, value in arguments.items() if name not in omitted}, **chosen}
@@ -148,7 +148,7 @@ class Linker:
 
 
 def order(tool: Mapping[str, Any]) -> tuple[int, int]:
-    """Return a sort key for tools: first tools whose results may have ids for others, last tools that delete."""
+    """Return a sort key for tools: first those whose results can contain IDs for others, last those that delete."""
     annotations = tool.get("annotations")
     hints = annotations if isinstance(annotations, dict) else {}
     schema = tool.get("inputSchema")
@@ -169,7 +169,7 @@ def _is_cursor(name: str, *, has_next: bool) -> bool:
 
 
 def _find_cursors(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the cursors in a result, which are at its top level or in an object there (`pageInfo`)."""
+    """Yield the cursors in a result, at its top level or in a top-level object (`pageInfo`)."""
     if not isinstance(value, dict):
         return
     for name, inner in value.items():
@@ -181,7 +181,7 @@ def _find_cursors(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _find_values(value: Any, noun: str, depth: int) -> Iterator[tuple[str, str | int]]:
-    """Yield the names and values of texts and integers; `noun` names the objects that the value describes."""
+    """Yield the names and values of strings and integers; `noun` is the noun for the value's objects."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Compares a server's state, which one of its tools shows, before and after calls to verify hints."""
+"""Verifies hints by comparing a server's state, as returned by one of its tools, before and after calls."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class ProbeError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: the name of a tool, and its arguments."""
+    """A call: the tool name and its arguments."""
 
     tool: str
     arguments: Mapping[str, Any]
 
 
 class Probe:
-    """Compares the state of a server before and after calls."""
+    """Compares a server's state before and after calls."""
 
     def __init__(self, session: Session, call: Call, tool: Mapping[str, Any]) -> None:
         self._session = session
@@ -49,10 +49,10 @@ class Probe:
         if not self._shown:
             raise ProbeError(f"`{self._call.tool}` fails with these arguments, so it cannot detect changes")
         if self._shown != again:
-            raise ProbeError(f"`{self._call.tool}` answers differently each time, so it cannot detect changes")
+            raise ProbeError(f"`{self._call.tool}` returns different results each time, so it cannot detect changes")
 
     async def check(self, tool: Mapping[str, Any], case: Case) -> Iterator[Finding]:
-        """Return the changes by an answered call that contradict its tool's hints; the call may be sent once more."""
+        """Return the changes by a completed call that contradict its tool's hints; the call may be repeated once."""
         before, self._shown = self._shown, await self._read_state()
         annotations = tool.get("annotations")
         hints: Mapping[str, Any] = annotations if isinstance(annotations, dict) else {}
@@ -64,11 +64,11 @@ class Probe:
             await self._session.call(tool, case.arguments)
             once, self._shown = self._shown, await self._read_state()
             changed = self._shown != once
-            return iter([Finding(checks.IDEMPOTENT, f"after the same call once more, {call}")] if changed else [])
+            return iter([Finding(checks.IDEMPOTENT, f"after the same call was repeated, {call}")] if changed else [])
         return iter(())
 
     async def _read_state(self) -> str:
-        """Return the result of the probe as text; empty if it fails."""
+        """Return the probe's result as text, or an empty string if it fails."""
         answer = await self._session.call(self._tool, self._call.arguments)
         if not isinstance(answer, Result) or answer.is_error:
             return ""

@@ -1,4 +1,4 @@
-"""Checks of a server's lists, and of its answers to invalid, concurrent, cancelled and repeated requests."""
+"""Checks a server's lists, and its responses to invalid, concurrent, cancelled and repeated requests."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ _NO_METHOD: Final = "stubwright/no-such-method"
 _NO_CURSOR: Final = "stubwright-no-such-cursor"
 _AT_ONCE: Final = 8
 _ATTEMPTS: Final = 5
-"""The number of failed calls after which a tool is not checked."""
+"""The number of failed calls after which a tool is skipped."""
 
 _MOMENTS: Final = (0.02, 0.2)
 """Seconds after which a call is cancelled: many servers have started it by then, and few have finished it."""
 
 
 def check_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> Iterator[Fault]:
-    """Yield the faults in the names of tools, and in the capabilities that the server declares."""
+    """Yield the faults in tool names and in the server's declared capabilities."""
     if tools and "tools" not in connection.capabilities:
         yield Fault(checks.DECLARED, "the server lists tools but does not declare the capability `tools`")
     for name, count in Counter(str(tool.get("name")) for tool in tools).items():
         if count > 1:
             yield Fault(checks.NAMES, f"{count} tools have this name", name)
         if _NAME.fullmatch(name) is None:
-            yield Fault(checks.NAMES, "the name has other characters, or more than 128", name)
+            yield Fault(checks.NAMES, "the name has invalid characters, or more than 128", name)
 
 
 async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -> AsyncIterator[Fault]:
-    """Yield the faults in answers to invalid and to repeated requests."""
-    what = "a call of an unknown tool"
+    """Yield the faults in responses to invalid and repeated requests."""
+    what = "a call to an unknown tool"
     answer = await session.request(what, "tools/call", {"name": _NO_TOOL, "arguments": {}})
     for fault in _check_unknown_tool(answer):
         yield fault
@@ -72,7 +72,7 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
     elif not isinstance(answer, ProtocolError):
         yield Fault(checks.UNKNOWN_CURSOR, _describe(what, answer))
     elif answer.code != mcp_types.INVALID_PARAMS:
-        yield Fault(checks.UNKNOWN_CURSOR, f"an unknown cursor is the error {answer.code}")
+        yield Fault(checks.UNKNOWN_CURSOR, f"an unknown cursor caused the error {answer.code}")
     what = f"the method `{_NO_METHOD}`"
     answer = await session.request(what, _NO_METHOD, {})
     if isinstance(answer, Disconnect) and answer.has_ended:
@@ -82,7 +82,7 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
     what = "the second `tools/list`"
     answer = await session.ask("tools/list")
     if isinstance(answer, Result) and not _begins(tools, answer):
-        yield Fault(checks.SAME_ORDER, f"{what} has other tools, or another order")
+        yield Fault(checks.SAME_ORDER, f"{what} has different tools, or a different order")
     elif isinstance(answer, Timeout):
         yield Fault(checks.IN_TIME, _describe(what, answer))
     elif isinstance(answer, Disconnect) and answer.has_ended:
@@ -90,7 +90,7 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
 
 
 def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
-    """Return whether a list of tools begins with a page, or equals the page if it is the last one."""
+    """Return whether a tool list starts with a page, or equals the page if it is the last one."""
     listed = page.value.get("tools")
     names = [tool.get("name") for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
     known = [tool.get("name") for tool in tools]
@@ -98,7 +98,7 @@ def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
 
 
 async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
-    """Make concurrent calls, and return a fault if an answer differs in kind from the answer to a single call.
+    """Make concurrent calls, and return a fault if a response differs in kind from the response to a single call.
 
     Args:
         session: The server.
@@ -112,7 +112,7 @@ async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     answers: list[Answer] = []
     failures: list[Exception] = []
     deadline, turns = session.deadline, 2 * _AT_ONCE * alone.seconds
-    session.deadline = max(deadline, turns)  # a server may handle calls sequentially
+    session.deadline = max(deadline, turns)  # a server can handle calls sequentially
 
     async def call() -> None:
         try:
@@ -129,12 +129,12 @@ async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     odd = [answer for answer in answers if type(answer) is not type(alone)]
     if not odd or any(find_limit(answer) for answer in answers):
         return None
-    words = f"of {_AT_ONCE} calls at the same time, {len(odd)} had another kind of answer than one alone"
+    words = f"of {_AT_ONCE} concurrent calls, {len(odd)} got a different kind of response than a single call"
     return Fault(checks.CONCURRENT, f"{words}: {_describe('a call', odd[0])}", str(tool["name"]), case.arguments)
 
 
 async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
-    """Cancel a call, and return a fault if the server does not answer the next request.
+    """Cancel a call, and return a fault if the server does not respond to the next request.
 
     Args:
         session: The server.
@@ -160,12 +160,12 @@ async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
 async def check_once(
     session: Session, tool: Mapping[str, Any], once: Mapping[str, Any], cases: Iterable[Case]
 ) -> Fault | None:
-    """Call a tool twice with the same key, and return the fault of the second answer, if any.
+    """Call a tool twice with the same key, and return the second response's fault, if any.
 
     Args:
         session: The server.
         tool: The tool.
-        once: Its `policy.once`.
+        once: The tool's `policy.once`.
         cases: Arguments; the first successful call is repeated.
     """
     key = once["key"]
@@ -176,7 +176,7 @@ async def check_once(
         if not isinstance(first, Result) or first.is_error or first.is_question:
             continue
         if first.seconds >= parse_duration(once.get("for", FOR)):
-            return None  # its result is no longer stored
+            return None  # the first result is no longer stored
         second = await session.call(tool, case.arguments, meta)
         words = "" if find_limit(second) is not None else _compare(first, second)
         return Fault(checks.ONCE, words, str(tool["name"]), case.arguments) if words else None
@@ -194,7 +194,7 @@ def _compare(first: Result, second: Answer) -> str:
 
 
 def _check_unknown_tool(answer: Answer) -> Iterator[Fault]:
-    what = f"a call of the unknown tool `{_NO_TOOL}`"
+    what = f"a call to the unknown tool `{_NO_TOOL}`"
     if find_limit(answer) is not None:
         return
     match answer:

@@ -1,4 +1,4 @@
-"""Formats the report of a run as text and JSON."""
+"""Formats a run's report as text and JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class CallWriter(Protocol):
-    """Writes the command lines that reproduce faults."""
+    """Writes command lines that reproduce faults."""
 
     def write(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return the command line of one call."""
+        """Return the command line for one call."""
         ...
 
     def write_replay(self, calls: Sequence[Call]) -> str:
-        """Return the command line that sends calls over one connection, and waits for the server's exit."""
+        """Return the command line that sends calls over one connection, and waits for the server to exit."""
         ...
 
 
@@ -33,11 +33,11 @@ class Fault:
     Attributes:
         check: The check.
         message: A description of the fault.
-        tool: The tool; empty for faults of the server.
-        arguments: The arguments of the call; None if no call of a listed tool shows the fault.
+        tool: The tool; empty for server faults.
+        arguments: The call's arguments; None if no call to a listed tool shows the fault.
         words: A description of the arguments.
-        count: The number of calls of the tool that fail the check.
-        calls: The sequence of calls that reproduces the fault, if the call alone or its answer does not.
+        count: How many of the tool's calls fail the check.
+        calls: The calls that reproduce the fault in sequence, if a single call does not.
     """
 
     check: Check
@@ -56,20 +56,20 @@ class Fault:
 
 @dataclass(slots=True)
 class ToolReport:
-    """The outcome of the calls of one tool.
+    """The outcome of one tool's calls.
 
     Attributes:
         name: The tool.
-        skipped: Why it was not called; empty if it was.
-        planned: The number of planned calls.
-        valid: The number of calls with valid arguments.
-        invalid: The number of calls with invalid arguments.
-        refused: The number of calls with valid arguments that the tool rejected, as it may.
-        limited: The number of calls that were rejected by a rate limit, and not checked.
-        asked: The number of calls with valid arguments for which the server needed input from its client.
+        skipped: Why it was not called, if it was not.
+        planned: How many calls were planned.
+        valid: How many calls had valid arguments.
+        invalid: How many calls had invalid arguments.
+        refused: How many calls with valid arguments the tool rejected, which is allowed.
+        limited: How many calls a rate limit rejected; these were not checked.
+        asked: For how many calls with valid arguments the server needed input from its client.
         seconds: The latencies.
-        largest: The size of the largest answer, in bytes.
-        ended: Why not all calls were made; empty if they were.
+        largest: The size of the largest response, in bytes.
+        ended: Why some planned calls were not made, if any.
     """
 
     name: str
@@ -86,23 +86,23 @@ class ToolReport:
 
     @property
     def calls(self) -> int:
-        """The number of calls that were made."""
+        """How many calls were made."""
         return self.valid + self.invalid
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The findings of a run.
+    """A run's findings.
 
     Attributes:
         label: The server's name in messages.
         info: Its `serverInfo`.
-        revision: The negotiated revision of MCP.
-        seed: The seed of the run.
+        revision: The negotiated MCP revision.
+        seed: The random seed of the run.
         tools: The reports of its tools.
         faults: The faults, sorted.
         seconds: The duration of the run.
-        away: Why the server became unreachable during the run; empty if it did not.
+        away: Why the server became unreachable during the run, if it did.
     """
 
     label: str
@@ -115,12 +115,12 @@ class Report:
     away: str = ""
 
     def fails(self, *, strict: bool) -> bool:
-        """Return whether there is an error, or with `strict` a warning."""
+        """Return whether there is an error or, with `strict`, a warning."""
         return any(fault.is_error or strict for fault in self.faults)
 
 
 def sort_faults(faults: Sequence[Fault]) -> list[Fault]:
-    """Sort faults: errors first, then the server's faults, then by tool, in the order of the checks."""
+    """Sort faults: errors first, then server faults, then by tool, in the order of the checks."""
     order = {check.name: number for number, check in enumerate(CHECKS)}
     return sorted(faults, key=lambda fault: (not fault.is_error, bool(fault.tool), fault.tool, order[fault.check.name]))
 
@@ -190,7 +190,7 @@ def describe_fault(fault: Fault) -> str:
 
 
 def write_command(fault: Fault, writer: CallWriter) -> str | None:
-    """Return the command line that reproduces a fault; None if no call does."""
+    """Return the command line that reproduces a fault, or None if no call does."""
     if fault.calls:
         return writer.write_replay(fault.calls)
     return None if fault.arguments is None else writer.write(fault.tool, fault.arguments)
@@ -218,7 +218,7 @@ def _describe(tool: ToolReport) -> str:
         words += f"; {_count(tool.limited, 'call')} hit a rate limit and {be} not checked"
     if tool.seconds:
         words += f"; median {_show_seconds(median(tool.seconds))}, slowest {_show_seconds(max(tool.seconds))}"
-        words += f", largest answer {tool.largest:,} bytes"
+        words += f", largest response {tool.largest:,} bytes"
     if tool.valid and tool.refused == tool.valid:
         words += "; it rejected all valid arguments, so no result was checked: add an example"
     return f"{words}; {tool.ended}" if tool.ended else words

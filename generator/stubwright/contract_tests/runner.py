@@ -1,6 +1,6 @@
-"""Runs the contract tests of one server.
+"""Runs contract tests against one server.
 
-A call that crashes the server or is not answered is a fault: the server is restarted, and the run continues.
+A call that crashes the server or gets no response is a fault: the server is restarted, and the run continues.
 """
 
 from __future__ import annotations
@@ -47,35 +47,35 @@ if TYPE_CHECKING:
     from stubwright.importers.sources import Source
 
 _TRIES: Final = 100
-"""The maximum number of calls to shrink a failing call."""
+"""The maximum number of calls made to shrink a failing call."""
 
 _COSTLY_TRIES: Final = 8
-"""The same if each call costs a deadline."""
+"""The same if each call waits for the whole deadline."""
 
 _ABOUT_ARGUMENTS: Final = (checks.SAYS_WHAT, checks.TOOL_ERROR)
-"""Checks that only apply to errors about the arguments."""
+"""Checks that apply only to errors about the arguments."""
 
 _LOST: Final = 3
-"""The number of unanswered calls after which a tool is no longer called."""
+"""The number of calls without a response after which a tool is no longer called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The tools to call, and the limits of the run.
+    """The tools to call, and the run's limits.
 
     Attributes:
         source: The server.
-        tools: Globs for the names of tools; empty for all.
-        allows_writes: True to call tools that are not annotated as read-only.
-        seed: The seed of generated arguments.
-        cases: The number of calls of each tool.
-        deadline: The time limit for each answer, in seconds.
+        tools: Globs for tool names; empty for all tools.
+        allows_writes: True to call tools that are not annotated as read-only, too.
+        seed: The random seed for generated arguments.
+        cases: The number of calls per tool.
+        deadline: The time limit for each response, in seconds.
         budget: The time limit for all calls, in seconds.
         examples: Examples from the manifest, by tool name.
-        probe: A call that shows the server's state; None to skip the checks of hints.
+        probe: A call that returns the server's state; None to skip the hint checks.
         calls: The only calls to make, over one connection; empty to generate calls.
         rate: The maximum number of requests per second.
-        once: The `policy.once` of tools in the manifest, by tool name.
+        once: Each tool's `policy.once` in the manifest, by tool name.
     """
 
     source: Source
@@ -97,7 +97,7 @@ def run(plan: Plan) -> Report:
 
     Raises:
         UnreachableError: The server is unavailable, or does not list its tools.
-        ProbeError: The probe is unusable, or the tool of a call does not exist.
+        ProbeError: The probe is unusable, or a call's tool does not exist.
     """
     with silence_libraries(), interrupt_on_signals():
         return anyio.run(_run, plan)
@@ -137,7 +137,7 @@ class _Run:
         session = self._session
         connection = await session.connect()
         listed = [tool for tool in await session.list_tools() if isinstance(tool, dict)]
-        self._start = time.monotonic()  # a package manager may have fetched the server first
+        self._start = time.monotonic()  # a package manager might have fetched the server first
         self._end = session.end = self._start + self._plan.budget
         self._revision = connection.revision
         if session.unreadable:
@@ -170,7 +170,7 @@ class _Run:
         await self._test_tools(listed, reports)
 
     async def _replay(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
-        """Make the calls of the plan, and wait for an exit of the server. Raises ProbeError if a tool is missing."""
+        """Make the plan's calls, and wait for the server to exit. Raises ProbeError if a tool is missing."""
         tools = {str(tool.get("name")): (tool, report) for tool, report in zip(listed, reports, strict=True)}
         calls = self._plan.calls
         for call in calls:
@@ -216,7 +216,7 @@ class _Run:
         try:
             await self._probe.start()
         except BudgetError:
-            raise ProbeError(f"the time of --budget is used up before `{call.tool}` has answered twice") from None
+            raise ProbeError(f"the --budget time was used up before `{call.tool}` responded twice") from None
 
     def _counts(self, check: Check) -> bool:
         return check.since <= self._revision
@@ -225,7 +225,7 @@ class _Run:
         self._faults.append(Fault(finding.check, finding.message))
 
     def _find_obstacle(self, tool: Mapping[str, Any]) -> str:
-        """Explain why a tool must not be called; empty if it may."""
+        """Return why a tool must not be called; empty if it can be."""
         globs = self._plan.tools
         if globs and not any(fnmatchcase(str(tool.get("name")), glob) for glob in globs):
             return "not named by --tool"
@@ -235,7 +235,7 @@ class _Run:
             return "it does not declare `readOnlyHint: true`; add --allow-writes to call it"
         execution = tool.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-            return "it runs only as a task"
+            return "it only runs as a task"
         return ""
 
     async def _test_tools(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
@@ -243,7 +243,7 @@ class _Run:
         waiting.sort(key=lambda each: order(each[0]))
         answered: tuple[Mapping[str, Any], Case] | None = None
         for number, (tool, report) in enumerate(waiting):
-            # Share the remaining time equally, so that later tools get the time that a quick tool does not use.
+            # Share the remaining time equally, so that later tools get the time left over by quick ones.
             share = (self._end - time.monotonic()) / (len(waiting) - number)
             tested = await self._test_tool(tool, report, time.monotonic() + share)
             if answered is None and tested is not None and not self._crashes.has_blamed(report.name):
@@ -252,7 +252,7 @@ class _Run:
             for check in (protocol.check_concurrent, protocol.check_cancelled):
                 fault = await check(self._session, *answered)
                 if fault is not None and self._session.has_loss:
-                    # An earlier call may have crashed the server, so repeat the check with a fresh one.
+                    # An earlier call could have crashed the server, so repeat the check with a fresh one.
                     loss = self._session.pop_loss()
                     await self._session.disconnect()
                     fault = await check(self._session, *answered)
@@ -265,7 +265,7 @@ class _Run:
         await self._crashes.explain_late()
 
     async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
-        """Test a tool until its time is used up; return valid arguments with a faultless answer, if any."""
+        """Test a tool until its time is used up; return valid arguments with a faultless response, if any."""
         plan = self._plan
         try:
             arguments = Arguments(tool.get("inputSchema"))
@@ -311,7 +311,7 @@ class _Run:
                 if case.is_valid and answered is None and isinstance(answer, Result) and not tester.has_failed(case):
                     answered = case
                 if tester.lost >= _LOST and report.calls < report.planned:
-                    report.ended = f"{report.planned - report.calls} not made, after {_LOST} without an answer"
+                    report.ended = f"{report.planned - report.calls} not made, after {_LOST} without a response"
                     break
             await tester.shrink_all(self._end)
             if answered is not None and (once := plan.once.get(report.name)) is not None:
@@ -324,7 +324,7 @@ class _Run:
 
 
 class _Tester:
-    """Makes the calls of one tool, and records the first call that fails each check."""
+    """Makes one tool's calls, and records the first call that fails each check."""
 
     def __init__(
         self,
@@ -387,8 +387,8 @@ class _Tester:
     async def _is_general(self, case: Case, answer: Answer) -> bool:
         """Return whether corrected arguments are rejected for the same reason, so that the error has another cause.
 
-        That is the case if the words are the same, or if both errors name the same other argument. Only the error in
-        the arguments is corrected, so that messages about other arguments stay the same.
+        The reason is the same if the messages are equal, or if both mention the same other argument. Only the invalid
+        argument is corrected, so that messages about other arguments stay the same.
         """
         valid = self._arguments.repair(case) or self._valid
         if valid is None:
@@ -399,8 +399,8 @@ class _Tester:
         return bool(words) and (words == later or any(_names(words, name) and _names(later, name) for name in names))
 
     async def shrink_all(self, end: float) -> None:
-        """Replace each failing call by the smallest call found that fails the same check."""
-        with suppress(BudgetError):  # the failing calls are reported without shrinking
+        """Replace each failing call with the smallest call found that fails the same check."""
+        with suppress(BudgetError):  # report the failing calls without shrinking
             for check in [*self._broken]:
                 await self._shrink(check, end)
 
@@ -438,11 +438,11 @@ def _count(report: ToolReport, case: Case, answer: Answer, revision: str) -> Non
 
 
 def _end_by_budget(report: ToolReport) -> str:
-    return f"{max(report.planned, 1) - report.calls} not made, because --budget is used up"
+    return f"{max(report.planned, 1) - report.calls} not made, because the --budget time was used up"
 
 
 def _is_schema(value: Any) -> bool:
-    """Return whether a schema, which may refer to other documents, is valid in its dialect."""
+    """Return whether a schema, which can reference other documents, is valid in its dialect."""
     return isinstance(value, dict) and metaschema.is_valid(
         value, dialects.find_dialect(value) or dialects.DRAFT_2020_12
     )
@@ -453,7 +453,7 @@ def _names(words: str, name: str) -> bool:
 
 
 def _find_words(answer: Answer) -> str:
-    """Return the words of an error without numbers; empty for other answers."""
+    """Return an error's words without numbers; empty for other responses."""
     match answer:
         case ProtocolError():
             text = answer.message
@@ -461,7 +461,7 @@ def _find_words(answer: Answer) -> str:
             text = answer.text
         case _:
             text = ""
-    # Numbers in an error, such as the seconds until a rate limit ends, differ from call to call.
+    # Numbers in an error, such as the seconds until a rate limit resets, differ from call to call.
     return "".join(character for character in text if not character.isdigit())
 
 
@@ -470,7 +470,7 @@ def _count_strays(number: int) -> str:
 
 
 def _find_examples(tool: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the examples of an `inputSchema`."""
+    """Return an `inputSchema`'s examples."""
     schema = tool.get("inputSchema")
     examples = schema.get("examples") if isinstance(schema, dict) else None
     return [example for example in examples if isinstance(example, dict)] if isinstance(examples, list) else []

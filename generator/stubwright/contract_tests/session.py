@@ -1,6 +1,6 @@
-"""The connection of a test run, which is reopened after a call breaks it.
+"""The connection for a test run, which is reopened if a call breaks it.
 
-Each connection has its own task, so that a broken connection only ends its own request.
+Each connection has its own task, so that a broken connection fails only its own request.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 
 class BudgetError(Exception):
-    """The time for the server is used up."""
+    """The server's time budget is used up."""
 
 
 _STARTING_AGAIN: Final = 60.0
-"""The timeout for restarting a command, whose packages are installed by then, in seconds."""
+"""The timeout in seconds for restarting a command, whose packages are already installed."""
 
 _REMEMBERED: Final = 256
-"""The maximum number of calls that are recorded for a connection."""
+"""The maximum number of calls recorded per connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
-    """A sent call: its tool, its arguments, and the time by `time.monotonic`."""
+    """A sent call: its tool, its arguments, and its `time.monotonic` time."""
 
     tool: Mapping[str, Any]
     arguments: Any
@@ -60,13 +60,13 @@ class SentCall:
 
     @property
     def name(self) -> str:
-        """The name of the tool."""
+        """The tool's name."""
         return str(self.tool["name"])
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request other than a call of a listed tool, with its label, and the time by `time.monotonic`."""
+    """A request other than a call to a listed tool, with its label and its `time.monotonic` time."""
 
     label: str
     method: str
@@ -76,7 +76,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A lost connection: its last calls and all its requests, the reason, and the time by `time.monotonic`."""
+    """A lost connection: its last calls, all its requests, the reason, and the `time.monotonic` time."""
 
     calls: Sequence[SentCall]
     why: str
@@ -85,11 +85,11 @@ class Loss:
 
 
 class Session:
-    """Requests to one server, over one connection after another.
+    """Sends requests to one server, and reconnects if necessary.
 
     Attributes:
-        deadline: The time limit for each answer, in seconds.
-        end: The end of the server's time budget, by `time.monotonic`; requests raise BudgetError then.
+        deadline: The time limit for each response, in seconds.
+        end: When the server's time budget is used up, in `time.monotonic` time; later requests raise BudgetError.
     """
 
     def __init__(self, source: Source, deadline: float, tasks: TaskGroup, rate: float = math.inf) -> None:
@@ -97,8 +97,8 @@ class Session:
 
         Args:
             source: The server.
-            deadline: The time limit for each answer, in seconds.
-            tasks: Runs the tasks of connections.
+            deadline: The time limit for each response, in seconds.
+            tasks: Runs the connections' tasks.
             rate: The maximum number of requests per second.
         """
         self._pause = 1 / rate
@@ -117,7 +117,7 @@ class Session:
         self._loss: Loss | None = None
 
     async def connect(self) -> Connection:
-        """Return the open connection, or a new one. Raises UnreachableError and BudgetError."""
+        """Return the open connection, or open a new one. Raises UnreachableError and BudgetError."""
         if self._connection is None:
             if self.count_seconds_left() == 0:
                 raise BudgetError
@@ -129,7 +129,7 @@ class Session:
             if self._connection is None and self.count_seconds_left() == 0:
                 raise BudgetError
         if self._connection is None:
-            raise self._failure or UnreachableError("the connection ended")
+            raise self._failure or UnreachableError("the connection was closed")
         return self._connection
 
     async def _hold(self, ended: anyio.Event, *, task_status: TaskStatus[None]) -> None:
@@ -147,7 +147,7 @@ class Session:
                 task_status.started()
 
     def pop_loss(self) -> Loss | None:
-        """Return and forget the last loss of the connection, or None."""
+        """Return and clear the last lost connection, if any."""
         loss, self._loss = self._loss, None
         return loss
 
@@ -163,7 +163,7 @@ class Session:
 
     @contextmanager
     def limit(self, seconds: float) -> Iterator[None]:
-        """Make requests in the block raise BudgetError after this time, if the budget lasts longer."""
+        """Make requests in the block raise BudgetError after this time, unless the budget is used up earlier."""
         end, self.end = self.end, min(self.end, time.monotonic() + seconds)
         try:
             yield
@@ -171,10 +171,10 @@ class Session:
             self.end = end
 
     async def outlast(self, seconds: float) -> Disconnect | None:
-        """Wait, and return why the server exited meanwhile; None if it survived.
+        """Wait, and return why the server exited in the meantime; None if it survived.
 
         Raises:
-            BudgetError: The time for the server is used up before.
+            BudgetError: The server's time budget is used up first.
         """
         connection = await self.connect()
         seconds_left = self.count_seconds_left()
@@ -186,7 +186,7 @@ class Session:
         return answer if isinstance(answer, Disconnect) else None
 
     def count_seconds_left(self) -> float:
-        """Return the remaining time for the server, in seconds."""
+        """Return the server's remaining time, in seconds."""
         return max(0.0, self.end - time.monotonic())
 
     async def disconnect(self) -> None:
@@ -199,7 +199,7 @@ class Session:
 
     @property
     def unreadable(self) -> int:
-        """The number of messages from the server so far that were not JSON-RPC."""
+        """How many messages from the server were not JSON-RPC so far."""
         return self._unreadable + (self._connection.unreadable if self._connection is not None else 0)
 
     async def list_tools(self) -> Sequence[Any]:
@@ -207,7 +207,7 @@ class Session:
 
         Raises:
             UnreachableError: The list cannot be read.
-            BudgetError: The time for the server is used up before the deadline of the answer.
+            BudgetError: The server's time budget is used up before the response's deadline.
         """
         connection = await self.connect()
         seconds_left = self.count_seconds_left()
@@ -216,17 +216,17 @@ class Session:
                 return await connection.list_pages(TOOLS)
         except MCPError as error:
             why = error.why if isinstance(error, ConnectError) else error.message
-            raise UnreachableError(f"`{self._source.label}` does not list its tools: {why}") from None
+            raise UnreachableError(f"`{self._source.label}` cannot list its tools: {why}") from None
         except TimeoutError:
             if seconds_left < self.deadline:
                 raise BudgetError from None
-            message = f"`{self._source.label}` did not answer `tools/list` within {self.deadline:g} s"
+            message = f"`{self._source.label}` did not respond to `tools/list` within {self.deadline:g} s"
             raise UnreachableError(message) from None
         except UnreachableError as error:
             raise UnreachableError(f"`{self._source.label}` {error}") from None
 
     async def _wait_for_turn(self) -> None:
-        """Wait until the rate allows a request. Raises BudgetError if the time for the server is used up before."""
+        """Wait until the rate allows a request. Raises BudgetError if the server's time is used up first."""
         now = time.monotonic()
         turn = max(now, self._next)
         if turn > self.end:
@@ -236,7 +236,7 @@ class Session:
             await anyio.sleep(turn - now)
 
     async def call(self, tool: Mapping[str, Any], arguments: Any, meta: Mapping[str, Any] | None = None) -> Answer:
-        """Call a tool, optionally with fields of `_meta`. Raises UnreachableError and BudgetError, as `ask` does."""
+        """Call a tool, optionally with `_meta` fields. Raises UnreachableError and BudgetError, as `ask` does."""
         connection = await self.connect()
         headers = {}
         if connection.revision in MODERN_PROTOCOL_VERSIONS and isinstance(arguments, Mapping):
@@ -246,7 +246,7 @@ class Session:
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments, **more)
 
     async def request(self, label: str, method: str, params: Mapping[str, Any]) -> Answer:
-        """Send a request other than a call of a listed tool, and record it under a label; raises as `ask` does."""
+        """Send a request other than a call to a listed tool, and record it under a label; raises as `ask` does."""
         await self.connect()
         self._requests.append(Request(label, method, params, time.monotonic()))
         return await self.ask(method, **params)
@@ -267,7 +267,7 @@ class Session:
             try:
                 value = await connection.ask(method, headers=headers, **params)
                 seconds = time.perf_counter() - start
-                # A value from JSON may have half of a surrogate pair, which UTF-8 cannot encode.
+                # A value from JSON can have a lone surrogate, which UTF-8 cannot encode.
                 answer = Result(value, seconds, len(json.dumps(value, ensure_ascii=False).encode(errors="replace")))
             except MCPError as error:
                 if isinstance(error, ConnectError):
@@ -278,14 +278,14 @@ class Session:
         if isinstance(answer, Timeout | Disconnect) and connection is self._connection and find_limit(answer) is None:
             if isinstance(answer, Disconnect):
                 self._loss = Loss(tuple(self._sent), answer.why, time.monotonic(), tuple(self._requests))
-            await self.disconnect()  # a hanging call may block the next ones
+            await self.disconnect()  # a hanging call could block the next ones
         if isinstance(answer, Timeout) and seconds_left < self.deadline:
             raise BudgetError
         return answer
 
 
 def _find_wait(error: MCPError) -> float | None:
-    """Return the seconds after which an overloaded server accepts calls again; None for other errors."""
+    """Return after how many seconds an overloaded server accepts calls again; None for other errors."""
     if not isinstance(error, Busy):
         return None
     if error.retry_after is None and error.status == HTTPStatus.TOO_MANY_REQUESTS:

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = "a"
 _SHORT: Final = 24
-"""The maximum length of a string whose characters are removed and replaced one by one; longer strings are halved."""
+"""Strings up to this length are shrunk character by character; longer ones are halved."""
 
 
 def shrink(value: Any) -> Iterator[Any]:
-    """Yield values that are simpler than a JSON value, by `weigh`, each with one change."""
+    """Yield simpler versions of a JSON value, as ordered by `weigh`, each with one change."""
     weight = weigh(value)
     for smaller in _shrink(value):
         if weigh(smaller) < weight:
@@ -24,16 +24,16 @@ def shrink(value: Any) -> Iterator[Any]:
 
 
 async def minimize(case: Case, arguments: Arguments, tries: int, fails: Callable[[Case], Awaitable[bool]]) -> None:
-    """Try smaller arguments with the validity of a case, and continue from each that fails, too.
+    """Try smaller arguments of the same validity, and continue from each that still fails.
 
     Args:
-        case: A case that fails.
-        arguments: The schema of its arguments.
+        case: A failing case.
+        arguments: The schema for its arguments.
         tries: The maximum number of cases to try.
         fails: Tries a case, records it if it fails, and returns whether it fails.
     """
     is_smaller = True
-    # As text, since `1`, `1.0` and `True` are equal in Python but different arguments.
+    # As strings, since `1`, `1.0` and `True` are equal in Python but different arguments.
     tried = {repr(case.arguments)}
     while is_smaller:
         is_smaller = False
@@ -51,7 +51,7 @@ async def minimize(case: Case, arguments: Arguments, tries: int, fails: Callable
 
 
 def weigh(value: Any) -> tuple[int, int, str]:
-    """Return a sort key for the size of a JSON value: its length, then the number of characters that are not plain."""
+    """Return a sort key for a JSON value's complexity: its length, then how many characters are not plain."""
     text = json.dumps(value, sort_keys=True)
     return len(text), sum(character != _PLAIN for character in text), text
 

@@ -1,4 +1,4 @@
-"""Finds stack traces in texts, by the formats of several languages."""
+"""Finds stack traces in strings, in the formats of several languages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMS: Final[Mapping[str, re.Pattern[str]]] = {
 
 
 def find_stack(value: Any) -> str | None:
-    """Return the language of the first stack trace in the texts of a JSON value, or None."""
+    """Return the language of the first stack trace in a JSON value's strings, or None."""
     for text in _find_texts(value):
         for language, form in _FORMS.items():
             if form.search(text):

@@ -1,6 +1,6 @@
-"""Changes a valid value at one place, for each boundary in its schema and for common edge cases.
+"""Changes a valid value at one location, for each boundary in its schema and for common edge cases.
 
-The caller decides with a validator whether the changed value is valid.
+The caller validates the changed value.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from stubwright.jsonschema.pointers import resolve_local
 _DEEPEST: Final = 6
 _CHAIN: Final = 20  # consecutive references
 _LONG: Final = 10_000
-"""The length of a string without `maxLength`."""
+"""The length to try for a string without `maxLength`."""
 
 _MOST_CHARACTERS: Final = 100_000
 _MOST_ITEMS: Final = 1_000
 
 TEXTS: Final[Mapping[str, str]] = {
-    "an empty text": "",
+    "an empty string": "",
     "a space": " ",
-    "letters beyond ASCII": "Zoë Ångström ß",
-    "a letter of two code points": "e\u0301",
-    "an emoji beyond the BMP": "\U0001f600\U0001f469\u200d\U0001f680",
-    "Chinese and Arabic": "東京 مرحبا",
-    "a mark that turns the direction": "a\u202eb",
+    "non-ASCII letters": "Zoë Ångström ß",
+    "a letter with two code points": "e\u0301",
+    "an emoji outside the BMP": "\U0001f600\U0001f469\u200d\U0001f680",
+    "Chinese and Arabic text": "東京 مرحبا",
+    "a text direction override": "a\u202eb",
     "an invisible character": "a\u200bb\ufeff",
-    "line ends of all kinds": "a\nb\r\nc\u2028d",
+    "all kinds of line breaks": "a\nb\r\nc\u2028d",
     "a NUL character": "a\x00b",
     "a control character": "a\x1b[31mb",
-    "what shells and databases quote": "'\"`$(x);--%s{0}\\",
-    "a path upwards": "../../etc/passwd",
-    "a number as text": "0",
+    "shell and SQL metacharacters": "'\"`$(x);--%s{0}\\",
+    "a path traversal": "../../etc/passwd",
+    "a number as a string": "0",
 }
 _NUMBERS: Final = (0, -1, 1, 2**31, 2**53, -(2**53))
 _FRACTIONS: Final = (0.5, -0.1, 1e300)
 _OTHER_TYPES: Final[Mapping[str, Any]] = {
-    "a text": "text",
+    "a string": "text",
     "a number": 7,
     "a fraction": 1.5,
     "a boolean": True,
@@ -52,12 +52,12 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value with one place changed.
+    """A value with one location changed.
 
     Attributes:
         value: The whole value.
-        words: A description of the new value at the place.
-        path: The place.
+        words: A description of the new value at that location.
+        path: The location.
     """
 
     value: Any
@@ -66,15 +66,15 @@ class Change:
 
 
 def change_everywhere(schema: Any, value: Any) -> Iterator[Change]:
-    """Yield a value with one place changed, for each place that the schema describes and each applicable change."""
+    """Yield a value once for each location in the schema and each applicable change, with only that changed."""
     yield from _Changer(schema, value).walk((), [schema], value)
 
 
 def restore(value: Any, path: Path, base: Any) -> Any:
-    """Return a value with the entry of `base` at a path, or without the entry if `base` lacks it.
+    """Return a value with the entry from `base` at a path, or without the entry if `base` lacks it.
 
     Raises:
-        LookupError: One of the values does not have the path.
+        LookupError: The path does not exist in one of the values.
     """
     if not path:
         return base
@@ -124,7 +124,7 @@ class _Changer:
             yield Change(_put(self._value, path, {**value, name: "extra"}), "an additional property", (*path, name))
 
     def _flatten(self, schema: Any, depth: int) -> Iterator[Mapping[str, Any]]:
-        """Yield a schema, its reference, and its parts and alternatives, which describe the same value."""
+        """Yield a schema, its reference's target, and its parts and alternatives, which describe the same value."""
         if not isinstance(schema, dict) or depth == 0:
             return
         yield schema
@@ -138,7 +138,7 @@ class _Changer:
 
 
 def _propose(schemas: Sequence[Mapping[str, Any]], value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield values for a place, each with a description."""
+    """Yield values for a location, each with a description."""
     for schema in schemas:
         for choice in _list(schema.get("enum")):
             yield f"the choice {choice!r}", choice
@@ -161,15 +161,15 @@ def _propose(schemas: Sequence[Mapping[str, Any]], value: Any) -> Iterator[tuple
 
 def _propose_texts(schemas: Sequence[Mapping[str, Any]], value: str) -> Iterator[tuple[str, Any]]:
     yield from TEXTS.items()
-    yield "a text that is not a choice", f"{value}?"
+    yield "a string that is not a choice", f"{value}?"
     bounds = {bound for keyword in ("minLength", "maxLength") for bound in _bounds(schemas, keyword)}
     for bound in bounds:
         for length in (bound - 1, bound, bound + 1):
             if 0 <= length <= _MOST_CHARACTERS:
-                yield f"a text of {length:,} characters", _fit(value, length)
-                yield f"a text of {length:,} emoji", "\U0001f600" * length
+                yield f"a string of {length:,} characters", _fit(value, length)
+                yield f"a string of {length:,} emoji", "\U0001f600" * length
     if not any(True for _ in _bounds(schemas, "maxLength")):
-        yield f"a text of {_LONG:,} characters", _fit(value, _LONG)
+        yield f"a string of {_LONG:,} characters", _fit(value, _LONG)
 
 
 def _propose_numbers(schemas: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
@@ -202,7 +202,7 @@ def _bounds(schemas: Sequence[Mapping[str, Any]], keyword: str) -> Iterator[int]
 
 
 def _fit(text: str, length: int) -> str:
-    """Repeat or cut a text to a length."""
+    """Repeat or cut a string to a length."""
     source = text or "a"
     return (source * (length // len(source) + 1))[:length]
 
@@ -221,7 +221,7 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _put(value: Any, path: Path, new: Any) -> Any:
-    """Return a copy of a value with another value at a path; other parts are shared."""
+    """Return a copy of a value with the value at a path replaced; other parts are shared."""
     if not path:
         return new
     first, rest = path[0], path[1:]
