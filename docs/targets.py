@@ -75,7 +75,7 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
 
 def keys() -> Iterator[str]:
     """Return the table of `_meta` keys that hosts read, with their sources."""
-    yield "| in `_meta` | says | who reads it |\n|---|---|---|\n"
+    yield "| in `_meta` | specifies | read by |\n|---|---|---|\n"
     for kind in KINDS:
         for key in metadata.load_keys(kind).values():
             host = f"{key.host}, [{key.certainty}]({key.source}) {key.read}"

@@ -1,4 +1,4 @@
-"""Rules of clients and models: a table of rules with their sources, and their violations in a list of tools."""
+"""Client and model rules: a table of rules with their sources, and their violations in a tool list."""
 
 from stubwright.targets.findings import Finding, find_violations
 from stubwright.targets.table import PORTABLE, TARGETS, Rule, Target

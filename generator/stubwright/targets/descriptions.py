@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 
 def describe(rule: Rule) -> str:
-    """Describe a rule."""
     return _WORDS[rule.kind](rule.value)
 
 
@@ -27,42 +26,42 @@ def _between(bounds: Any) -> str:
 
 
 _WORDS: Final[Mapping[str, Callable[[Any], str]]] = {
-    "name": lambda pattern: f"names of tools match `{pattern}`",
+    "name": lambda pattern: f"tool names match `{pattern}`",
     "long name": lambda value: f"`{value[0]}` has at most {value[1]} characters",
     "description": _between,
-    "titled": lambda among: f"tools have a `title`{' among their `annotations`' if among else ''}",
+    "titled": lambda among: f"tools have a `title`{' in their `annotations`' if among else ''}",
     "any hint": lambda names: f"tools set one of {_list(names)}",
     "hints": lambda names: f"tools set all of {_list(names)}",
     "reads or destroys": lambda _: "tools that change something are `destructiveHint: true`",
-    "property": lambda pattern: f"names of arguments and properties match `{pattern}`",
-    "root property": lambda pattern: f"names of arguments match `{pattern}`",
+    "property": lambda pattern: f"argument and property names match `{pattern}`",
+    "root property": lambda pattern: f"argument names match `{pattern}`",
     "plain root": lambda keywords: f"no {_list(keywords)} at the root",
     "without": lambda keywords: f"no {_list(keywords)}",
     "ignores": lambda keywords: f"not passed on to models: {_list(keywords)}",
     "ignores at root": lambda keywords: f"not passed on to models, at the root: {_list(keywords)}",
-    "string enums": lambda _: "values in an `enum` are strings",
-    "items": lambda _: "arrays describe their items",
+    "string enums": lambda _: "`enum` values are strings",
+    "items": lambda _: "arrays declare their items",
     "filled": lambda _: "no `properties: {}`",
     "declared": lambda _: "each `inputSchema` has `properties`",
-    "never empty": lambda _: "required lists, objects and values are neither empty nor null",
+    "never empty": lambda _: "required lists, objects and values are never empty or null",
     "one type": lambda _: "no lists of types",
     "typed arguments": lambda keywords: (
         f"each argument has one of {_list(keywords)}" if keywords else "no argument is `true`"
     ),
-    "flat": lambda _: "objects in arguments have no properties of their own",
+    "flat": lambda _: "objects in arguments do not declare properties",
     "closed": lambda _: "all objects have `additionalProperties: false`",
     "all required": lambda _: "all properties are required",
     "typed": lambda _: "all schemas have a type",
     "least items": lambda allowed: f"`minItems` is {' or '.join(map(str, allowed))}",
     "formats": lambda names: f"`format` is one of {_list(names)}",
     "no recursion": lambda _: "no schema contains itself",
-    "levels": lambda most: f"at most {most} levels of objects",
+    "levels": lambda most: f"objects are nested at most {most} levels deep",
     "properties": lambda most: f"at most {most:,} properties in a schema",
-    "characters": lambda most: f"at most {most:,} characters of names, enums and constants in a schema",
-    "enum values": lambda most: f"at most {most:,} values of enums in a schema",
-    "large enum": lambda value: f"at most {value[1]:,} characters in an enum of more than {value[0]} values",
+    "characters": lambda most: f"names, enums and constants in a schema have at most {most:,} characters",
+    "enum values": lambda most: f"at most {most:,} enum values in a schema",
+    "large enum": lambda value: f"an enum with more than {value[0]} values has at most {value[1]:,} characters",
     "draft-07": lambda _: "schemas are valid in draft-07",
     "tools": lambda most: f"at most {most} tools",
-    "optional properties": lambda most: f"at most {most} optional properties in all tools",
-    "unions": lambda most: f"at most {most} unions in all tools",
+    "optional properties": lambda most: f"at most {most} optional properties across all tools",
+    "unions": lambda most: f"at most {most} unions across all tools",
 }

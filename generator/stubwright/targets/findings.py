@@ -1,4 +1,4 @@
-"""Finds the violations of targets' rules in a list of tools in its wire format."""
+"""Finds violations of targets' rules in a tool list, as sent on the wire."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Finding:
         target: The target.
         rule: The rule.
         tool: The name of the tool; None for the whole list.
-        pointer: The place in the tool's definition.
-        what: The fault, in words that follow the name of the tool.
-        fix: The remedy.
-        others: The number of other places of the tool with the same fault.
+        pointer: The location in the tool's definition.
+        what: The fault, as a clause to follow the tool's name.
+        fix: The fix.
+        others: How many other locations in the tool have the same fault.
     """
 
     target: Target
@@ -41,10 +41,10 @@ class Finding:
 def find_violations(
     tools: Sequence[ListedTool], target: Target, part: Sequence[ListedTool] | None = None
 ) -> Iterator[Finding]:
-    """Yield the violations of a target's rules, in the order of the rules and the tools.
+    """Yield violations of a target's rules, in the order of the rules and tools.
 
     Args:
-        tools: All tools in the list of a client.
+        tools: All tools in a client's list.
         target: The target.
         part: The tools to check individually; None for all.
     """

@@ -1,4 +1,4 @@
-"""The table of keys that hosts read in the `_meta` of tools and resources, with sources.
+"""The `_meta` keys on tools and resources that hosts read, with sources.
 
 All other keys in `_meta` are private to a server and its clients.
 """
@@ -21,7 +21,7 @@ _FILE: Final = Path(__file__).with_name("metadata.json")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of `_meta` that a host reads.
+    """A `_meta` key that a host reads.
 
     Attributes:
         name: The key.
@@ -46,6 +46,6 @@ class Key:
 
 @cache
 def load_keys(kind: Kind) -> Mapping[str, Key]:
-    """Return the keys that hosts read of tools or of resources, by name."""
+    """Return the keys that hosts read on tools or on resources, by name."""
     table: dict[str, dict[str, Any]] = json.loads(_FILE.read_text("utf-8"))[kind]
     return {name: Key(name, **entry) for name, entry in table.items()}

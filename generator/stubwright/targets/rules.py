@@ -1,7 +1,7 @@
-"""Checks the rules of targets, with a function for each kind of rule in the table.
+"""Checks the rules of targets, with one function per kind of rule in the table.
 
-Each function takes a tool and the value in the table, and yields the places that violate the rule, each with the fault
-and the fix. The functions of `OF_LISTS` take all tools of a list.
+Each function takes a tool and the rule's value, and yields the locations that violate the rule, each with the fault
+and the fix. The functions in `OF_LISTS` take all tools in a list.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Found: TypeAlias = "Iterator[tuple[Pointer, str, str]]"
 _INPUT: Final = ("inputSchema",)
-_PLAIN_ROOT: Final = "list all arguments in `properties` at the root, and say in the description which belong together"
+_PLAIN_ROOT: Final = "list all arguments in `properties` at the root, and describe which ones belong together"
 
 
 def _name(tool: ListedTool, pattern: str) -> Found:
@@ -34,7 +34,11 @@ def _long_name(tool: ListedTool, value: Sequence[Any]) -> Found:
     whole = form.replace("{server}", tool.server).replace("{tool}", tool.name)
     if len(whole) > longest:
         fix = f"shorten the tool's or the server's name by {len(whole) - longest} characters"
-        yield ("name",), f"is called `{whole}` there: {len(whole)} characters, more than {longest}", fix
+        yield (
+            ("name",),
+            f"is called `{whole}` there: {len(whole)} characters, more than {longest}",
+            fix,
+        )
 
 
 def _description(tool: ListedTool, value: Sequence[int | None]) -> Found:
@@ -52,12 +56,12 @@ def _titled(tool: ListedTool, among_annotations: bool) -> Found:
     annotations = _annotations(tool)
     if not annotations.get("title") and (among_annotations or not tool.definition.get("title")):
         where = "`annotations` without a `title`" if among_annotations else "no `title`"
-        yield ("annotations" if among_annotations else "title",), f"has {where}", "name it as people would call it"
+        yield ("annotations" if among_annotations else "title",), f"has {where}", "add a title for people"
 
 
 def _any_hint(tool: ListedTool, names: Sequence[str]) -> Found:
     if not any(_says(tool, name) for name in names):
-        fix = "set hints in `annotations`: whether it only reads, or destroys something"
+        fix = "set hints in `annotations`: whether it only reads or is destructive"
         yield ("annotations",), f"has neither {' nor '.join(f'`{name}`' for name in names)}", fix
 
 
@@ -71,7 +75,7 @@ def _reads_or_destroys(tool: ListedTool) -> Found:
     annotations = _annotations(tool)
     values = [annotations.get(name) for name in ("readOnlyHint", "destructiveHint")]
     if True not in values and isinstance(values[1], bool):
-        what = "changes something, and is not `destructiveHint: true`"
+        what = "changes something, but does not set `destructiveHint: true`"
         fix = "set `destructiveHint: true` if it changes existing data"
         yield ("annotations", "destructiveHint"), what, fix
 
@@ -117,7 +121,7 @@ def _without(tool: ListedTool, keywords: Sequence[str]) -> Found:
 
 def _ignores(tool: ListedTool, keywords: Sequence[str]) -> Found:
     for pointer, keyword in _having(tool, keywords):
-        yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", "say in a description what it demands"
+        yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", "state its constraint in a description"
 
 
 def _ignores_at_root(tool: ListedTool, keywords: Sequence[str]) -> Found:
@@ -140,8 +144,8 @@ def _string_enums(tool: ListedTool) -> Found:
         if isinstance(values, list):
             other = next((each for each in values if not isinstance(each, str)), None)
             if other is not None or None in values:
-                what = f"has `{format_scalar(other)}` in an `enum`, which has to be of strings"
-                yield (*_INPUT, *pointer, "enum"), what, "name the values in the description, or use strings"
+                what = f"has an `enum` value `{format_scalar(other)}` that is not a string"
+                yield (*_INPUT, *pointer, "enum"), what, "list the values in the description, or use strings"
 
 
 def _items(tool: ListedTool) -> Found:
@@ -187,7 +191,7 @@ def _one_type(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if isinstance(schema.get("type"), list):
             what = "has a list of types"
-            yield (*_INPUT, *pointer, "type"), what, "write an `anyOf`, or set `wire: {nullable: anyOf}` if one is null"
+            yield (*_INPUT, *pointer, "type"), what, "use `anyOf`, or set `wire: {nullable: anyOf}` if one type is null"
 
 
 def _typed_arguments(tool: ListedTool, keywords: Sequence[str]) -> Found:
@@ -207,15 +211,15 @@ def _flat(tool: ListedTool) -> Found:
 def _closed(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if _is_object(schema) and schema.get("additionalProperties") is not False:
-            what = "has an object that takes further properties"
+            what = "has an object that allows additional properties"
             yield (*_INPUT, *pointer), what, "add `additionalProperties: false`"
 
 
 def _all_required(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         for name in _optional(schema):
-            fix = "require it, and let it be null"
-            yield (*_INPUT, *pointer, "properties", name), f"has a property `{name}` that is optional", fix
+            fix = "make it required and nullable"
+            yield (*_INPUT, *pointer, "properties", name), f"has an optional property `{name}`", fix
 
 
 def _optional(schema: Mapping[str, Any]) -> list[str]:
@@ -241,7 +245,7 @@ def _typed(tool: ListedTool) -> Found:
 def _least_items(tool: ListedTool, allowed: Sequence[int]) -> Found:
     for pointer, schema in tool.schemas:
         if schema.get("minItems", allowed[0]) not in allowed:
-            what = f"has `minItems: {schema['minItems']}`, and only {' or '.join(map(str, allowed))} is taken"
+            what = f"has `minItems: {schema['minItems']}` instead of {' or '.join(map(str, allowed))}"
             yield (*_INPUT, *pointer, "minItems"), what, "put it in the description"
 
 
@@ -310,14 +314,14 @@ def _levels(tool: ListedTool, most: int) -> Found:
 
     depth = measure_depth(tool.schema, frozenset())
     if depth > most:
-        what = f"has objects in {depth} levels, more than {most}"
-        yield _INPUT, what, "take objects apart, or move parts to other tools"
+        what = f"has objects nested {depth} levels deep, more than {most}"
+        yield _INPUT, what, "flatten objects, or move parts to other tools"
 
 
 def _count_properties(tool: ListedTool, most: int) -> Found:
     count = sum(len(schema.get("properties") or ()) for _, schema in tool.schemas)
     if count > most:
-        yield _INPUT, f"has {count:,} properties in all, more than {most:,}", "split the tool"
+        yield _INPUT, f"has {count:,} properties in total, more than {most:,}", "split the tool"
 
 
 def _characters(tool: ListedTool, most: int) -> Found:
@@ -326,8 +330,8 @@ def _characters(tool: ListedTool, most: int) -> Found:
         count += sum(map(len, _named(schema)))
         count += sum(_length(value) for value in [*_values(schema), *([schema["const"]] if "const" in schema else [])])
     if count > most:
-        what = f"has names, enums and constants of {count:,} characters, more than {most:,}"
-        yield _INPUT, what, "split the tool, or take a string in place of a long `enum`"
+        what = f"has names, enums and constants with {count:,} characters in total, more than {most:,}"
+        yield _INPUT, what, "split the tool, or accept a string in place of a long `enum`"
 
 
 def _named(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -348,7 +352,11 @@ def _length(value: Any) -> int:
 def _enum_values(tool: ListedTool, most: int) -> Found:
     count = sum(len(_values(schema)) for _, schema in tool.schemas)
     if count > most:
-        yield _INPUT, f"has {count:,} values in `enum`s, more than {most:,}", "take a string in place of a long `enum`"
+        yield (
+            _INPUT,
+            f"has {count:,} `enum` values in total, more than {most:,}",
+            "accept a string in place of a long `enum`",
+        )
 
 
 def _large_enum(tool: ListedTool, value: Sequence[int]) -> Found:
@@ -357,8 +365,8 @@ def _large_enum(tool: ListedTool, value: Sequence[int]) -> Found:
         values = _values(schema)
         count = sum(map(_length, values))
         if len(values) > above and count > most:
-            what = f"has an `enum` of {len(values):,} values and {count:,} characters, more than {most:,}"
-            yield (*_INPUT, *pointer, "enum"), what, "take a string in place of it"
+            what = f"has an `enum` with {len(values):,} values and {count:,} characters, more than {most:,}"
+            yield (*_INPUT, *pointer, "enum"), what, "accept a string instead"
 
 
 def _draft_07(tool: ListedTool) -> Found:
@@ -366,8 +374,8 @@ def _draft_07(tool: ListedTool) -> Found:
 
     error = next(Draft7Validator(Draft7Validator.META_SCHEMA).iter_errors(tool.schema), None)
     if error is not None:
-        what = f"is not valid as a schema of draft-07: {error.message[:200]}"
-        yield (*_INPUT, *error.absolute_path), what, "write what both drafts take"
+        what = f"is not a valid draft-07 schema: {error.message[:200]}"
+        yield (*_INPUT, *error.absolute_path), what, "write a schema that is valid in both drafts"
 
 
 def _is(schema: Mapping[str, Any], kind: str) -> bool:
@@ -381,13 +389,13 @@ def _is_object(schema: Mapping[str, Any]) -> bool:
 
 def _tools(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
     if len(tools) > most:
-        yield f"there are {len(tools):,} tools, more than {most:,}", "offer a part of them with `toolsets`"
+        yield f"there are {len(tools):,} tools, more than {most:,}", "offer subsets with `toolsets`"
 
 
 def _optional_properties(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
     count = sum(len(_optional(schema)) for tool in tools for _, schema in tool.schemas)
     if count > most:
-        yield f"the tools have {count:,} optional properties in all, more than {most:,}", "offer a part of them"
+        yield f"the tools have {count:,} optional properties in total, more than {most:,}", "offer only some of them"
 
 
 def _unions(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
@@ -395,8 +403,8 @@ def _unions(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]
         "anyOf" in schema or isinstance(schema.get("type"), list) for tool in tools for _, schema in tool.schemas
     )
     if count > most:
-        what = f"the tools have {count:,} unions (`anyOf`, lists of types) in all, more than {most:,}"
-        yield what, "offer a part of them"
+        what = f"the tools have {count:,} unions (`anyOf`, lists of types) in total, more than {most:,}"
+        yield what, "offer only some of them"
 
 
 OF_TOOLS: Final[Mapping[str, Callable[[ListedTool, Any], Found]]] = {
@@ -434,11 +442,11 @@ OF_TOOLS: Final[Mapping[str, Callable[[ListedTool, Any], Found]]] = {
     "large enum": _large_enum,
     "draft-07": lambda tool, _: _draft_07(tool),
 }
-"""The kinds of rules for single tools."""
+"""Rule kinds for single tools."""
 
 OF_LISTS: Final[Mapping[str, Callable[[Sequence[ListedTool], Any], Iterator[tuple[str, str]]]]] = {
     "tools": _tools,
     "optional properties": _optional_properties,
     "unions": _unions,
 }
-"""The kinds of rules for all tools of a list."""
+"""Rule kinds for a whole tool list."""

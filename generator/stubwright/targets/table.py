@@ -1,4 +1,4 @@
-"""Reads the table of targets (`targets.json`): the rules of each client or API for tools, with their sources."""
+"""Reads the table of targets (`targets.json`): each client's or API's rules for tools, with their sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 Certainty: TypeAlias = Literal["documented", "source code", "measured", "reported", "derived"]
-"""The evidence for a rule: the vendor's documentation or source code, a trial, reports of users, or other rules."""
+"""The evidence for a rule: the vendor's documentation or source code, a trial, user reports, or other rules."""
 
 _YEAR: Final = timedelta(days=365)
 
@@ -27,12 +27,12 @@ class Rule:
 
     Attributes:
         kind: Its kind; `rules.py` has a function for each kind.
-        value: Its parameter: a pattern, a bound, or keywords.
+        value: Its parameter: a pattern, a limit, or keywords.
         source: The URL of the evidence.
         read: The day on which the source was read, as YYYY-MM-DD.
         certainty: The kind of evidence.
-        is_lossy: True if the target accepts tools that violate the rule, but ignores a part of them.
-        fix: The remedy, if it differs from the default of the kind.
+        is_lossy: True if the target accepts tools that violate the rule, but ignores parts of them.
+        fix: The fix, if it differs from the kind's default.
         consequence: The consequence of violating it, if it differs from the target's.
     """
 
@@ -46,12 +46,12 @@ class Rule:
     consequence: str = ""
 
     def is_old(self, today: date) -> bool:
-        """Return whether the source was read more than a year before a day, so that the rule may be outdated."""
+        """Return whether the source was read more than a year before a day, so that the rule could be outdated."""
         return date.fromisoformat(self.read) < today - _YEAR
 
     @property
     def is_sure(self) -> bool:
-        """True if the vendor's documentation or source code, or a trial, is the evidence."""
+        """True if the evidence is the vendor's documentation, its source code, or a trial."""
         return self.certainty in ("documented", "source code", "measured")
 
 

@@ -1,4 +1,4 @@
-"""The tools of a list, parsed for rules."""
+"""The tools in a list, parsed for rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ListedTool:
 
     Attributes:
         definition: Its entry in the list.
-        server: The name of its server, which clients prepend to its name.
+        server: Its server's name, which clients prepend to its own.
     """
 
     definition: Mapping[str, Any]
@@ -33,21 +33,21 @@ class ListedTool:
 
     @cached_property
     def dialect(self) -> Dialect:
-        """The dialect of the schema of its arguments."""
+        """The dialect of its input schema."""
         return dialects.find_dialect(self.schema) or dialects.DRAFT_2020_12
 
     @property
     def schema(self) -> Any:
-        """The schema of its arguments."""
+        """Its input schema."""
         return self.definition.get("inputSchema", {})
 
     @cached_property
     def schemas(self) -> Sequence[tuple[Pointer, Mapping[str, Any]]]:
-        """All subschemas that are objects, with their pointers, in the order of the source."""
+        """All subschemas that are objects, with their pointers, in source order."""
         subschemas = dialects.iterate_subschemas(self.schema, self.dialect)
         return [(pointer, schema) for pointer, schema in subschemas if isinstance(schema, dict)]
 
 
 def make_list(definitions: Iterable[Mapping[str, Any]], server: str) -> list[ListedTool]:
-    """Return the tools in the list of the server with this name."""
+    """Parse the tools listed by the server with this name."""
     return [ListedTool(definition, server) for definition in definitions]
