@@ -387,7 +387,7 @@ def test_tools_answer_with_examples_and_schemas(folder: Path) -> None:
     assert first.structured_content == {"n": 10, "word": "one"}
     assert made.structured_content == again.structured_content != other.structured_content
     assert valid(OUTPUT, made.structured_content)
-    assert plain.content[0].text == "This is a mock: plain has no outputSchema, and so no answer can be made up."
+    assert plain.content[0].text == "This is a mock: plain has no outputSchema, so no response can be generated."
     assert impossible.is_error
     assert "give the tool an example with an output" in impossible.content[0].text
     assert all(isinstance(one, int) for one in listed.structured_content)
@@ -406,18 +406,18 @@ def test_all_else_has_a_placeholder(folder: Path) -> None:
             assert [one.name for one in (await client.list_tools()).tools][:2] == ["shown", "made"]
             texts = [(await client.read_resource(uri)).contents[0] for uri in ("x:own", "x:text", "y://Oslo")]
             assert [getattr(text, "text", "") for text in texts] == [
-                "This is a mock: the handlers' read_own makes the real text.",
+                "This is a mock: the handlers' read_own produces the real text.",
                 "Text.",
-                'This is a mock: the handlers\' read_city makes the real text with {"city": "Oslo"}.',
+                'This is a mock: the handlers\' read_city produces the real text with {"city": "Oslo"}.',
             ]
             [data] = (await client.read_resource("j://7")).contents
             assert getattr(data, "mime_type", "") == "application/json"
             assert json.loads(getattr(data, "text", ""))["mock"].endswith(
-                'read_data makes the real text with {"id": "7"}.'
+                'read_data produces the real text with {"id": "7"}.'
             )
             own, written = [await client.get_prompt(*one) for one in (("own", {"a": "b"}), ("written", None))]
             assert getattr(own.messages[0].content, "text", "").endswith(
-                'prompt_own makes the real text with {"a": "b"}.'
+                'prompt_own produces the real text with {"a": "b"}.'
             )
             assert getattr(written.messages[0].content, "text", "") == "Hello."
             from mcp_types import ResourceTemplateReference

@@ -178,7 +178,7 @@ def test_no_secret_is_written_down(tmp_path: Path) -> None:
     again = {**sent, "pass-word": "another", "card": {"number": 1}}
     _, same, other = replay(tmp_path, call("greet", **again), call("greet", **{**again, "x": 1})).values()
     assert same == answer["result"]
-    assert other["message"].endswith("in line 5, where `x` was missing and now is 1")
+    assert other["message"].endswith("on line 5, where `x` was missing and is now 1")
 
 
 def test_a_secret_that_is_a_word_of_the_protocol_leaves_the_messages_whole(tmp_path: Path) -> None:
@@ -208,16 +208,16 @@ def test_answers_come_in_turn_and_equal_calls_are_the_same(tmp_path: Path) -> No
 
 def test_a_call_that_was_not_recorded_is_refused_with_the_nearest(tmp_path: Path) -> None:
     record(tmp_path, call("greet", city="Rome", days=3), call("greet", city="Oslo", days=3, units="K"))
-    nearest = 'r.jsonl has no tools/call of "greet" with these arguments; the nearest is in line'
+    nearest = 'r.jsonl has no tools/call of "greet" with these arguments; the nearest is on line'
     refused = replay(tmp_path, call("greet", city="Oslo", days=4, units="K"), call("greet", city="Rome"), call("other"))
     assert {number: (error["code"], error["message"]) for number, error in list(refused.items())[1:]} == {
         1: (
             -32602,
-            f"{nearest} 5, where `days` was 3 and now is 4",
+            f"{nearest} 5, where `days` was 3 and is now 4",
         ),
         2: (
             -32602,
-            f"{nearest} 4, where `days` was 3 and now is missing",
+            f"{nearest} 4, where `days` was 3 and is now missing",
         ),
         3: (-32602, 'r.jsonl has no tools/call of "other"; it has "greet"'),
     }
@@ -271,7 +271,7 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
     ("edit", "problem"),
     amounts.sample(
         [
-            (lambda text: "", "r.jsonl:1: the file is empty; a recording begins with a header"),
+            (lambda text: "", "r.jsonl:1: the file is empty; a recording starts with a header"),
             (lambda text: "{}\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
             (lambda text: "name: x\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
             (
@@ -323,7 +323,7 @@ def test_a_recording_whose_values_take_too_much_memory_is_refused(monkeypatch: p
     monkeypatch.setattr(recording_lines, "_PARTS", data.count(b"{") + data.count(b"["))
     assert len([*recording_lines.parse("r.jsonl", data)]) == 2
     data = written(("client", '{"a":[]}'), ("server", '{"a":[[],{}]}'))
-    told = r"r\.jsonl:3: up to this line there are more than 8 objects and arrays; record fewer calls"
+    told = r"r\.jsonl:3: there are more than 8 objects and arrays up to this line; record fewer calls"
     with pytest.raises(recording_lines.RecordingError, match=told):
         list(recording_lines.parse("r.jsonl", data))
 
@@ -692,7 +692,7 @@ def test_a_compressed_answer_passes_unchanged_and_is_recorded(
 @pytest.mark.parametrize(
     ("encoding", "body", "why"),
     [
-        ("br", b"\x0b\x02\x80{}\x03", "its Content-Encoding is 'br', which cannot be read"),
+        ("br", b"\x0b\x02\x80{}\x03", "its Content-Encoding is 'br', which is not supported"),
         ("gzip", b"{}", "it is not gzip, although its Content-Encoding is"),
     ],
 )
@@ -701,7 +701,7 @@ def test_why_an_answer_is_not_recorded(encoding: str, body: bytes, why: str, kin
     got, [line], said = post_through_proxy(tmp_path, encoding, body, kind)
     assert got == body
     assert (line["unreadable"], line["why"], line["status"]) == (len(body), why, 200)
-    assert f"stubwright: a message of the endpoint is not recorded: {why}\n" in said
+    assert f"stubwright: a message from the endpoint is not recorded: {why}\n" in said
     done = run(tmp_path, "replay", "r.jsonl")
     assert done.stderr == "stubwright: r.jsonl cannot be replayed: it contains no responses from a server\n"
 
@@ -714,7 +714,7 @@ def test_an_event_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) ->
     assert events.problem == ""
     for _ in range(3):
         assert [*events.feed(b"x" * 100)] == []
-    assert events.problem.startswith("an event has more than")
+    assert events.problem.startswith("an event exceeds")
     assert events.size == len(b"data: ") + 900 + 300
 
 
@@ -765,8 +765,8 @@ def test_large_bodies_pass_and_only_their_size_is_recorded(held: int, monkeypatc
     limits = Copies(largest=2_000)
     [request, answer], got, answered = pass_through(limits, large, large)
     assert got == answered == b"".join(large)
-    assert (request["from"], request["unreadable"], request["why"]) == ("client", 2703, "it has more than 0 MiB")
-    assert (answer["from"], answer["unreadable"], answer["why"]) == ("server", 2703, "it has more than 0 MiB")
+    assert (request["from"], request["unreadable"], request["why"]) == ("client", 2703, "it exceeds 0 MiB")
+    assert (answer["from"], answer["unreadable"], answer["why"]) == ("server", 2703, "it exceeds 0 MiB")
     [request, answer], got, answered = pass_through(limits, small, small)
     assert got == answered == b"".join(small)
     assert request["message"] == answer["message"] == {"a": "x" * 20}
@@ -780,7 +780,7 @@ def test_the_copies_of_all_messages_in_progress_are_limited() -> None:
     second.add(b"x" * 60)
     assert copies.held == 150
     second.add(b"y")
-    assert (second.problem, second.size, copies.held) == ("the messages in progress have more than 0 MiB", 61, 90)
+    assert (second.problem, second.size, copies.held) == ("the messages in progress exceed 0 MiB", 61, 90)
     assert first.pop() == b"x" * 90
     first.drop()
     assert copies.held == 0
@@ -799,10 +799,10 @@ def test_a_body_that_expands_without_end_or_is_not_whole_is_not_read() -> None:
     body = gzip.compress(b"{}")
     assert encodings.decode("X-GZip", body) == b"{}"
     bomb = zlib.compress(bytes(65 * 1024 * 1024), 1)
-    for data, why in ((bomb, "more than 64 MiB"), (zlib.compress(b"{}")[:-1], "end is missing")):
+    for data, why in ((bomb, "exceeds 64 MiB"), (zlib.compress(b"{}")[:-1], "stream is incomplete")):
         with pytest.raises(encodings.EncodingError, match=why):
             encodings.decode("deflate", data)
-    with pytest.raises(encodings.EncodingError, match="has data after its end"):
+    with pytest.raises(encodings.EncodingError, match="has data after the end"):
         encodings.decode("gzip", body + body)
 
 
@@ -868,7 +868,7 @@ def test_an_answer_that_the_endpoint_breaks_off_is_no_traceback(tmp_path: Path) 
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "go"}}
     with asgi(break_off) as url, over_http(tmp_path, "record", "-o", "r.jsonl", f"{url}/mcp") as proxy:
         whole = httpx2.post(proxy, json=request, headers={"Accept": "application/json"})
-        assert (whole.status_code, whole.text) == (502, "The endpoint aborted its answer.")
+        assert (whole.status_code, whole.text) == (502, "The endpoint aborted its response.")
         with pytest.raises(httpx2.RemoteProtocolError):
             httpx2.post(proxy, json=request, headers={"Accept": "application/json", "X-Large": "1"})
         stream = httpx2.post(proxy, json=request, headers={"Accept": "text/event-stream"})

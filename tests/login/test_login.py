@@ -267,7 +267,7 @@ def test_a_proxy_that_records_sends_the_token_and_masks_it(
         proxy = process.stderr.readline().split()[-1]
         assert httpx2.post(proxy, json="x" * (1 << 21)).status_code == 502  # it is not held, so not repeated
         assert process.stderr.readline() == (
-            "stubwright: the endpoint requires another access token; repeat the request\n"
+            "stubwright: the endpoint requires a different access token; repeat the request\n"
         )
         for _ in range(2):
             message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}
@@ -430,7 +430,7 @@ def test_without_a_browser_the_url_is_printed(
 def test_a_registered_program_logs_in(world: World, run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
     world.issuer = {"registration_endpoint": None}
     done = run("call", world.server, "a", "--login")
-    assert (done.status, "name it with --client-id" in done.err) == (3, True)
+    assert (done.status, "pass its ID with --client-id" in done.err) == (3, True)
     assert run("call", world.server, "a", "--login", "--client-id", "mine").status == 0
     assert world.list_heard("/token")[-1]["client_id"] == "mine"
     storage.locate(world.server).unlink()
@@ -479,7 +479,7 @@ def test_a_program_gets_a_token_by_its_credentials(
 BAD: Mapping[str, tuple[Callable[[World], Fields], str]] = {
     "another resource": (lambda w: {"resource": {"resource": "https://example.com/mcp"}}, "a different resource"),
     "a resource below": (lambda w: {"resource": {"resource": f"{w.server}/x"}}, "a different resource"),
-    "no issuer": (lambda w: {"resource": {"authorization_servers": []}}, "names no authorization server"),
+    "no issuer": (lambda w: {"resource": {"authorization_servers": []}}, "lists no authorization server"),
     "issuer over http": (
         lambda w: {"resource": {"authorization_servers": ["http://auth.example.com"]}},
         "the authorization server is not an https URL",
@@ -512,7 +512,7 @@ BAD: Mapping[str, tuple[Callable[[World], Fields], str]] = {
     "denied": (lambda w: {"redirect": {"code": None, "error": "access_denied"}}, "with the error access_denied"),
     "an odd error": (lambda w: {"redirect": {"code": None, "error": "\x1b[1mx"}}, "denied the login\n"),
     "no code": (lambda w: {"redirect": {"code": None}}, "without a code"),
-    "registration refused": (lambda w: {"registered": {"client_id": None}}, "does not register this program"),
+    "registration refused": (lambda w: {"registered": {"client_id": None}}, "did not register this program"),
     "no bearer token": (lambda w: {"token": {"token_type": "DPoP"}}, "a type other than Bearer"),
     "an unsendable token": (lambda w: {"token": {"access_token": "a\r\nb"}}, "issued no token"),
 }

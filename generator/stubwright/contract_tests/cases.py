@@ -109,6 +109,7 @@ class Arguments:
 
 
 def describe_change(change: Change) -> str:
+    """Describe a change by its path and new value."""
     place = ".".join(map(str, change.path))
     return f"`{place}`: {change.words}" if place else change.words
 

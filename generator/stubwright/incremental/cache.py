@@ -1,6 +1,6 @@
-"""The cache of one run for the next: the generated code of error-free tools.
+"""Caches the generated code of error-free tools from one run to the next.
 
-An unreadable cache, or one of another version, counts as empty, and code with unexpected statements is ignored.
+A cache that is unreadable or from another version counts as empty, and code with unexpected statements is ignored.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _FORMAT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The code of tools by the digest of their sources.
+    """The tools' code, by the digest of their sources.
 
-    `clean` has the digests of tools without diagnostics, valid for the digest `around`. `proven` has the digests of
-    modules whose models were built.
+    `clean` has the digests of tools without diagnostics, which apply only to the digest `around`. `proven` has the
+    digests of modules whose models were built.
     """
 
     units: Mapping[str, PrimitiveCode] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Cache:
 
 
 def load(data: bytes | None) -> Cache:
-    """Return the cache in a file, which is empty if the file is unusable."""
+    """Read the cache from a file's bytes; return an empty cache if they are unusable."""
     try:
         value = from_json(data or b"")
         if value["format"] != _FORMAT:
@@ -49,7 +49,7 @@ def load(data: bytes | None) -> Cache:
 
 
 def dump(cache: Cache) -> bytes:
-    """Return a cache as the bytes of its file."""
+    """Return the bytes for a cache file."""
     units = {
         digest: [unit.module, unit.classes, unit.method, sorted(unit.names), unit.response, unit.task]
         for digest, unit in cache.units.items()

@@ -1,4 +1,4 @@
-"""Computes digests of bytes and of stubwright, and compares texts."""
+"""Computes digests of bytes and of stubwright, and compares text files."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Final
 from stubwright import package_data
 
 _SUFFIXES: Final = frozenset({".py", ".jinja", ".jinja2", ".json", ".css", ".js"})
-"""The suffixes of files that affect the output; pages contain the styles and scripts of their templates."""
+"""The suffixes of files that affect the output, including styles and scripts, which templates embed in pages."""
 
 
 def compute_digest(data: bytes) -> str:
-    """Return the digest of some bytes."""
+    """Return the digest of bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def with_lf(data: bytes) -> bytes:
-    """Return a text with LF line endings; data with NUL is not text, and stays unchanged.
+    """Return text with LF line endings; data with NUL is not text, and stays unchanged.
 
-    Git may write the files of a checkout with CRLF (`core.autocrlf`), so values that all checkouts share must not
-    depend on line endings.
+    Git can check out files with CRLF (`core.autocrlf`), so values shared between checkouts must not depend on line
+    endings.
     """
     return data if b"\0" in data else data.replace(b"\r\n", b"\n")
 
@@ -35,7 +35,7 @@ def is_same_text(left: bytes, right: bytes) -> bool:
 
 
 def is_in(digests: Container[str], data: bytes) -> bool:
-    """Return whether one of these digests is of `data`, or of the same text with LF."""
+    """Return whether one of these digests is that of `data`, or of the same text with LF."""
     return compute_digest(data) in digests or compute_digest(with_lf(data)) in digests
 
 
@@ -43,7 +43,8 @@ def is_in(digests: Container[str], data: bytes) -> bool:
 def compute_generator_digest() -> str:
     """Return a digest of stubwright, so that a changed generator invalidates all caches.
 
-    It does not depend on the kind of installation: in a wheel, the templates are below the code, and count once.
+    It does not depend on how stubwright is installed: in a wheel, the templates are inside the code's folder, but count
+    only once.
     """
     sha256 = hashlib.sha256()
     for folder in (package_data.ROOT, package_data.RUNTIME, package_data.TEMPLATES):
@@ -56,7 +57,7 @@ def compute_generator_digest() -> str:
 def _list_sources(folder: str, without: str, above: str = "") -> Iterator[tuple[str, str]]:
     """Yield the files that affect the output, each with its name below the folder and its path.
 
-    Paths are strings, because `Path` objects for seven hundred files took most of the time of an unchanged run.
+    Paths are strings, because `Path` objects for seven hundred files took most of the time in an unchanged run.
     """
     with os.scandir(folder) as entries:
         for entry in entries:

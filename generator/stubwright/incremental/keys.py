@@ -1,4 +1,4 @@
-"""Computes cache keys: digests of all inputs of an output."""
+"""Computes cache keys: digests of all inputs that affect an output."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A digest for each tool of a manifest, by name, and a digest of all other parts."""
+    """A digest of each tool in a manifest, by name, and a digest of all other parts."""
 
     tools: Mapping[str, str]
     around: str
 
 
 def make_keys(resolved: ResolvedBundle, made_by: Sequence[str]) -> Keys:
-    """Return the keys of a resolved manifest; `made_by` are the other inputs of all outputs."""
+    """Return a resolved manifest's keys; `made_by` lists other inputs that affect every output."""
     rich = (resolved.entry.get("python") or {}).get("formats")
     settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, get_declared(resolved)]
     settings += [resolved.entry.get("targets"), resolved.entry["server"]["name"], resolved.entry.get("budget")]
@@ -62,12 +62,12 @@ def make_keys(resolved: ResolvedBundle, made_by: Sequence[str]) -> Keys:
 
 
 def digest_unit(tool: str, reserved: frozenset[str]) -> str:
-    """Return the key of a tool's unit: a digest of the tool, and of the names that its classes avoid."""
+    """Return the key for a tool's unit: a digest of the tool and of the names that its classes avoid."""
     return tool if not reserved else compute_digest(to_json([tool, sorted(reserved)]))
 
 
 def digest_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
-    """Return the digest of the sources of a lowered manifest's artifacts; `tools` has the digests of its tools."""
+    """Return the digest of all sources of a lowered manifest's artifacts; `tools` has its tools' digests."""
     parts = [
         compute_generator_digest(),
         manifest.source,
@@ -92,6 +92,6 @@ def _around(value: Json) -> Json:
 
 
 def _use(tool: Declaration, names: frozenset[str]) -> str | None:
-    """Return the replacement of a deprecated tool, which depends on the other tools."""
+    """Return the replacement for a deprecated tool, which depends on the other tools."""
     use = (tool.extension.get("deprecated") or {}).get("use")
     return None if use is None else resolve_use(use, tool, names)

@@ -25,7 +25,7 @@ _MISTAKES = (
 
 @dataclass(frozen=True, slots=True)
 class BuildFailure:
-    """A module below `models`, the class that cannot be built ("" if the module cannot be imported), and the reason."""
+    """A module in `models`, the class that cannot be built ("" if the module cannot be imported), and the reason."""
 
     module: str
     name: str
@@ -33,15 +33,15 @@ class BuildFailure:
 
 
 def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) -> list[BuildFailure]:
-    """Import modules of a package and build their models.
+    """Import a package's modules, and build their models.
 
     Args:
         package: The package's name.
         sources: Its Python files, by path.
-        modules: The names of the modules below `models`.
+        modules: The module names within `models`.
 
     Returns:
-        The failures, in the order of the modules.
+        The failures, in module order.
     """
     failures: list[BuildFailure] = []
     with _importable(package, sources):
@@ -68,10 +68,10 @@ def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
 
 
 def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
-    """Return the models that cannot be built; all are built together, so that each is only built once."""
+    """Build all models together, so that each is built only once, and return those that cannot be built."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
-        TypeAdapter(every).rebuild(raise_errors=True)  # which otherwise waits for names that are not there
+        TypeAdapter(every).rebuild(raise_errors=True)  # pydantic would otherwise postpone classes with undefined names
     except _MISTAKES as error:
         alone = [BuildFailure(module, cls.__name__, why) for cls, module in classes.items() for why in _wrong(cls)]
         return alone or [BuildFailure(next(iter(classes.values())), "", _message(error))]
@@ -79,7 +79,7 @@ def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
 
 
 def _wrong(cls: type[BaseModel]) -> Iterator[str]:
-    """Yield the reasons why a class cannot be built on its own; none if it can."""
+    """Yield the reasons why a class cannot be built on its own, if any."""
     try:
         cls.model_rebuild()
     except _MISTAKES as error:
@@ -119,7 +119,7 @@ def forget(package: str) -> None:
 
 
 class _Sources(MetaPathFinder, InspectLoader):
-    """Finds and loads the modules of a package from the texts of its files."""
+    """Finds and loads a package's modules from their source text."""
 
     def __init__(self, package: str, sources: Mapping[str, bytes]) -> None:
         """Import `package` from its files by path."""
@@ -127,13 +127,13 @@ class _Sources(MetaPathFinder, InspectLoader):
         self._sources = sources
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Return the spec of a module of the package."""
+        """Return a module's spec, if it is in the package."""
         if fullname.partition(".")[0] != self._package or self._file(fullname) is None:
             return None
         return spec_from_loader(fullname, self)
 
     def get_source(self, fullname: str) -> str:
-        """Return the text of a module."""
+        """Return a module's source text."""
         return self._sources[self._file(fullname) or ""].decode()
 
     def is_package(self, fullname: str) -> bool:

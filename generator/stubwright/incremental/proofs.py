@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 _BATCH = 300
-"""The number of modules for one process; each process imports the shared modules again."""
+"""How many modules one process tests; each process imports the shared modules again."""
 
 _HELP = (
     "nothing was written. This is a bug in stubwright, not your mistake: please report it with the schema; "
-    "until it is fixed, write the schema in another way"
+    "until it is fixed, rewrite the schema"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module of models: its name below `models`, a digest of its sources, and a description.
+    """A models module: its name within `models`, a digest of its sources, and a description.
 
-    `places` are the places of the classes' schemas, by prefix of the class name; the last is for all other classes.
+    `places` are the source locations of the classes' schemas, by class name prefix; the last applies to all others.
     """
 
     name: str
@@ -41,17 +41,17 @@ class Module:
     places: tuple[tuple[str, Place], ...]
 
     def place(self, cls: str) -> Place:
-        """Return the place of a class's schema."""
+        """Return the source location of a class's schema."""
         return next((place for start, place in self.places if cls.startswith(start)), self.places[-1][1])
 
 
 def list_modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) -> list[Module]:
-    """Return the modules of models of a manifest, beginning with imported modules.
+    """Return a manifest's models modules; imported modules come first.
 
     Args:
         manifest: The manifest.
         code: Its generated code.
-        units: The digest of each tool's module.
+        units: The digests of the tools' modules.
     """
     return [*_shared(manifest, code), *_primitives(manifest, code), *_tools(manifest, units)]
 
@@ -65,7 +65,7 @@ def _shared(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
         ]
         places = [(naming.name_shared_class(each.names), each.schema.place) for each in members]
         places.sort(key=lambda each: -len(each[0]))
-        what = "shared schemas that refer to each other"
+        what = "shared schemas that reference each other"
         yield Module(
             f"shared.{circle}",
             compute_digest(f"{around} {circle}".encode()),
@@ -99,12 +99,12 @@ def _tools(manifest: ir.Manifest, units: Mapping[str, str]) -> Iterator[Module]:
 def prove(
     manifest: ir.Manifest, todo: Sequence[Module], artifacts: Sequence[Artifact], workers: Workers | None
 ) -> list[Diagnostic]:
-    """Build the models of modules in other processes.
+    """Build the modules' models in other processes.
 
     Args:
         manifest: The manifest.
         todo: The modules.
-        artifacts: The files of its package.
+        artifacts: Its package's files.
         workers: The worker processes; None to start one.
 
     Returns:
@@ -112,7 +112,7 @@ def prove(
     """
     if not todo:
         return []
-    sources = {"__init__.py": b""}  # what it exports, models do not need
+    sources = {"__init__.py": b""}  # models do not need its exports
     root = f"{manifest.package}/"
     sources |= {
         artifact.path.removeprefix(root): artifact.data
@@ -130,6 +130,6 @@ def prove(
 
 
 def _diagnostic(module: Module, failure: BuildFailure) -> Diagnostic:
-    what = f"the class `{failure.name}`" if failure.name else "the module of the models"
-    message = f"{what} of {module.what} cannot be built: {failure.why}"
+    what = f"the class `{failure.name}`" if failure.name else "the models module"
+    message = f"{what} for {module.what} cannot be built: {failure.why}"
     return Diagnostic("SW409", message, module.place(failure.name), _HELP)

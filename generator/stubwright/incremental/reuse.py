@@ -1,4 +1,4 @@
-"""Runs the compiler's steps for single tools with a cache and worker processes."""
+"""Runs the compiler's per-tool steps with a cache and worker processes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 BATCH = 24
-"""The number of tools for one process; another process is only started for two batches or more."""
+"""How many tools one process compiles; another process is started only for two or more batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The diagnostics of models, and the digests of modules that need not be built again."""
+    """The models' diagnostics, and the digests of modules that need not be built again."""
 
     diagnostics: tuple[Diagnostic, ...]
     proven: frozenset[str]
@@ -35,7 +35,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of a manifest; `units` has all generated or reused code, by the digest of its tool."""
+    """A manifest's models; `units` has all generated or reused code, by the tool's digest."""
 
     reuse: Reuse
     manifest: ir.Manifest
@@ -44,7 +44,7 @@ class Models:
     digests: Mapping[str, str]
 
     def prove(self, artifacts: Sequence[Artifact]) -> Proof:
-        """Test the models that are not yet proven, in other processes, from the files of the package."""
+        """Test the models that are not yet proven, in other processes, from the package's files."""
         before = self.reuse.before.proven
         if not self.manifest.has_package:
             return Proof((), before)
@@ -57,7 +57,7 @@ class Models:
         """Return the cache for the next run.
 
         Args:
-            proof: The proof of the models, if they were tested.
+            proof: The models' test result, if they were tested.
             is_clean: True if no tool has a diagnostic.
         """
         clean = frozenset(self.reuse.keys.tools.values()) if is_clean else frozenset()
@@ -67,20 +67,20 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """The reusable results of the last run for a resolved manifest; create it with `compare`.
+    """The last run's results that a resolved manifest can reuse; create it with `compare`.
 
-    `workers` generate the code that is not in the cache, if there are any.
+    The `workers`, if any, generate the code that is not in the cache.
     """
 
     before: Cache
     keys: Keys
     workers: Workers | None
     to_check: ResolvedBundle
-    """The manifest with the tools that the last run did not accept unchanged."""
+    """The manifest with only the tools that changed or had diagnostics in the last run."""
 
     @classmethod
     def compare(cls, resolved: ResolvedBundle, before: Cache, made_by: Sequence[str], workers: Workers | None) -> Reuse:
-        """Compare a manifest with the last run's cache; `made_by` are the other inputs of all outputs."""
+        """Compare a manifest with the last run's cache; `made_by` lists other inputs that affect every output."""
         now = keys.make_keys(resolved, made_by)
         if before.around != now.around:
             return cls(before, now, workers, resolved)
@@ -89,7 +89,7 @@ class Reuse:
         return cls(before, now, workers, replace(resolved, tools=dirty, outlines=outlines))
 
     def compute_digest(self, manifest: ir.Manifest) -> str:
-        """Return the digest of all inputs of a manifest's artifacts."""
+        """Return a digest of all inputs that affect a manifest's artifacts."""
         return keys.digest_manifest(manifest, self.keys.tools)
 
     def begin(self, manifest: ir.Manifest) -> Callable[[], Models]:
@@ -101,7 +101,7 @@ class Reuse:
 
         first = reserved_names.reserve(manifest)
         units: dict[str, PrimitiveCode] = {}
-        begun = self._begin(manifest, first, units)  # while the compiler makes other files
+        begun = self._begin(manifest, first, units)  # runs while the compiler generates other files
 
         def make(taken: ReservedNames) -> Models:
             return begun() if taken is first else self._begin(manifest, taken, units)()
@@ -115,7 +115,7 @@ class Reuse:
     def _begin(
         self, manifest: ir.Manifest, taken: ReservedNames, units: dict[str, PrimitiveCode]
     ) -> Callable[[], Models]:
-        """Start generating the missing code without reserved names; it is added to `units`."""
+        """Start generating the missing code, avoiding reserved names; it is added to `units`."""
         from stubwright.codegen.models import reserved_names
         from stubwright.codegen.pages import modules
 

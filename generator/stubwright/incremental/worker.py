@@ -1,7 +1,7 @@
-"""Runs jobs in worker processes, the first of which starts while the compiler still reads and checks.
+"""Runs jobs in worker processes; the first one starts while the compiler still reads and checks.
 
-Loading the generator of models takes longer than the rest of a run with few changes, and running it longer than the
-rest of a run with many. A job that fails in a worker is repeated in this process, which raises its error.
+With few changes, loading the model generator takes longer than the rest of a run; with many changes, running it does.
+A job that fails in a worker is repeated in this process, which raises its error.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 Job: TypeAlias = tuple[Callable[..., Any], Sequence[Any]]
-"""A function and its arguments; its result must only depend on these."""
+"""A function and its arguments; its result must depend only on these."""
 
 
 class Worker:
-    """A process that does one job at a time."""
+    """A process that runs one job at a time."""
 
     def __init__(self, *, makes_models: bool = True) -> None:
-        """Start it; with `makes_models`, load the modules for models in advance."""
+        """Start the process; with `makes_models`, load the model generator in advance."""
         self._connection, theirs = Pipe()
         self._process = Process(target=_serve, args=(theirs, self._connection, makes_models), daemon=True)
         self._process.start()
-        # Close the other end here, since otherwise `recv` would not end when the worker dies.
+        # Close the other end here; otherwise `recv` would block forever if the worker dies.
         theirs.close()
         self._is_stopped = False
 
     def run(self, job: Job) -> Any:
-        """Do a job, and wait for its result."""
+        """Run a job, and wait for its result."""
         try:
             self._connection.send(job)
             return self._connection.recv()
@@ -64,8 +64,8 @@ class Workers:
         """Start jobs, and return a function that waits for their results; call it before starting other jobs.
 
         Args:
-            jobs: The jobs, which are started in this order.
-            most: The maximum number of workers, if there are enough processors.
+            jobs: The jobs, started in this order.
+            most: The maximum number of workers, which the number of processors also limits.
         """
         while len(self._workers) < min(most, os.cpu_count() or 1):
             self._workers.append(Worker())
@@ -80,7 +80,7 @@ class Workers:
             finally:
                 idle.put(worker)
 
-        self._threads = ThreadPoolExecutor(len(self._workers))  # a thread waits for each worker
+        self._threads = ThreadPoolExecutor(len(self._workers))  # one thread waits for each worker
         begun = [self._threads.submit(run, job) for job in jobs]
         return lambda: [each.result() for each in begun]
 
@@ -94,7 +94,7 @@ class Workers:
 
 @contextmanager
 def run_workers() -> Iterator[Workers | None]:
-    """Yield workers for a block; None if they could not save time."""
+    """Yield workers for a block, or None if they could not save time."""
     workers_started = Workers() if is_worthwhile() else None
     try:
         yield workers_started
@@ -104,12 +104,12 @@ def run_workers() -> Iterator[Workers | None]:
 
 
 def is_worthwhile() -> bool:
-    """Return whether workers can save time: a processor is free, and the generator is not loaded."""
+    """Return whether workers can save time: more than one processor, and the generator is not loaded yet."""
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 
 def run_parallel(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
-    """Run jobs in workers, or in a new process, and return their results in the order of the jobs."""
+    """Run jobs in workers, or in a new process, and return their results in order."""
     if workers is not None:
         return workers.begin(jobs, len(jobs))()
     worker = Worker(makes_models=False)
@@ -120,18 +120,18 @@ def run_parallel(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
 
 
 def _serve(connection: Connection, other: Connection, makes_models: bool) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process kills this one
-    other.close()  # otherwise this process would keep its own connection open when the first one is gone
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they take a look at all that is installed
-    # A failing job ends this process. `Worker.run` then repeats it in the first process, which raises the error.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process kills this one
+    other.close()  # otherwise, this process would keep its own connection open after the parent exits
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they scan all installed packages
+    # A failing job terminates this process. `Worker.run` then repeats it in the parent process, which raises the error.
     with suppress(Exception):
         if makes_models:
             from stubwright.codegen.models import datamodel
 
             datamodel.load()
-        # Loaded modules live until the end, so later collections can skip them.
+        # Loaded modules are never freed, so later collections can skip them.
         gc.freeze()
         while True:
             make, arguments = connection.recv()
             connection.send(make(*arguments))
-            gc.collect()  # models, and what writes them, hold each other
+            gc.collect()  # models and their generator form reference cycles

@@ -1,4 +1,4 @@
-"""Authorizes requests to one server with access tokens, and answers its challenges."""
+"""Authorizes requests to one server with access tokens, and handles its challenges."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from stubwright.login.tokens import Grant
 
 _ATTEMPTS: Final = 3
-"""The maximum number of times to repeat a request with another token."""
+"""How many times a request is repeated with another token."""
 
 _OFFLINE: Final = "offline_access"
-"""The scope for a refresh token (OpenID Connect Core, section 11)."""
+"""The scope that requests a refresh token (OpenID Connect Core, section 11)."""
 
 _PROBE: Final = {
     "jsonrpc": "2.0",
@@ -51,13 +51,13 @@ _LOGINS: Final = anyio.Lock()
 
 
 class Authorization(httpx2.Auth):
-    """An access token in each request to one server, renewed when the server rejects it."""
+    """Adds an access token to each request to one server, and renews it when the server rejects it."""
 
     def __init__(self, server: str) -> None:
         """Authorize requests to a server.
 
         Args:
-            server: Its URL. Tokens are not sent to other origins.
+            server: The server's URL. Tokens are not sent to other origins.
         """
         self._server = server
         self._origin = find_origin(str(httpx2.URL(server)))
@@ -73,7 +73,7 @@ class Authorization(httpx2.Auth):
         """Log in interactively if necessary, before the time limits of a server start. Raises LoginError."""
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send a request with a token, and again with a new token if the server requires it. Raises LoginError."""
+        """Send a request with a token, and retry with a new token if the server requires it. Raises LoginError."""
         if find_origin(str(request.url)) != self._origin:
             yield request
             return
@@ -84,7 +84,7 @@ class Authorization(httpx2.Auth):
             challenge = _find_challenge(response)
             if challenge is None or not await self._renew(challenge, response.status_code, sent):
                 return
-            # A client reads the response before the next request, and this one may never end.
+            # httpx2 would read the whole response before the next request, but this response might never end.
             if isinstance(response.stream, httpx2.AsyncByteStream):
                 await response.stream.aclose()
             response.stream = httpx2.ByteStream(b"")
@@ -99,17 +99,17 @@ class Authorization(httpx2.Auth):
         return self._grant.access
 
     async def _renew(self, challenge: Challenge, status: int, sent: str) -> bool:
-        """Replace the token that was sent; return whether there is a new token."""
+        """Replace a rejected token; return whether there is a new one."""
         async with self._lock:
             if self._grant is not None and self._grant.access != sent:
-                return True  # another request has renewed it in the meantime
+                return True  # another request renewed it in the meantime
             return await self._answer(challenge, status)
 
     async def _renew_early(self) -> None:
         """Renew an expired token."""
 
     async def _answer(self, challenge: Challenge, status: int) -> bool:
-        """Replace the token; return whether there is a new token."""
+        """Replace the token; return whether there is a new one."""
         raise NotImplementedError
 
     async def _discover(self, client: httpx2.AsyncClient, challenge: Challenge) -> tuple[Resource, Issuer]:
@@ -118,18 +118,18 @@ class Authorization(httpx2.Auth):
         return resource, await discovery.find_issuer(client, resource, self._server)
 
     def _choose_scopes(self, challenge: Challenge, resource: Resource) -> tuple[str, ...]:
-        """Return the scopes to request: the challenge's scopes, or all, and the scopes of earlier requests."""
+        """Return the scopes to request: those in the challenge (or all), and those from earlier requests."""
         needed = resource.scopes if challenge.scopes is None else challenge.scopes
         return tuple(dict.fromkeys((*(() if self._grant is None else self._grant.scopes), *needed)))
 
     def _lacks(self, challenge: Challenge) -> bool:
-        """Return whether a challenge needs a scope that was not requested yet."""
+        """Return whether a challenge requires a scope that was not requested yet."""
         requested = () if self._grant is None else self._grant.scopes
         return bool({*(challenge.scopes or ())} - {*requested})
 
 
 def _find_challenge(response: httpx2.Response) -> Challenge | None:
-    """Return the challenge of a response that another token can satisfy, or None."""
+    """Return a response's challenge if another token can satisfy it, or None."""
     challenge = discovery.parse_challenge(response.headers.get_list("www-authenticate"))
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         return challenge
@@ -138,14 +138,14 @@ def _find_challenge(response: httpx2.Response) -> Challenge | None:
 
 
 class ClientCredentials(Authorization):
-    """Tokens by the client credentials grant (RFC 6749, section 4.4). They stay in memory."""
+    """Gets tokens with the client credentials grant (RFC 6749, section 4.4), and keeps them in memory."""
 
     def __init__(self, server: str, name: str, secret: str) -> None:
         """Authorize requests to a server with client credentials.
 
         Args:
-            server: Its URL.
-            name: The client id.
+            server: The server's URL.
+            name: The client ID.
             secret: The client secret.
         """
         super().__init__(server)
@@ -179,7 +179,7 @@ class ClientCredentials(Authorization):
 
 
 class StoredLogin(Authorization):
-    """Uses the token of an earlier login, and refreshes and stores it if necessary."""
+    """Uses the token from an earlier login; refreshes and stores it if necessary."""
 
     _is_read = False
 
@@ -189,7 +189,7 @@ class StoredLogin(Authorization):
             if self._grant is not None and not self._grant.is_fresh:
                 await self._refresh()
 
-    async def _answer(self, challenge: Challenge, status: int) -> bool:  # noqa: ARG002 - a refresh gets no scopes
+    async def _answer(self, challenge: Challenge, status: int) -> bool:  # noqa: ARG002 - a refresh does not send scopes
         return status == HTTPStatus.UNAUTHORIZED and await self._refresh()
 
     def _read(self) -> None:
@@ -201,11 +201,11 @@ class StoredLogin(Authorization):
         self._grant = grant
 
     async def _refresh(self) -> bool:
-        """Refresh the token; return whether there is another one."""
+        """Refresh the token; return whether there is a new one."""
         old = self._grant
         kept = storage.read(self._server)
         if old is not None and kept is not None and kept.access != old.access and kept.is_fresh:
-            self._grant = kept  # another process refreshed it, and a refresh token may count only once
+            self._grant = kept  # another process refreshed it, and a refresh token might be valid only once
             return True
         grant = kept or old
         if grant is None or not grant.refresh:
@@ -214,15 +214,15 @@ class StoredLogin(Authorization):
             async with requests.open_client() as client:
                 self._keep(await tokens.refresh(client, grant))
         except RefusedError:
-            kept = storage.read(self._server)  # another process may have used the refresh token at the same time
+            kept = storage.read(self._server)  # another process might have used the refresh token at the same time
             if kept is None or kept.access == grant.access:
-                return False  # the server's own challenge follows
+                return False  # the server sends its own challenge
             self._grant = kept
         return True
 
 
 class BrowserLogin(StoredLogin):
-    """Tokens by the authorization code grant with PKCE; a person logs in (RFC 8252)."""
+    """Gets tokens with the authorization code grant and PKCE; a person logs in (RFC 8252)."""
 
     def __init__(
         self,
@@ -234,23 +234,23 @@ class BrowserLogin(StoredLogin):
         """Authorize requests to a server with a user's login.
 
         Args:
-            server: Its URL.
+            server: The server's URL.
             headers: The user's headers for each request to it.
             say: Prints instructions for the user.
-            program: The registered client; None to register one at the first login.
+            program: The registered client; None to register one on the first login.
         """
         super().__init__(server)
         self._headers, self._say, self._program = headers, say, program
         self._is_new = False
 
     async def prepare(self) -> None:
-        """Log in, unless the server accepts the saved token or requires none. Raises LoginError."""
+        """Log in, unless the server accepts the saved token or does not require one. Raises LoginError."""
         await self._renew_early()
         async with requests.open_client() as client:
             for _ in range(_ATTEMPTS):
                 response = await self._probe(client)
                 if response is None:
-                    return  # the connection reports it
+                    return  # connecting reports the error
                 sent = "" if self._grant is None else self._grant.access
                 challenge = _find_challenge(response)
                 if challenge is not None:
@@ -258,11 +258,11 @@ class BrowserLogin(StoredLogin):
                         return
                     continue
                 if self._grant is None and await discovery.find_resource(client, self._server, Challenge()):
-                    await self._log_in(Challenge())  # without a token, the server may list fewer tools
+                    await self._log_in(Challenge())  # without a token, the server might list fewer tools
                 return
 
     async def _probe(self, client: httpx2.AsyncClient) -> httpx2.Response | None:
-        """Return the headers of the response to a first request, or None without a response."""
+        """Send a first request; return the response headers, or None without a response."""
         headers = {
             **self._headers,
             "Accept": "application/json, text/event-stream",
@@ -282,7 +282,7 @@ class BrowserLogin(StoredLogin):
         if status == HTTPStatus.FORBIDDEN:
             if not self._lacks(challenge):
                 return False
-        elif self._is_new:  # the server rejects the token of this very login
+        elif self._is_new:  # the server rejects the token that this login just obtained
             return False
         elif await self._refresh():
             return True
@@ -321,7 +321,7 @@ class BrowserLogin(StoredLogin):
             self._is_new = True
 
     def _find_program(self, issuer: Issuer, scopes: Sequence[str]) -> Program | None:
-        """Return the client registered at the authorization server, if it may request the scopes."""
+        """Return the client registered with the authorization server, if it may request the scopes."""
         if self._program is not None:
             return self._program
         if self._grant is None or self._grant.issuer != issuer.name:
@@ -361,7 +361,7 @@ def _make_url(
 
 
 def _read_code(fields: Mapping[str, str], issuer: Issuer) -> str:
-    """Return the code in a redirect. Raises LoginError if it has an error, or is from another server."""
+    """Return the code from a redirect. Raises LoginError if it contains an error or is from another server."""
     name = fields.get("iss")
     if name != issuer.name and (name is not None or issuer.is_named):
         raise LoginError(f"the browser was redirected by a server other than {requests.show(issuer.name)}")

@@ -1,4 +1,4 @@
-"""Opens the user's browser at the authorization server, and receives the redirect on this machine."""
+"""Opens the authorization server in the user's browser, and receives the redirect on this machine."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _SECONDS: Final = 300.0
 _SECONDS_TO_SEND: Final = 10.0
 _MOST_BYTES: Final = 32 * 1024
 _DONE: Final = "You can close this page and return to the terminal."
-_FOREIGN: Final = "This is not the answer to a login of this program."
+_FOREIGN: Final = "This is not the response to a login started by this program."
 
 
 class Listener:
-    """Receives the redirect of a login.
+    """Receives a login's redirect.
 
     Attributes:
-        state: The state of this login, which the redirect must have.
+        state: The `state` of this login, which the redirect must contain.
     """
 
     def __init__(self) -> None:
-        """Create the state of a login."""
+        """Generate the login's `state`."""
         self.state = secrets.token_urlsafe(32)
         self._arrived: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
         self._port = 0
@@ -46,7 +46,7 @@ class Listener:
         return f"http://{_HOST}:{self._port}{_PATH}"
 
     async def start(self, port: int) -> asyncio.Server:
-        """Listen at a port; at any free one if it is 0 or in use."""
+        """Listen on a port, or on any free port if it is 0 or in use."""
         try:
             server = await asyncio.start_server(self._answer, _HOST, port, limit=_MOST_BYTES)
         except OSError:
@@ -57,7 +57,7 @@ class Listener:
         return server
 
     async def wait(self) -> Mapping[str, str]:
-        """Return the fields of the redirect. Raises LoginError if it does not come in time."""
+        """Return the redirect's fields. Raises LoginError if it does not arrive in time."""
         with anyio.move_on_after(_SECONDS):
             return await self._arrived
         raise LoginError(f"no login within {_SECONDS:g} s")
@@ -77,12 +77,12 @@ class Listener:
                 )
                 await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):
-            pass  # a closed or foreign connection; the login waits for the redirect
+            pass  # a closed or unrelated connection; keep waiting for the redirect
         finally:
             writer.close()
 
     def _read_fields(self, head: bytes) -> Mapping[str, str] | None:
-        """Return the fields of the redirect; None for other requests, since other programs can reach this port."""
+        """Return the redirect's fields; None for other requests, since other programs can reach this port."""
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
         parts = urlsplit(f"http://{_HOST}{rest.partition(' ')[0]}")
         pairs = parse_qsl(parts.query, keep_blank_values=True)
@@ -93,7 +93,7 @@ class Listener:
 
 @asynccontextmanager
 async def listen(port: int) -> AsyncIterator[Listener]:
-    """Listen for one redirect during the block, at the port if it is free.
+    """Listen for one redirect during the block, on the preferred port if it is free.
 
     Raises:
         LoginError: No port can be opened.
@@ -110,7 +110,7 @@ async def listen(port: int) -> AsyncIterator[Listener]:
 
 
 async def show(url: str, server: str, say: Callable[[str], None]) -> None:
-    """Open a URL in the user's browser, and print instructions to log in to a server."""
+    """Open a URL in the user's browser, and print how to log in to a server."""
     try:
         is_open = await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
     except (OSError, webbrowser.Error):

@@ -1,4 +1,4 @@
-"""Discovers the authorization server of an MCP server by metadata (RFC 9728, RFC 8414, OpenID Connect Discovery)."""
+"""Discovers an MCP server's authorization server from metadata (RFC 9728, RFC 8414, OpenID Connect Discovery)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The Bearer challenge of a response (RFC 6750, section 3).
+    """The Bearer challenge in a response (RFC 6750, section 3).
 
     Attributes:
-        metadata: The URL of the resource's metadata; empty if absent.
-        scopes: The scopes that the request needs; None if absent.
+        metadata: The URL of the resource metadata; empty if absent.
+        scopes: The scopes that the request requires; None if absent.
         error: The error code.
     """
 
@@ -56,10 +56,10 @@ class Issuer:
     Attributes:
         name: Its issuer identifier.
         token: Its token endpoint.
-        authorization: Its authorization endpoint, or an empty text.
-        registration: Its registration endpoint, or an empty text.
+        authorization: Its authorization endpoint, or an empty string.
+        registration: Its registration endpoint, or an empty string.
         scopes: The scopes that it lists.
-        methods: The client authentication methods of the token endpoint.
+        methods: The token endpoint's client authentication methods.
         has_pkce: True if it supports PKCE with S256.
         is_named: True if its redirects contain its identifier (RFC 9207).
     """
@@ -75,7 +75,7 @@ class Issuer:
 
 
 def parse_challenge(values: Sequence[str]) -> Challenge:
-    """Return the Bearer challenge in the values of `WWW-Authenticate`, which may be empty."""
+    """Parse the Bearer challenge in `WWW-Authenticate` values; empty if there is none."""
     fields: dict[str, str] = {}
     for value in values:
         scheme = ""
@@ -99,15 +99,15 @@ def _read_scopes(value: Any) -> tuple[str, ...]:
 
 
 async def find_resource(client: httpx2.AsyncClient, server: str, challenge: Challenge) -> Resource | None:
-    """Return the resource of a server by its metadata; None if the server publishes no metadata.
+    """Return a server's resource from its metadata; None if the server does not publish metadata.
 
     Args:
         client: Sends the requests.
-        server: The URL of the server.
-        challenge: The challenge of its response, which may name the metadata.
+        server: The server's URL.
+        challenge: The challenge in its response, which can contain the metadata URL.
 
     Raises:
-        LoginError: The metadata is of another resource, or names no authorization server that may receive secrets.
+        LoginError: The metadata describes another resource, or lists no authorization server that may receive secrets.
     """
     parts = urlsplit(server)
     root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/.well-known/oauth-protected-resource"
@@ -126,13 +126,13 @@ def _read_resource(value: Mapping[str, Any], server: str) -> Resource:
     if not isinstance(identifier, str) or not _covers(identifier, server):
         raise LoginError("the server's metadata describes a different resource")
     if not isinstance(issuers, list) or not issuers:
-        raise LoginError("the server's metadata names no authorization server")
+        raise LoginError("the server's metadata lists no authorization server")
     issuer = requests.check_url(issuers[0], "authorization server", server)
     return Resource(identifier, issuer, _read_scopes(value.get("scopes_supported")))
 
 
 def _covers(identifier: str, server: str) -> bool:
-    """Return whether a resource is the server, or the same origin with a path above the server's."""
+    """Return whether a resource is the server, or has the same origin and a parent of the server's path."""
     try:
         above, below = urlsplit(identifier), urlsplit(server)
         is_same = find_origin(identifier) == find_origin(server)
@@ -142,7 +142,7 @@ def _covers(identifier: str, server: str) -> bool:
 
 
 def make_resource(server: str) -> Resource:
-    """Return a server without metadata as a resource whose origin is its authorization server, as in MCP 2025-03-26."""
+    """Return a resource for a server without metadata; its origin is its authorization server (MCP 2025-03-26)."""
     parts = urlsplit(server)
     host = parts.netloc.rpartition("@")[2]
     origin = f"{parts.scheme}://{host}"
@@ -150,10 +150,10 @@ def make_resource(server: str) -> Resource:
 
 
 async def find_issuer(client: httpx2.AsyncClient, resource: Resource, server: str) -> Issuer:
-    """Return the authorization server of a resource.
+    """Return a resource's authorization server.
 
     Raises:
-        LoginError: It has no metadata, or the metadata is of another server or names an endpoint without https.
+        LoginError: It has no metadata, or its metadata describes another server or contains an endpoint without https.
     """
     parts = urlsplit(resource.issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
@@ -167,9 +167,9 @@ async def find_issuer(client: httpx2.AsyncClient, resource: Resource, server: st
 
 def _read_issuer(value: Mapping[str, Any], expected: str, server: str) -> Issuer:
     name = value["issuer"]
-    # `https://host` and `https://host/` are the same (RFC 3986, section 6.2.3), and some servers write both.
+    # `https://host` and `https://host/` are equivalent (RFC 3986, section 6.2.3), and some servers use both.
     if not isinstance(name, str) or _add_root(name) != _add_root(expected):
-        raise LoginError(f"the metadata of {requests.show(expected)} is of a different authorization server")
+        raise LoginError(f"the metadata of {requests.show(expected)} describes a different authorization server")
     methods, challenges = (
         value.get("token_endpoint_auth_methods_supported"),
         value.get("code_challenge_methods_supported"),

@@ -1,4 +1,4 @@
-"""The errors of logins."""
+"""Login errors."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its status, and its JSON object, which is empty if the body is not a JSON object."""
+    """A response: its status and its JSON object, which is empty if the body is not a JSON object."""
 
     status: int
     value: Mapping[str, Any] = field(repr=False)
@@ -35,7 +35,7 @@ class Answer:
 
 @asynccontextmanager
 async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
-    """Open a client for the requests of one login. Raises LoginError if the environment has an invalid setting."""
+    """Open a client for one login's requests. Raises LoginError if the environment has an invalid setting."""
     try:
         client = make_http_client(_SECONDS)
     except SettingError as error:
@@ -100,7 +100,7 @@ def show(url: str) -> str:
 
 
 def check_url(url: object, what: str, server: str) -> str:
-    """Return a URL if secrets may be sent to it: by https, or by http if it and the server are on this machine.
+    """Return a URL if secrets may be sent to it: over https, or over http if it and the server are on this machine.
 
     Args:
         url: The URL.
@@ -114,7 +114,7 @@ def check_url(url: object, what: str, server: str) -> str:
         raise LoginError(f"there is no {what}")
     if not http.is_token_url(url):
         raise LoginError(f"the {what} is not an https URL")
-    # Otherwise a remote server could cause requests to any port of this machine.
+    # Otherwise, a remote server could trigger requests to any port on this machine.
     if urlsplit(url).hostname in LOOPBACK and urlsplit(server).hostname not in LOOPBACK:
         raise LoginError(f"the {what} is on this machine, unlike the server")
     return url

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def locate(server: str) -> Path:
-    """Return the file for a server's tokens, which may not exist."""
+    """Return the file for a server's tokens, whether or not it exists."""
     parts = urlsplit(server)
     key = json.dumps([*find_origin(server), parts.path.rstrip("/"), parts.query])
     return user_secrets.locate("logins", f"{hashlib.sha256(key.encode()).hexdigest()}.json")

@@ -1,4 +1,4 @@
-"""Requests tokens from an authorization server (RFC 6749), and registers clients there (RFC 7591)."""
+"""Requests tokens from an authorization server (RFC 6749), and registers clients with it (RFC 7591)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The registration of a client at an authorization server.
+    """A client's registration with an authorization server.
 
     Attributes:
-        id: The client id.
-        secret: Its secret, or an empty text.
+        id: The client ID.
+        secret: Its secret, or an empty string.
         method: Its authentication method at the token endpoint.
         redirect: Its registered redirect URI; empty if the user registered it.
         scopes: Its registered scopes; empty for all.
@@ -41,16 +41,16 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An access token, and the data to renew it.
+    """An access token, and the data needed to renew it.
 
     Attributes:
-        resource: The resource that the token is for.
+        resource: The resource for which the token is valid.
         issuer: The authorization server.
-        endpoint: The token endpoint of the authorization server.
+        endpoint: The authorization server's token endpoint.
         program: The client.
         scopes: The requested scopes.
         access: The access token.
-        refresh: The refresh token; may be empty.
+        refresh: The refresh token; can be empty.
         ends: The Unix time after which to renew the token; None if unknown.
     """
 
@@ -75,13 +75,13 @@ class Grant:
 
 
 def find_error(value: Mapping[str, Any]) -> str:
-    """Describe the error code in a response; return an empty text if it is missing or invalid."""
+    """Return the error code in a response as a phrase, or an empty string if it is missing or invalid."""
     code = find_error_code(value)
     return f" with the error {code}" if code else ""
 
 
 def choose_method(secret: str, issuer: Issuer) -> str:
-    """Return the authentication method for a client with this secret, which may be empty."""
+    """Return the authentication method for a client with this secret, which can be empty."""
     if not secret:
         return "none"
     is_post = "client_secret_post" in issuer.methods and "client_secret_basic" not in issuer.methods
@@ -89,7 +89,7 @@ def choose_method(secret: str, issuer: Issuer) -> str:
 
 
 def fit(program: Program, issuer: Issuer) -> Program:
-    """Return a client that the user registered, with its authentication method at this server."""
+    """Return a client registered by the user, with its authentication method for this server."""
     return program if program.redirect else replace(program, method=choose_method(program.secret, issuer))
 
 
@@ -102,19 +102,19 @@ async def get_token(
     scopes: Sequence[str],
     fields: Mapping[str, str],
 ) -> Grant:
-    """Return the tokens that a token endpoint issues.
+    """Request tokens from a token endpoint.
 
     Args:
         client: Sends the request.
         issuer: The authorization server.
         endpoint: Its token endpoint.
         program: The client.
-        resource: The resource that the token is for.
+        resource: The resource for which the token is valid.
         scopes: The requested scopes.
-        fields: The grant.
+        fields: The grant's form fields.
 
     Raises:
-        LoginError: It does not issue a usable token.
+        LoginError: The endpoint does not issue a usable token.
     """
     form, auth = {**fields, "resource": resource}, None
     if program.method == "client_secret_basic":
@@ -146,7 +146,7 @@ async def get_token(
 
 
 async def refresh(client: httpx2.AsyncClient, grant: Grant) -> Grant:
-    """Return the grant with a new access token. Raises LoginError."""
+    """Refresh the access token, and return the new grant. Raises LoginError."""
     fields = {"grant_type": "refresh_token", "refresh_token": grant.refresh}
     return await get_token(client, grant.issuer, grant.endpoint, grant.program, grant.resource, grant.scopes, fields)
 
@@ -158,14 +158,15 @@ async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, sc
         client: Sends the request.
         issuer: The authorization server.
         redirect: The redirect URI.
-        scopes: All scopes that may be requested; empty if they are unknown.
+        scopes: All scopes that can be requested; empty if they are unknown.
 
     Raises:
-        LoginError: The server does not register it.
+        LoginError: The server rejects the registration.
     """
     if not issuer.registration:
         raise LoginError(
-            f"{requests.show(issuer.name)} does not register programs; register one there, and name it with --client-id"
+            f"{requests.show(issuer.name)} does not register clients; register one there, "
+            "and pass its ID with --client-id"
         )
     described = {
         "client_name": "stubwright",
@@ -180,7 +181,7 @@ async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, sc
     name, secret = answer.value.get("client_id"), answer.value.get("client_secret")
     if answer.status not in (200, 201) or not isinstance(name, str) or not name:
         raise LoginError(
-            f"{requests.show(issuer.registration)} does not register this program: it answers HTTP {answer.status}"
+            f"{requests.show(issuer.registration)} did not register this program: it responded with HTTP {answer.status}"
             f"{find_error(answer.value)}"
         )
     secret = secret if isinstance(secret, str) else ""

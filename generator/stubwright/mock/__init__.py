@@ -1,1 +1,1 @@
-"""Mock servers that answer with examples, or with values generated from schemas."""
+"""Mock servers that respond with examples, or with values generated from schemas."""

@@ -14,13 +14,13 @@ _CHAIN: Final = 20  # circular references
 
 
 def echo(value: Any, schema: Any, arguments: Mapping[str, Any], input_schema: Any) -> Any:
-    """Return a value with equally named and typed properties replaced by arguments.
+    """Return a value in which properties with an argument's name and type get the argument's value.
 
     Args:
-        value: A value of `schema`; nested objects are included, but not lists.
-        schema: The schema of a result, with its own `$defs`.
-        arguments: The arguments of the call.
-        input_schema: The schema of the arguments, with its own `$defs`.
+        value: A value that matches `schema`; nested objects change, too, but not lists.
+        schema: The result's schema, with its own `$defs`.
+        arguments: The call's arguments.
+        input_schema: The arguments' schema, with its own `$defs`.
     """
     properties = _properties(input_schema, input_schema)
     known = {
@@ -56,7 +56,7 @@ def _plain(schema: Any, root: Any) -> Any:
 
 
 def _target(schema: Any, root: Any) -> Any:
-    """Return the target of a reference in `root`; the schema itself if it has no reference."""
+    """Return the target of a schema's reference in `root`, or the schema itself if it is not a reference."""
     for _ in range(_CHAIN):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#/"):

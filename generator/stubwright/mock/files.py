@@ -1,6 +1,6 @@
-"""Collects the files of a package for a mock: its `manifest.json`, and the contents of resources and prompts.
+"""Collects a package's files for a mock: its `manifest.json`, and the contents of resources and prompts.
 
-It trusts only the cache of the user's last run, not the checkout.
+It trusts only the cache from the user's last run, not the checkout.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 _FILES: Final = "files"
 _SERVER: Final = "server.py"
-"""The module that only packages with a server have; other packages have no files of contents."""
+"""A module that only packages with a server contain; other packages have no content files."""
 
 
 @dataclass(frozen=True, slots=True)
 class MockFiles:
-    """The import package of a server, and its files by path."""
+    """A server's import package, and its files by path."""
 
     package: str
     files: Mapping[str, bytes]
 
 
 def make_files(manifest: ir.Manifest) -> MockFiles:
-    """Return the files of a lowered manifest."""
+    """Return the files for a lowered manifest."""
     from pydantic_core import to_json
 
     return MockFiles(manifest.package, {**manifest.files, MANIFEST: to_json(manifest.document)})
 
 
 def find_generated(manifest: str, target: Target) -> MockFiles | None:
-    """Return the generated files of a manifest; None if it must be compiled.
+    """Return a manifest's generated files; None if it must be compiled.
 
     Args:
         manifest: The manifest's path.
-        target: The target of its package.
+        target: Its package's target.
     """
-    from stubwright.project import freshness  # what answers without a project needs no cache of one
+    from stubwright.project import freshness  # imported here, since commands without a project do not need the cache
     from stubwright.project.files import layout
     from stubwright.project.files.disk import Disk
 

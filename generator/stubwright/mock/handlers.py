@@ -1,7 +1,7 @@
 """Mock handlers for any generated package.
 
-A tool answers with one of its examples, otherwise with a value generated from its `outputSchema`, otherwise with an
-explanatory text. It never asks questions.
+A tool returns the output of one of its examples, else a value generated from its `outputSchema`, else an explanatory
+text. It never asks questions.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def make_handlers(
     in_json: Collection[str] = (),
     pages: Mapping[str, str] = MappingProxyType({}),
 ) -> object:
-    """Return the handlers of a package.
+    """Return a package's handlers.
 
     Args:
         tools: The package's tools.
-        methods: The handlers' methods by name: their roles, with the names of their entries on the wire.
-        seed: The seed of generated values, which also depend on the tool and its arguments.
-        in_json: The URIs, or URI templates, of the resources that are JSON.
-        pages: The key of the next page in the results of tools that return pages, by tool name.
+        methods: The handler methods by name: their roles, with the wire names of their entries.
+        seed: The random seed; generated values also depend on the tool and its arguments.
+        in_json: The URIs, or URI templates, of JSON resources.
+        pages: The key for the next page in the results of paginated tools, by tool name.
     """
     methods_by_name: dict[str, Callable[..., Awaitable[Any]]] = {
         name: (
@@ -51,9 +51,9 @@ def make_handlers(
 
 
 def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
-    """Return a method that answers from a tool's arguments.
+    """Return a method that computes a response from a tool's arguments.
 
-    It has a fixed number of parameters, since inspecting `*arguments` would slow down the start of the server.
+    It has a fixed number of parameters, since inspecting `*arguments` would slow down the server's start.
     """
 
     async def respond(_self: object, args: Any, _ctx: Any) -> Any:
@@ -63,7 +63,7 @@ def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
 
 
 def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
-    """Return a method that answers from the server's arguments, if any; the context is last."""
+    """Return a method that computes a response from the server's arguments, if any; the context comes last."""
 
     async def respond(_self: object, *arguments: Any) -> Any:
         return answer(arguments[0] if len(arguments) > 1 else None)
@@ -73,15 +73,15 @@ def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
 
 def _answer_tool(tool: Tool, seed: int, next_key: str | None) -> _Answer:
     def answer(args: Any) -> Any:
-        from stubwright.jsonschema import instances  # with the first call, as all that a server does not start with
+        from stubwright.jsonschema import instances  # imported on the first call, so that the server starts faster
         from stubwright.mock.echo import echo
         from stubwright_runtime.schema.validation import get_output_validator
 
         examples: Sequence[Mapping[str, Any]] = tool.extension.get("examples") or ()
         schema = tool.definition.get("outputSchema", _MISSING)
         if schema is _MISSING:
-            return f"This is a mock: {tool.name} has no outputSchema, and so no answer can be made up."
-        arguments = args.values  # of `RawArguments`, or of the `InvalidArguments` of a tool that takes those
+            return f"This is a mock: {tool.name} has no outputSchema, so no response can be generated."
+        arguments = args.values  # `RawArguments`, or `InvalidArguments` for a tool that accepts them
         output = _find_example_output(examples, arguments)
         if output is not _MISSING:
             return output
@@ -90,10 +90,10 @@ def _answer_tool(tool: Tool, seed: int, next_key: str | None) -> _Answer:
             instance = instances.make(schema, seed_text, formats=tool.asserts_formats, exact=tool.has_exact_formats)
         except instances.UnsatisfiableError as error:
             raise ToolError(
-                f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
+                f"This is a mock: no result for {tool.name} that matches its outputSchema could be generated "
                 f"({error}); give the tool an example with an output."
             ) from None
-        if next_key is not None:  # without a next page, since following pages would never end
+        if next_key is not None:  # no next page, since clients would follow pages forever
             instance.pop(next_key, None)
         echoed = echo(instance, schema, arguments, tool.definition["inputSchema"])
         validator = get_output_validator(tool)
@@ -103,14 +103,14 @@ def _answer_tool(tool: Tool, seed: int, next_key: str | None) -> _Answer:
 
 
 def _find_example_output(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]) -> Any:
-    """Return the output of the example with these arguments, otherwise of the first example with an output."""
+    """Return the output of the example with these arguments, else of the first example with an output."""
     with_output = [example for example in examples if "output" in example]
     matching = [example for example in with_output if are_equal(example["input"], dict(arguments))]
     return (matching or with_output)[0]["output"] if with_output else _MISSING
 
 
 def _answer_primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
-    """Return an answer for a resource or a prompt without content in the manifest; completions are empty."""
+    """Return a response for a resource or a prompt without content in the manifest; completions are empty."""
 
     def answer(args: Any) -> Any:
         if role == "completion":
@@ -118,7 +118,7 @@ def _answer_primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
         arguments_text = (
             f" with {json.dumps(args.model_dump(mode='json'), ensure_ascii=False)}" if args is not None else ""
         )
-        text = f"This is a mock: the handlers' {name} makes the real text{arguments_text}."
+        text = f"This is a mock: the handlers' {name} produces the real text{arguments_text}."
         return json.dumps({"mock": text}, ensure_ascii=False) if in_json and role == "resource" else text
 
     return answer

@@ -1,4 +1,4 @@
-"""The names of files in the folder of a mock, which one process writes and the other reads."""
+"""File names in a mock's folder, which one process writes and another reads."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ MANIFEST: Final = "manifest.json"
 """The package's manifest, as generated."""
 
 OPTIONS: Final = "mock.json"
-"""The name of the file with the mock's options."""
+"""The mock's options file."""

@@ -34,7 +34,7 @@ class RawArguments:
         """Wrap arguments that match their schema."""
         return cls(values)
 
-    def model_dump(self, *, mode: str) -> Mapping[str, Any]:  # noqa: ARG002 - as `Model` has it
+    def model_dump(self, *, mode: str) -> Mapping[str, Any]:  # noqa: ARG002 - the signature of `Model`
         """Return the arguments, which are JSON in every mode."""
         return self.values
 
@@ -44,7 +44,7 @@ class MockTool(Tool):
     """A tool with the list entry of the server's tool, without its API.
 
     Attributes:
-        is_lenient: True if the server does not list the `outputSchema`, since answers of its API may not match it.
+        is_lenient: True if the server does not list the `outputSchema`, since its API's responses might not match it.
         accepts_invalid: True if the server accepts arguments that violate the `inputSchema`, since its API validates
             them.
     """
@@ -66,10 +66,10 @@ class MockPackage(Package):
         """Assemble a package.
 
         Args:
-            name: The import name of its folder.
+            name: Its folder's import name.
             document: Its manifest.
-            methods: The handlers' methods, by role and name of their entry on the wire.
-            calls: The HTTP calls of the server's tools, which the mock does not make.
+            methods: The handler methods, by role and wire name of their entry.
+            calls: The HTTP calls for the server's tools, which the mock does not make.
         """
 
         def list_entries(section: vocabulary.Section) -> list[tuple[str, Mapping[str, Any]]]:
@@ -105,7 +105,7 @@ class MockPackage(Package):
         self.manifest = document
 
     def load_model(self, module: str, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
-        """Return the replacement of all models."""
+        """Return the model that replaces all others."""
         return RawArguments
 
     def load_context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
@@ -116,11 +116,11 @@ class MockPackage(Package):
 
 
 def load(name: str, folder: Path) -> tuple[MockPackage, object]:
-    """Return the package of this name, and mock handlers.
+    """Return the package with this name, and mock handlers.
 
     Args:
-        name: The import name of the folder.
-        folder: The folder of its files.
+        name: The folder's import name.
+        folder: The folder with its files.
     """
     return load_as(MockPackage, name, folder)
 
@@ -163,7 +163,7 @@ def _find_calls(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the tools that return pages, each with the key of the next page in its results."""
+    """Yield the paginated tools, each with the key for the next page in its results."""
     for tool in document["tools"]:
         extension = tool.get("stubwright") or {}
         if "paginate" in extension:

@@ -34,10 +34,10 @@ def serve(
     """Serve until the client disconnects or a signal arrives.
 
     Args:
-        mocked: The files of the package.
-        options: Options of the server, such as `--http`.
-        seed: The seed of generated answers.
-        loader: The module whose `load` returns the package and its handlers in the server's process.
+        mocked: The package's files.
+        options: Server options, such as `--http`.
+        seed: The random seed for generated responses.
+        loader: The module whose `load` returns the package and its handlers in the server process.
         files: Additional files, by name.
 
     Returns:
@@ -46,19 +46,19 @@ def serve(
     Raises:
         OSError: The temporary folder cannot be written.
     """
-    package = mocked.package + "_mock"  # cannot hide a required module
+    package = mocked.package + "_mock"  # cannot shadow a required module
     modules = {"__init__.py": _MODULE.format(loader=loader).encode(), "__main__.py": _PROGRAM}
     with forward_signals() as pass_on, tempfile.TemporaryDirectory(prefix="stubwright-mock-") as name:
         options_data = json.dumps({"seed": seed}).encode()
         for path, data in {**mocked.files, OPTIONS: options_data, **modules, **(files or {})}.items():
             disk.write(Path(name, package, path), data)
-        # -P: neither the working folder nor what is in it hides a module of the server.
+        # -P: modules in the working folder cannot shadow the server's.
         command = [sys.executable, "-P", "-m", package, "--handlers", f"{package}:HANDLERS", *options]
         path = os.pathsep.join([name, *filter(None, [os.environ.get("PYTHONPATH")])])
-        # its own session: a terminal's Ctrl-C comes once, from here, and not twice.
-        # Over stdio the server ends with its input. Over HTTP it does too, so that it ends with this process.
+        # its own session, so that it receives Ctrl-C only once, from this process
+        # The server stops when its input is closed, over stdio and HTTP, and so stops with this process.
         stdin = subprocess.PIPE if "--http" in options else None
-        process = subprocess.Popen(  # noqa: S603 - our own
+        process = subprocess.Popen(  # noqa: S603 - our own command
             command, env={**os.environ, "PYTHONPATH": path}, stdin=stdin, start_new_session=True
         )
         pass_on(process)
@@ -87,9 +87,9 @@ main(PACKAGE)
 
 @contextmanager
 def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """Forward signals that stop the process to a server, which then stops cleanly.
+    """Forward signals that stop the process to a server, which then shuts down cleanly.
 
-    Yield the function that sets the server; earlier signals are forwarded, too.
+    Yields a function that sets the server; earlier signals are forwarded, too.
     """
     servers: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -114,5 +114,5 @@ def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
 
 def _translate_signal(number: int) -> int:
-    """Return the signal for the server: closing a terminal stops it, too."""
+    """Return the signal for the server; closing a terminal stops it, too."""
     return number if number == signal.SIGINT else signal.SIGTERM

@@ -1,4 +1,4 @@
-"""Finds the answers of a recording, and explains missing ones."""
+"""Finds responses in a recording, and explains missing ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stubwright.recording.conversations import Answer, Call
 
 _SHOWN: Final = 3
-"""The maximum number of differences or names in a message."""
+"""The maximum number of differences or names listed in a message."""
 
 _LONGEST: Final = 80
 """The maximum length of a value in a message."""
@@ -22,17 +22,17 @@ _MISSING: Final = object()
 
 
 class Answers:
-    """The answers of a recording, with a position in the answers of each call."""
+    """A recording's responses, with the current position for each call."""
 
     def __init__(self, path: str, calls: Sequence[Call]) -> None:
-        """Index the calls; `path` is for messages."""
+        """Index the calls; messages contain `path`."""
         self._path = path
         self._calls = calls
         self._by_key = {make_key(call.method, call.params): call for call in calls}
         self._given: dict[int, int] = {}
 
     def find(self, method: str, params: Mapping[str, Any]) -> Answer | None:
-        """Return the next answer to a call, or the last one again; None if the call was not recorded."""
+        """Return the next response to a call, or repeat the last one; None if the call was not recorded."""
         sent = select_params(params)
         call = self._by_key.get(make_key(method, sent)) or next(
             (each for each in self._calls if each.method == method and redaction.matches(each.params, sent)), None
@@ -44,7 +44,7 @@ class Answers:
         return call.answers[min(number, len(call.answers) - 1)]
 
     def find_after_questions(self, method: str, params: Mapping[str, Any]) -> Answer | None:
-        """Return the answer after a call's questions, for a client that does not support questions, or None."""
+        """Return the response after a call's questions, for a client that does not support questions, or None."""
         sent = select_params(params)
         for call in self._calls:
             plain = {key: value for key, value in call.params.items() if key != "inputResponses"}
@@ -55,7 +55,7 @@ class Answers:
         return None
 
     def explain(self, method: str, params: Mapping[str, Any]) -> str:
-        """Explain why a call has no answer, with the nearest recorded call and the differences from it."""
+        """Explain why a call has no response, with the nearest recorded call and how it differs."""
         sent = select_params(params)
         kind = CALLS[method][1]
         name = _show(sent.get(kind))
@@ -70,7 +70,7 @@ class Answers:
         differences = list(_compare(nearest.params, sent))
         more = f", and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
         return (
-            f"{self._path} has no {method} of {name} with these arguments; the nearest is in line {nearest.line}, "
+            f"{self._path} has no {method} of {name} with these arguments; the nearest is on line {nearest.line}, "
             f"where {', '.join(differences[:_SHOWN])}{more}"
         )
 
@@ -87,8 +87,8 @@ def _compare(recorded: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[s
         old, new = before.get(way, _MISSING), now.get(way, _MISSING)
         if not _is_alike(old, new):
             shown_old = "missing" if old is _MISSING else _show(old)
-            shown_new = "is missing" if new is _MISSING else f"is {_show(new)}"
-            yield f"`{'.'.join(_shorten(way))}` was {shown_old} and now {shown_new}"
+            shown_new = "missing" if new is _MISSING else _show(new)
+            yield f"`{'.'.join(_shorten(way))}` was {shown_old} and is now {shown_new}"
 
 
 def _shorten(way: tuple[str, ...]) -> Sequence[str]:
@@ -102,7 +102,7 @@ def _is_alike(recorded: Any, sent: Any) -> bool:
 
 
 def _list_leaves(value: Any, way: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each value that is not a non-empty object or list, by the path to it."""
+    """Yield each value by its path, except non-empty objects and lists."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     if not items or (isinstance(value, list) and not value):
         yield way, value

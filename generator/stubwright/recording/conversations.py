@@ -1,4 +1,4 @@
-"""Parses the requests and answers of a recording."""
+"""Parses the requests and responses in a recording."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLS: Final[Mapping[str, tuple[str, str]]] = {
     "prompts/get": ("prompts", "name"),
     "completion/complete": ("completions", "ref"),
 }
-"""The replayed methods, each with its capability, and the parameter that names its object."""
+"""The replayed methods, each with its capability and the parameter that identifies its object."""
 
 _LISTS: Final[Mapping[str, Section]] = {section.method: section for section in SECTIONS}
 _NOTIFICATIONS: Final = ("notifications/progress", "notifications/message")
@@ -35,11 +35,11 @@ _TASK: Final = "task"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a call.
+    """The response to a call.
 
     Attributes:
         response: `result` or `error`, as in the message.
-        notifications: The methods and parameters of the notifications before it.
+        notifications: The methods and parameters of the preceding notifications.
     """
 
     response: Mapping[str, Any]
@@ -53,12 +53,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call with its answers in order.
+    """A call with its responses, in order.
 
     Attributes:
         method: Its method.
         params: Its parameters, from `select_params`.
-        line: The line of its first occurrence.
+        line: The line number of its first occurrence.
     """
 
     method: str
@@ -69,12 +69,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The content of a recording.
+    """A recording's content.
 
     Attributes:
-        listing: The lists of the server.
+        listing: The server's lists.
         calls: The distinct calls.
-        omitted: The number of answers that cannot be replayed because they began a task.
+        omitted: How many responses cannot be replayed because they started a task.
     """
 
     listing: ServerListing
@@ -84,7 +84,7 @@ class Conversation:
 
 @dataclass(slots=True)
 class _PendingRequest:
-    """A request without an answer so far."""
+    """A request that has no response so far."""
 
     method: str
     params: Mapping[str, Any]
@@ -99,7 +99,7 @@ class _PendingRequest:
 
 @dataclass(slots=True)
 class _RecordingState:
-    """The part of a recording that has been read so far."""
+    """What has been read from a recording so far."""
 
     open: dict[str, _PendingRequest] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class _RecordingState:
             self._record(line, str(message["method"]), _dict(message.get("params")))
 
     def _close(self, line: Line, identifier: Any) -> _PendingRequest | None:
-        """Return and remove the request of an answer, which is in another exchange if its stream was resumed."""
+        """Pop a response's request, which is in another exchange if its stream was resumed."""
         name = _name(line, identifier)
         if name not in self.open and line.exchange is not None:
             for key in self.open:
@@ -133,7 +133,7 @@ class _RecordingState:
         return self.open.pop(name, None)
 
     def _record(self, line: Line, method: str, params: Mapping[str, Any]) -> None:
-        """Store a notification for the next answer; a log message belongs to the last request."""
+        """Store a notification for the next response; log messages are assigned to the last request."""
         here = [request for key, request in self.open.items() if json.loads(key)[:2] == [line.run, line.exchange]]
         if method == "notifications/progress":
             token = params.get("progressToken")
@@ -156,7 +156,7 @@ class _RecordingState:
             call.answers.append(Answer(response, tuple(request.notifications)))
 
     def _learn(self, request: _PendingRequest, result: Mapping[str, Any]) -> None:
-        """Store the facts about the server in an answer."""
+        """Store the facts about the server from a response."""
         info = result.get("serverInfo", _dict(result.get("_meta")).get(SERVER_INFO_META_KEY))
         self.info |= _dict(info)
         if request.method in ("initialize", "server/discover"):
@@ -175,7 +175,7 @@ class _RecordingState:
 
 
 def read(lines: Iterable[Line]) -> Conversation:
-    """Return the requests and answers. Raises RecordingError if `lines` does."""
+    """Return the requests and responses. Raises RecordingError if `lines` does."""
     reading = _RecordingState()
     for line in lines:
         for message in line.messages:
@@ -199,12 +199,12 @@ def select_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_key(method: str, params: Mapping[str, Any]) -> str:
-    """Return a text that is equal for equal calls."""
+    """Return a string that is equal for equal calls."""
     return json.dumps([method, params], sort_keys=True)
 
 
 def normalize(value: Any) -> Any:
-    """Return a JSON value with the same spelling for equal numbers (JSON Schema 2020-12, 4.2.2)."""
+    """Return a JSON value in which equal numbers are written the same way (JSON Schema 2020-12, 4.2.2)."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Copies messages that pass through a proxy, with limits on their sizes."""
+"""Copies messages that pass through a proxy, with size limits."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LARGEST: Final = 64 * 1024 * 1024
-"""The maximum size of a message in a recording; of larger messages, only the size is recorded."""
+"""The maximum size of a recorded message; for larger messages, only the size is recorded."""
 
 TOTAL: Final = 256 * 1024 * 1024
-"""The maximum size of all messages in progress."""
+"""The maximum total size of all messages in progress."""
 
 
 class Copies:
-    """The copies of all messages in progress, limited in total.
+    """Copies of all messages in progress, with a limit on their total size.
 
     Attributes:
         largest: The maximum size of a copy, in bytes.
@@ -31,11 +31,11 @@ class Copies:
 
 
 class Copy:
-    """A copy of a message, dropped when it exceeds a limit.
+    """A copy of a message, dropped if it exceeds a limit.
 
     Attributes:
         size: The size of the message so far, in bytes.
-        problem: The exceeded limit; empty if the copy is complete.
+        problem: The exceeded limit, if any.
     """
 
     def __init__(self, copies: Copies) -> None:
@@ -54,29 +54,29 @@ class Copy:
             self.problem = describe_excess(self._copies.largest)
             self.drop()
         elif self._copies.held + len(part) > self._copies.total:
-            self.problem = f"the messages in progress have more than {_format(self._copies.total)}"
+            self.problem = f"the messages in progress exceed {_format(self._copies.total)}"
             self.drop()
         else:
             self._copies.held += len(part)
             self._data += part
 
     def pop(self) -> bytes:
-        """Return the bytes, empty if a limit was exceeded, and drop the copy."""
+        """Return the bytes, or none if a limit was exceeded, and drop the copy."""
         data = bytes(self._data)
         self.drop()
         return data
 
     def drop(self) -> None:
-        """Stop counting towards the total; has no effect the second time."""
+        """Stop counting towards the total; a second call has no effect."""
         self._copies.held -= len(self._data)
         self._data = bytearray()
 
 
 class Lines:
-    """A reader that splits incoming bytes into lines."""
+    """Splits incoming bytes into lines."""
 
     def __init__(self, handle: Callable[[bytes], None], skip: Callable[[int], None], largest: int = LARGEST) -> None:
-        """Set the functions that receive the lines.
+        """Set the callbacks.
 
         Args:
             handle: Called with each line, without its line break.
@@ -98,7 +98,7 @@ class Lines:
         self._add(rest)
 
     def end(self) -> None:
-        """Process the text after the last line break."""
+        """Process the last line, which has no line break."""
         line, size = bytes(self._begun), self._size
         self._begun.clear()
         self._size = 0
@@ -117,7 +117,7 @@ class Lines:
 
 def describe_excess(most: int) -> str:
     """Describe why a message is too large to record."""
-    return f"it has more than {_format(most)}"
+    return f"it exceeds {_format(most)}"
 
 
 def _format(size: int) -> str:

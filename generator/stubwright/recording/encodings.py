@@ -6,7 +6,7 @@ import zlib
 from typing import Final
 
 _MOST: Final = 64 * 1024 * 1024
-"""The maximum size of a decompressed body, since a small body may expand beyond memory."""
+"""The maximum size of a decompressed body, since a small body can expand beyond the available memory."""
 
 _GZIP: Final = frozenset({"gzip", "x-gzip"})
 _WITH_HEADER: Final = 16 + zlib.MAX_WBITS
@@ -18,7 +18,7 @@ class EncodingError(ValueError):
 
 
 class Decoder:
-    """Reads one body."""
+    """Decompresses one body."""
 
     def __init__(self, encoding: str) -> None:
         """Parse the value of `Content-Encoding`, which may be empty. Raises EncodingError if it is unknown."""
@@ -27,7 +27,7 @@ class Decoder:
         self._size = 0
         self._inflater: zlib._Decompress | None = None
         if len(self._encodings) > 1 or not _GZIP | {"deflate"} >= {*self._encodings}:
-            raise EncodingError(f"its Content-Encoding is {encoding!r}, which cannot be read")
+            raise EncodingError(f"its Content-Encoding is {encoding!r}, which is not supported")
 
     def feed(self, data: bytes) -> bytes:
         """Return decompressed bytes. Raises EncodingError."""
@@ -43,18 +43,18 @@ class Decoder:
             raise EncodingError(f"it is not {self._encodings[0]}, although its Content-Encoding is") from None
         self._size += len(decoded)
         if self._size > _MOST:
-            raise EncodingError(f"decompressed, it has more than {_MOST // 1024 // 1024} MiB")
+            raise EncodingError(f"decompressed, it exceeds {_MOST // 1024 // 1024} MiB")
         if self._inflater.unused_data:
-            raise EncodingError("it is compressed, and has data after its end")
+            raise EncodingError("it has data after the end of the compressed stream")
         return decoded
 
     def end(self) -> None:
         """Raise EncodingError if the body is incomplete."""
         if self._inflater is not None and not self._inflater.eof:
-            raise EncodingError("it is compressed, and its end is missing")
+            raise EncodingError("its compressed stream is incomplete")
 
     def _find_format(self, data: bytes) -> int:
-        """Return zlib's format parameter; some servers send `deflate` without zlib's header."""
+        """Return zlib's `wbits`; some servers send `deflate` without the zlib header."""
         if self._encodings[0] in _GZIP:
             return _WITH_HEADER
         return zlib.MAX_WBITS if data[0] & 0x0F == _ZLIB_METHOD else -zlib.MAX_WBITS

@@ -1,6 +1,6 @@
 """An HTTP proxy between clients on this machine and an endpoint, which records messages.
 
-It records no headers except the protocol revision and the presence of a session.
+It does not record headers, except the protocol revision and whether there is a session.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     """The `send` callable of an ASGI application (ASGI 3.0)."""
 
 PATH: Final = "/mcp"
-"""The path that clients connect to."""
+"""The path to which clients connect."""
 
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 _GRACE: Final = 1
@@ -52,7 +52,7 @@ _GRACE: Final = 1
 _CONNECTING: Final = 30.0
 
 _HELD: Final = 1024 * 1024
-"""The maximum size of a buffered body; smaller bodies are recorded completely before they are forwarded."""
+"""The maximum size of a buffered body; bodies up to this size are recorded before they are forwarded."""
 
 _OWN: Final = frozenset(
     {b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}
@@ -65,7 +65,7 @@ _EVENTS: Final = "text/event-stream"
 
 
 def reserve(address: tuple[str, int]) -> socket.socket:
-    """Return a listener at a host and port.
+    """Return a listener for a host and port.
 
     Raises:
         StartError: The address is unavailable, or the environment's proxy or certificates are unusable.
@@ -86,33 +86,33 @@ def run(
     say: Callable[[str], None],
     auth: Authorization | None = None,
 ) -> None:
-    """Serve until a signal to stop.
+    """Serve until a stop signal.
 
     Args:
         url: The endpoint.
         headers: Headers to add to each request.
         listener: From `reserve`.
         recorder: Records each message.
-        say: Prints the address for clients, and errors of the endpoint.
-        auth: Gets the access token of each request.
+        say: Prints the address for clients, and endpoint errors.
+        auth: Provides the access token for each request.
     """
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    # Calls and streams may be idle; only connecting has a time limit.
+    # Calls and streams can be idle; only connecting has a time limit.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
     # Cookies belong to one client and must not be sent for another.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     client = make_http_client(timeout, cookies=cookies)
     proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say, auth)
     server = GracefulServer(proxy, _GRACE, proxy.end_streams)
-    for number in stop_signals():  # uvicorn raises them again at its end
+    for number in stop_signals():  # uvicorn re-raises them when it exits
         signal.signal(number, server.stop_when_started)
     say(f"recording; clients connect to http://{shown}:{port}{PATH}")
     server.run([listener])
 
 
 class _Proxy:
-    """The application (ASGI)."""
+    """The ASGI application."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class _Proxy:
         self._copies = Copies()
 
     def end_streams(self) -> None:
-        """End the event streams, which otherwise last until their clients disconnect."""
+        """Close the event streams, which otherwise last until their clients disconnect."""
         for task in self._streams:
             task.cancel()
 
@@ -151,7 +151,7 @@ class _Proxy:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "lifespan.startup.complete"})
-        with suppress(asyncio.CancelledError):  # by a second signal, which stops the loop immediately
+        with suppress(asyncio.CancelledError):  # a second signal stops the loop immediately
             await receive()
         await self._client.aclose()  # the event loop stops after the next message
         await send({"type": "lifespan.shutdown.complete"})
@@ -161,7 +161,7 @@ class _Proxy:
         if not self._hosts.permits(given.get(b"host", b"")):
             await _refuse(send, 421, "This proxy answers requests for this machine only.")
         elif b"origin" in given and not self._origins.permits(given[b"origin"]):  # it adds credentials
-            await _refuse(send, 403, "Pages of other origins may not call.")
+            await _refuse(send, 403, "Pages from other origins are not allowed.")
         elif scope["path"].rstrip("/") != PATH:
             await _refuse(send, 404, f"The endpoint is at {PATH}.")
         else:
@@ -218,7 +218,7 @@ class _Proxy:
                 await self._fail(str(error), exchange, send)
                 return
             except httpx2.StreamConsumed:  # a large request is not buffered, so it cannot be repeated
-                await self._fail("the endpoint requires another access token; repeat the request", exchange, send)
+                await self._fail("the endpoint requires a different access token; repeat the request", exchange, send)
                 return
             if self._auth is not None:
                 self._recorder.add_secrets(self._auth.secrets)
@@ -232,7 +232,7 @@ class _Proxy:
     async def _fail(self, why: str, exchange: int, send: Send) -> None:
         self._say(why)
         self._recorder.add_note("server", exchange, status=502)
-        await _refuse(send, 502, "The endpoint did not answer; the terminal of stubwright record shows why.")
+        await _refuse(send, 502, "The endpoint did not respond; stubwright record shows why in its terminal.")
 
     async def _give(self, response: httpx2.Response, exchange: int, send: Send) -> None:
         start, known = _begin(response)
@@ -252,11 +252,11 @@ class _Proxy:
             else:
                 self._recorder.add_note("server", exchange, **known)
         except httpx2.HTTPError as error:
-            self._say(f"the endpoint aborted its answer: {describe(error, url=self._url)}")
+            self._say(f"the endpoint aborted its response: {describe(error, url=self._url)}")
             self._recorder.add_note("server", exchange, status=502)
             if not has_begun:
-                await _refuse(send, 502, "The endpoint aborted its answer.")
-            return  # an incomplete answer closes its connection, so that the client detects it
+                await _refuse(send, 502, "The endpoint aborted its response.")
+            return  # close the connection, so that the client detects the incomplete response
         finally:
             copy.drop()
         if not has_begun:
@@ -276,7 +276,7 @@ class _Proxy:
                 for data in events.feed(part):
                     self._recorder.record("server", data, exchange, **known)
                 await send({"type": "http.response.body", "body": part, "more_body": True})
-        except httpx2.HTTPError as error:  # the client's stream ends, too, and can be resumed
+        except httpx2.HTTPError as error:  # the client's stream is closed, too, and can be resumed
             self._say(f"the endpoint aborted a stream: {describe(error, url=self._url)}")
         finally:
             if events.problem:
@@ -297,25 +297,25 @@ class _Proxy:
 
     def _record_unread(self, body: _Body, exchange: int, known: Mapping[str, Any]) -> None:
         if not body.is_whole:
-            why = "it was not read to its end"
+            why = "it was not read completely"
             self._log_unreadable("client", body.copy.size, why, exchange, known)
 
     def _log_unreadable(self, sender: Sender, size: int, why: str, exchange: int, known: Mapping[str, Any]) -> None:
         whose = "the endpoint" if sender == "server" else "a client"
-        self._say(f"a message of {whose} is not recorded: {why}")
+        self._say(f"a message from {whose} is not recorded: {why}")
         self._recorder.add_note(sender, exchange, **known, unreadable=size, why=why)
 
 
 class _ClientLeftError(Exception):
-    """The client closed its connection before the end of its request."""
+    """The client closed its connection before it sent the whole request."""
 
 
 class _Body:
-    """The body of a request.
+    """A request body.
 
     Attributes:
         start: Its first bytes, read by `begin`.
-        is_whole: True after its last byte was read.
+        is_whole: True once its last byte was read.
         copy: Its copy for the recording.
     """
 
@@ -344,7 +344,7 @@ class _Body:
             yield part
 
     async def wait_until_left(self) -> None:
-        """Wait until the client closes its connection after its complete request."""
+        """Wait until the client closes its connection, after the complete request."""
         await self._ended.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -362,15 +362,15 @@ class _Body:
 
 
 class _Events:
-    """Parses the events of a stream.
+    """Parses a stream's events.
 
     Attributes:
         size: The size of the unreadable part, in bytes.
-        problem: Why the stream is unreadable; empty if it is readable.
+        problem: Why the stream is unreadable, if it is.
     """
 
     def __init__(self, encoding: str) -> None:
-        """Create a parser for a value of `Content-Encoding`."""
+        """Create a parser for a `Content-Encoding`."""
         self.size = 0
         self.problem = ""
         self._reader = EventReader()
@@ -382,7 +382,7 @@ class _Events:
             self.problem = str(error)
 
     def feed(self, part: bytes) -> Sequence[bytes]:
-        """Return the data of each event that is completed by a part of the stream."""
+        """Return the data of each event that these bytes complete."""
         try:
             if self._decoder is not None:
                 return self._read(self._decoder.feed(part))
@@ -393,17 +393,17 @@ class _Events:
         return ()
 
     def _read(self, decoded: bytes) -> Sequence[bytes]:
-        """Return the data of each event that ends in these bytes. Raises EncodingError if an event is too large."""
+        """Return the data of each event that these bytes complete. Raises EncodingError if an event is too large."""
         events = [*self._reader.feed(decoded)]
         if not events and self._pending + len(decoded) > LARGEST:
             self.size += self._pending
-            raise EncodingError(f"an event has more than {LARGEST // 1024 // 1024} MiB")
+            raise EncodingError(f"an event exceeds {LARGEST // 1024 // 1024} MiB")
         self._pending = 0 if events else self._pending + len(decoded)
         return events
 
 
 def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the ASGI message that starts a response, and the recorded fields of its headers."""
+    """Return the ASGI message that starts a response, and the header fields to record."""
     given = [(name.lower(), value) for name, value in response.headers.raw]
     left_out = _OWN | _list_hop_headers(given)
     headers = [(name, value) for name, value in given if name not in left_out]
@@ -412,13 +412,13 @@ def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _list_hop_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
-    """Return the hop-by-hop headers, including headers that `Connection` lists (RFC 9110, 7.6.1)."""
+    """Return the hop-by-hop headers, including those listed in `Connection` (RFC 9110, 7.6.1)."""
     lists = [value for name, value in headers if name == b"connection"]
     return {name.strip().lower() for value in lists for name in value.split(b",")}
 
 
 def _list_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
-    """Yield the credentials in a client's headers, completely and in parts, since a server may repeat them."""
+    """Yield the credentials in a client's headers, whole and in parts, since a server could echo them."""
     for name, value in headers:
         text = value.decode("latin-1")
         if name == _SESSION:

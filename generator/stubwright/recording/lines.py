@@ -1,4 +1,4 @@
-"""Parses the format of recordings: lines of JSON, with a header for each run."""
+"""Parses the recording format: JSON lines, with a header for each run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ VERSION: Final = 1
 
 _SENDERS: Final = ("client", "server")
 _CONTENTS: Final = frozenset({"message", "unreadable", "status"})
-"""The keys of a line's content: a message, the size of an unreadable message, or the status of an HTTP response."""
+"""The content keys of a line: a message, the size of an unreadable message, or an HTTP response status."""
 
 
 _PARTS: Final = 5_000_000
-"""The maximum number of objects and arrays in a recording, since an empty list takes 32 times its size in memory."""
+"""The maximum number of objects and arrays in a recording, since an empty list uses 32 times its size in memory."""
 
 
 class RecordingError(ValueError):
-    """A file is not a recording, or has an invalid line; the message names the line and the reason."""
+    """A file is not a recording, or has an invalid line; the message includes the line number and the reason."""
 
     def __init__(self, path: str, line: int, problem: str) -> None:
-        """Format the message."""
         super().__init__(f"{path}:{line}: {problem}")
 
 
@@ -36,7 +35,7 @@ class Line:
         number: Its number, starting at 1.
         run: Its run.
         exchange: Over HTTP, the number of its request.
-        is_from_client: True if a client sent the messages, and not the server.
+        is_from_client: True if a client, not the server, sent the messages.
         messages: One message, or a batch; empty if they were unreadable.
     """
 
@@ -48,10 +47,10 @@ class Line:
 
 
 def count_whole(path: str, data: bytes) -> int:
-    """Return the size of a recording's complete lines, since `record` may be killed while writing a line.
+    """Return the size of a recording's complete lines, since `record` can be killed while it writes a line.
 
     Raises:
-        RecordingError: It is not a recording.
+        RecordingError: The file is not a recording.
     """
     if data:
         _check_header(path, 1, _parse(path, 1, data.split(b"\n", 1)[0]))
@@ -59,20 +58,20 @@ def count_whole(path: str, data: bytes) -> int:
 
 
 def parse(path: str, data: bytes) -> Iterator[Line]:
-    """Yield the lines with messages, without an incomplete line at the end.
+    """Yield the lines with messages, ignoring an incomplete line at the end.
 
     Raises:
-        RecordingError: It is not a recording, a line is invalid, or its values would need too much memory.
+        RecordingError: The file is not a recording, a line is invalid, or its values would need too much memory.
     """
     if not data.strip():
-        raise RecordingError(path, 1, "the file is empty; a recording begins with a header")
+        raise RecordingError(path, 1, "the file is empty; a recording starts with a header")
     runs: set[str] = set()
     parts = 0
     for number, text in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
         parts += text.count(b"[") + text.count(b"{")
         if parts > _PARTS:
             raise RecordingError(
-                path, number, f"up to this line there are more than {_PARTS:,} objects and arrays; record fewer calls"
+                path, number, f"there are more than {_PARTS:,} objects and arrays up to this line; record fewer calls"
             )
         value = _parse(path, number, text)
         if number == 1 or HEADER in value:
@@ -99,16 +98,14 @@ def _check_header(path: str, number: int, value: Mapping[str, Any]) -> None:
     if value.get(HEADER) != KIND:
         raise RecordingError(path, number, "this is not a recording; write one with `stubwright record`")
     if value.get("version") != VERSION:
-        raise RecordingError(
-            path, number, f"the version of its format is {json.dumps(value.get('version'))}, not {VERSION}"
-        )
+        raise RecordingError(path, number, f"its format version is {json.dumps(value.get('version'))}, not {VERSION}")
     if not isinstance(value.get("run"), str):
         raise RecordingError(path, number, "the header has no `run`")
 
 
 def _read_line(path: str, number: int, value: Mapping[str, Any], runs: set[str]) -> Line:
     if value.get("run") not in runs:
-        raise RecordingError(path, number, "there is no header above this line for its `run`")
+        raise RecordingError(path, number, "no line above is the header for its `run`")
     if value.get("from") not in _SENDERS:
         raise RecordingError(path, number, "`from` is neither `client` nor `server`")
     exchange = value.get("exchange")
@@ -119,5 +116,5 @@ def _read_line(path: str, number: int, value: Mapping[str, Any], runs: set[str])
     message = value.get("message")
     messages = message if isinstance(message, list) else [] if message is None else [message]
     if not all(isinstance(each, dict) for each in messages):
-        raise RecordingError(path, number, "`message` is not a message of JSON-RPC")
+        raise RecordingError(path, number, "`message` is not a JSON-RPC message")
     return Line(number, value["run"], exchange, value["from"] == "client", tuple(messages))

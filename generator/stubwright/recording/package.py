@@ -1,4 +1,4 @@
-"""The package that a replay serves: a mock's package whose calls are answered from a recording."""
+"""The package that a replay serves: a mock's package whose calls get responses from a recording."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ FILE: Final = "recording.jsonl"
 """The recording, next to the package's `manifest.json`."""
 
 OPTIONS: Final = "replay.json"
-"""The name of the file of options: the recording's name, and whether missing answers are mocked."""
+"""The options file: the recording's name, and whether missing responses are mocked."""
 
 _Feature = TypeVar("_Feature")
 _CACHE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
-"""The required fields of a resource's contents since 2026-07-28 (MCP, schema, `CacheableResult`)."""
+"""The fields that a resource result requires since 2026-07-28 (MCP, schema, `CacheableResult`)."""
 
 
 class ReplayPackage(mock_package.MockPackage):
-    """A package whose server answers from a recording."""
+    """A package whose server responds from a recording."""
 
     answers: Answers
     mocks: bool
 
     def replace_features(self, features: Sequence[_Feature]) -> Sequence[_Feature]:
-        """Wrap each feature to search the recording first."""
+        """Wrap each feature so that it searches the recording first."""
         return [cast("_Feature", _ReplayFeature(cast("Feature", feature), self)) for feature in features]
 
 
 @dataclass(frozen=True, slots=True)
 class _ReplayFeature:
-    """A feature of the mock whose calls are answered from the recording."""
+    """A mock feature whose calls get responses from the recording."""
 
     part: Feature
     package: ReplayPackage
@@ -57,7 +57,7 @@ class _ReplayFeature:
         return self.part.list_required_methods()
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the lists of the manifest."""
+        """Return the manifest's lists."""
         return self.part.make_listings()
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, AnswerRequest]:
@@ -83,7 +83,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
     """Return a recorded result in the caller's revision, after sending its notifications.
 
     Raises:
-        ProtocolError: The answer is an error, or requests input that the revision does not support.
+        ProtocolError: The response is an error, or requests input that the revision does not support.
     """
     for method, params in answer.notifications:
         await _notify(method, params, request)
@@ -94,7 +94,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
         recorded = package.answers.find_after_questions(request.method, request.params)
         if recorded is None:
             raise ProtocolError(
-                INVALID_PARAMS, f"the recorded answer asks a question, which {request.revision.date} does not support"
+                INVALID_PARAMS, f"the recorded response asks a question, which {request.revision.date} does not support"
             )
         return await _give(recorded, request, package)
     if "error" in answer.response:
@@ -110,7 +110,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
 
 
 async def _notify(method: str, params: Mapping[str, Any], request: Request) -> None:
-    """Send a notification that precedes an answer, if the caller accepts it."""
+    """Send a notification that precedes a response, if the caller accepts it."""
     if method == "notifications/progress" and isinstance(params.get("progress"), int | float):
         await request.channel.send_progress(params["progress"], params.get("total"), params.get("message"))
     elif method == "notifications/message" and params.get("level") in LOG_LEVELS:
@@ -134,11 +134,11 @@ def _strip_stamp(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(name: str, folder: Path) -> tuple[mock_package.MockPackage, object]:
-    """Return the package of this name, and the handlers of a mock.
+    """Return the package with this name, and a mock's handlers.
 
     Args:
         name: The name under which the folder is imported.
-        folder: The folder of its files.
+        folder: The folder with its files.
     """
     package, handlers = mock_package.load_as(ReplayPackage, name, folder)
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_text("utf-8"))

@@ -1,6 +1,6 @@
 """Writes messages as lines of a recording.
 
-Of other data only the size is recorded, since it may contain secrets.
+For other data, only the size is recorded, since it could contain secrets.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Recorder:
     """Records one run: all messages between clients and one server.
 
     Attributes:
-        failure: The first write error; None while the recording is complete.
+        failure: The first write error, if any.
         has_answers: True if the server has sent a message.
     """
 
     def __init__(self, append: Callable[[bytes], None], redactor: Redactor, server: Mapping[str, Any]) -> None:
-        """Write the header of a run.
+        """Write the header for a run.
 
         Args:
             append: Appends a line. Raises OSError.
@@ -58,8 +58,8 @@ class Recorder:
         Args:
             sender: The sender.
             data: Its bytes.
-            exchange: Over HTTP, the number of the request or of the answered request.
-            more: Additional keys of its line.
+            exchange: Over HTTP, the number of the request that it belongs to.
+            more: Additional keys for its line.
         """
         if not data.strip():
             return
@@ -75,12 +75,12 @@ class Recorder:
             self._redactor.add_secrets(secrets)
 
     def add_note(self, sender: Sender, exchange: int | None = None, **more: Any) -> None:
-        """Record the known facts about a missing message.
+        """Record what is known about a missing message.
 
         Args:
             sender: The sender.
             exchange: Over HTTP, the number of its request.
-            more: The keys of the line.
+            more: The keys for the line.
         """
         with self._lock:
             line = {"run": self._run, "at": round(time.monotonic() - self._start, 3), "from": sender}
@@ -123,5 +123,5 @@ class Recorder:
 def _encode(line: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # a lone surrogate, which JSON allows and UTF-8 does not
+    except UnicodeEncodeError:  # a lone surrogate, which JSON allows but UTF-8 does not
         return json.dumps(line, separators=(",", ":")).encode()

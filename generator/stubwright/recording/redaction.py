@@ -1,6 +1,6 @@
 """Redacts secrets in recorded messages, without changing messages on the wire.
 
-A value that was redacted by name or by a manifest is redacted everywhere from then on.
+Once a value was redacted by name or by a manifest, it is redacted everywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stubwright_runtime.observability.redaction import REDACTED, Secret, redact
 from stubwright_runtime.values.text import split_pointer
 
 _SHORTEST: Final = 4
-"""The minimum length of a secret; shorter values occur in other words by chance."""
+"""The minimum length of a secret; shorter values match parts of words by chance."""
 
 _VOCABULARY: Final = """
 jsonrpc method params result error code message data name title description arguments content structuredContent isError
@@ -31,10 +31,10 @@ input_required level debug info notice warning critical alert emergency object a
 true false tools resources prompts properties required
 """
 _WORDS: Final = frozenset(_VOCABULARY.split())
-"""Words of MCP and JSON Schema, which are only redacted in their own place."""
+"""MCP and JSON Schema words, which are redacted only where they are the secret value itself."""
 
 _SHORTEST_BASE64: Final = 8
-"""The minimum length of base64 to search for within longer base64; shorter texts occur by chance."""
+"""The minimum length of base64 to search for within longer base64; shorter strings match by chance."""
 
 _LONGEST_ENCODED: Final = 4096
 """The maximum length of a secret to search for in base64 and hex; longer values are not keys or passwords."""
@@ -43,13 +43,13 @@ _LONGEST_ESCAPED: Final = 512
 """The maximum length of a secret to search for with individually escaped characters, to limit the pattern's cost."""
 
 _ESCAPE: Final = re.compile(r"[%\\=&]")
-"""The characters that begin an escape."""
+"""The characters that start an escape sequence."""
 
 _LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 """Characters that JSON escapes with a letter (RFC 8259, 7)."""
 
 _REPEATED: Final = "{1,8}"
-"""The repetitions of a backslash, which three levels of nested JSON double three times."""
+"""How often a backslash can be repeated: three levels of nested JSON double it three times."""
 
 _UNITS: Final = re.compile(r"\\+|[^\\]", re.DOTALL)
 
@@ -58,14 +58,14 @@ _SOFT_BREAK: Final = r"(?:=\r?\n)?"
 
 # Possessive and anchored at the start of a word, to avoid quadratic time for long lines.
 _WRAPPED: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+(?:\r?\n[A-Za-z0-9+/_-]++=*+)+")
-"""Lines of base64 or hex, such as MIME's of 76 characters (RFC 2045, 6.8) and PEM's of 64."""
+"""Base64 or hex split into lines, such as 76 characters in MIME (RFC 2045, 6.8) and 64 in PEM."""
 
 _PERCENT: Final = re.compile("%[0-9A-F]{2}")
 _PARTS: Final = re.compile(re.escape(REDACTED))
 
 
 class Redactor:
-    """Redacts the messages of one run."""
+    """Redacts one run's messages."""
 
     def __init__(
         self, names: Iterable[str] = (), secrets: Iterable[str] = (), tools: Mapping[str, Sequence[str]] | None = None
@@ -73,9 +73,9 @@ class Redactor:
         """Set the secrets.
 
         Args:
-            names: The names of properties, case-insensitive.
+            names: Property names, case-insensitive.
             secrets: Secret values.
-            tools: JSON Pointers to redacted arguments, by tool name.
+            tools: JSON Pointers to arguments to redact, by tool name.
         """
         self._names = frozenset(name.casefold() for name in names)
         self._tools = tools or {}
@@ -83,7 +83,7 @@ class Redactor:
         self.add_secrets(secrets)
 
     def add_secrets(self, texts: Iterable[str]) -> None:
-        """Add secrets; the longest are replaced first, since a shorter one may be a prefix."""
+        """Add secrets; the longest are replaced first, since a shorter one can be a prefix."""
         new = {text for text in texts if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED}
         if new <= self._secrets.keys():
             return
@@ -94,15 +94,15 @@ class Redactor:
         """Return a copy of a message without secrets.
 
         Args:
-            message: A message of JSON-RPC.
-            lists: True if it contains lists of the server, whose schemas have names of properties, but no values.
+            message: A JSON-RPC message.
+            lists: True if it contains the server's lists, whose schemas have property names but no values.
         """
         message = self._redact_arguments(message)
         if self._names and not lists:
             message = self._redact_names(message, schemas=_asks(message))
         masked = self._mask(message)
         if isinstance(message, dict) and isinstance(message.get("id"), int):
-            masked["id"] = message["id"]  # links an answer to its request
+            masked["id"] = message["id"]  # links a response to its request
         return masked
 
     def _mask(self, value: Any) -> Any:
@@ -128,7 +128,7 @@ class Redactor:
         return text
 
     def _mask_lines(self, lines: re.Match[str]) -> str:
-        """Return lines as one line with their secrets redacted, or unchanged if there are no secrets."""
+        """Join lines to redact their secrets; return them unchanged if they contain none."""
         joined = "".join(lines[0].split())
         masked = self._mask_forms(joined)
         return lines[0] if masked == joined else masked
@@ -146,7 +146,7 @@ class Redactor:
         return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
 
     def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
-        """Return a value with the values of these properties redacted; `schemas` is true to keep forms unchanged."""
+        """Redact the values of properties with these names; with `schemas`, leave form schemas unchanged."""
         if isinstance(value, dict):
             return {key: self._redact_property(key, item, schemas) for key, item in value.items()}
         if isinstance(value, list):
@@ -163,16 +163,16 @@ class Redactor:
 
 
 def list_parts(credentials: str) -> Iterator[str]:
-    """Yield the value of a header, with and without its scheme, and the password of Basic (RFC 7617)."""
+    """Yield a header's value with and without its scheme, and the password in Basic credentials (RFC 7617)."""
     token = credentials.rpartition(" ")[2]
     yield from (credentials, token)
     if credentials[:6].lower() == "basic ":
         with suppress(ValueError):
             pair = base64.b64decode(token, validate=True)
-            for encoding in ("utf-8", "latin-1"):  # the scheme leaves open which
+            for encoding in ("utf-8", "latin-1"):  # the scheme does not specify which
                 with suppress(UnicodeDecodeError):
                     text = pair.decode(encoding)
-                    yield from (text, text.partition(":")[2])  # the user is not a secret, and often a common word
+                    yield from (text, text.partition(":")[2])  # the user is not secret, and often a common word
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class _Forms:
     text: str
 
     def replace(self, text: str) -> str:
-        """Replace each form in a text by `[redacted]`."""
+        """Replace each form in a string with `[redacted]`."""
         for form in self.texts:
             text = text.replace(form, REDACTED)
         if len(self.text) <= _LONGEST_ESCAPED and _ESCAPE.search(text):
@@ -191,7 +191,7 @@ class _Forms:
 
     @cached_property
     def texts(self) -> Sequence[str]:
-        """The complete secret: plain, escaped, in base64 and in hex, the longest first."""
+        """The whole secret: plain, escaped, in base64 and in hex, longest first."""
         forms = {*Secret(self.text).forms}
         if len(self.text) <= _LONGEST_ENCODED:
             data = self.text.encode("utf-8", "surrogatepass")
@@ -203,17 +203,17 @@ class _Forms:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The secret with any of its characters escaped in any way."""
+        """The secret as a pattern in which any character can be escaped in any way."""
         return re.compile(_SOFT_BREAK.join(map(_match_escaped, _UNITS.findall(self.text))))
 
 
 def _match_escaped(unit: str) -> str:
-    """Return a regular expression for a character: plain, or escaped for a URL, JSON, an e-mail or HTML.
+    """Return a regular expression for a character, plain or escaped (URL, JSON, e-mail, HTML).
 
-    A backslash may be repeated, since JSON is often a string within JSON.
+    A backslash can be repeated, since JSON is often a string within JSON.
 
     Args:
-        unit: The character, or several backslashes, which cannot be distinguished when repeated.
+        unit: The character, or a run of backslashes, whose escapes are ambiguous.
     """
     character, count = unit[0], len(unit)
     code = ord(character)
@@ -246,10 +246,10 @@ def _match_hex(digits: str) -> str:
 
 
 def _list_base64(data: bytes) -> Iterator[str]:
-    """Yield base64 of bytes, in both alphabets; also the part that does not depend on the position in longer data."""
+    """Yield the base64 of bytes in both alphabets, and the part that does not depend on their offset in longer data."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(data).decode().rstrip("=")
-        for before in range(3):  # three bytes are encoded as four characters
+        for before in range(3):  # three bytes become four characters
             length = before + len(data)
             text = encode(bytes(before) + data).decode()
             part = text[-(-before * 8 // 6) : length * 8 // 6]
@@ -258,7 +258,7 @@ def _list_base64(data: bytes) -> Iterator[str]:
 
 
 def matches(recorded: Any, sent: Any) -> bool:
-    """Return whether a value may equal the recorded one; redacted values match any value."""
+    """Return whether a value could equal the recorded one; redacted values match any value."""
     if recorded == REDACTED:
         return True
     if isinstance(recorded, str) and REDACTED in recorded:
@@ -272,7 +272,7 @@ def matches(recorded: Any, sent: Any) -> bool:
 
 
 def _asks(message: Any) -> bool:
-    """Return whether a message asks the user to fill in a form, whose schema has names of properties but no values."""
+    """Return whether a message asks the user to fill in a form, whose schema has property names but no values."""
     if not isinstance(message, dict):
         return False
     result = message.get("result")
@@ -281,7 +281,7 @@ def _asks(message: Any) -> bool:
 
 
 def _change_json(text: str, change: Callable[[Any], Any]) -> str:
-    """Apply a change to a text that is JSON, such as the text of a tool's result; other texts stay unchanged."""
+    """Apply a change to a string that contains JSON, such as the text in a tool's result; leave others unchanged."""
     if text[:1] not in ("{", "["):
         return text
     try:
@@ -305,7 +305,7 @@ def _follow(value: Any, way: Sequence[str]) -> Any:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """Yield the strings and numbers in a secret value, but not the keys of its objects."""
+    """Yield the strings and numbers in a secret value, but not its objects' keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):

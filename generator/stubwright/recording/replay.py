@@ -1,4 +1,4 @@
-"""Serves the answers of a recording on standard input and output or over HTTP."""
+"""Serves a recording's responses on standard input and output or over HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOG = "notifications/message"
 
 
 def make_manifest(conversation: Conversation) -> tuple[ir.Manifest, Sequence[str]]:
-    """Return a manifest of the lists of the recorded server, with notes on fixes and omissions.
+    """Return a manifest with the recorded server's lists, with notes on fixes and omissions.
 
     Raises:
         UnfixableError: The lists are not a valid manifest even after omitting parts.
@@ -47,10 +47,10 @@ def serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str],
     """Serve until the client disconnects or a signal arrives; return the exit status.
 
     Args:
-        path: The name of the recording.
-        data: The content of the recording, which is valid.
+        path: The recording's name.
+        data: The recording's content, which is valid.
         manifest: The manifest to list.
-        options: Options of the server, such as `--http`.
+        options: Server options, such as `--http`.
         mocks: True to mock calls that were not recorded; otherwise they are rejected.
 
     Raises:

@@ -21,10 +21,10 @@ _INPUT: Final = 0
 _OUTPUT: Final = 1
 _CHUNK: Final = 64 * 1024
 _PATIENCE: Final = 5.0
-"""The time for the command to exit after the end of its input, and again after SIGTERM, in seconds."""
+"""How many seconds the command has to exit after its input is closed, and again after SIGTERM."""
 
 _LAST: Final = 2.0
-"""Idle seconds after the command has exited; its child processes may keep its output open."""
+"""How many seconds to wait for more output after the command exits, since its child processes can keep it open."""
 
 
 def run(
@@ -34,16 +34,16 @@ def run(
 
     Args:
         words: The command.
-        environment: Its variables.
-        begin: Called after the command has started; returns the recorder of all lines, or None to stop the command.
+        environment: Its environment variables.
+        begin: Called once the command has started; returns the recorder for all lines, or None to stop the command.
 
     Raises:
         OSError: The command cannot be started.
-        ValueError: A NUL byte is in the command.
+        ValueError: The command contains a NUL byte.
     """
     with forward_signals() as pass_on:
         program = shutil.which(words[0], path=environment.get("PATH")) or words[0]
-        # A separate session, so that the terminal's Ctrl-C arrives only once, from this process.
+        # A separate session, so that the command receives Ctrl-C only once, from this process.
         process = subprocess.Popen(  # noqa: S603 - the user's own command
             [program, *words[1:]],
             stdin=subprocess.PIPE,
@@ -75,13 +75,13 @@ def run(
         reading.start()
         writing.start()
         status = process.wait()
-    writing.finish()  # another signal ends it
-    # A terminating signal is a negative status here, and 128 plus its number in a shell.
+    writing.finish()  # another signal stops it
+    # Python reports a fatal signal as a negative status, a shell as 128 plus its number.
     return recorder, status if status >= 0 else 128 - status
 
 
 class _RelayThread(threading.Thread):
-    """Relays bytes until one end is closed, and then stops the command if it still runs."""
+    """Relays bytes until either end is closed, and then stops the command if it is still running."""
 
     def __init__(self, source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
         """Relay bytes from `source` to `sink` and to `lines`; `close` stops the command."""
@@ -90,16 +90,16 @@ class _RelayThread(threading.Thread):
         self._sink = sink
         self._lines = lines
         self._close = close
-        self._steps = 0  # even while it waits for bytes
+        self._steps = 0  # an even number while it waits for bytes, odd while it relays
 
     def run(self) -> None:
-        """Relay bytes until one end is closed."""
+        """Relay bytes until either end is closed."""
         with suppress(OSError):
             while data := os.read(self._source, _CHUNK):
                 self._steps += 1
                 self._lines.feed(data)
                 while data:
-                    data = data[os.write(self._sink, data) :]  # a full pipe accepts only a part
+                    data = data[os.write(self._sink, data) :]  # a full pipe accepts only part of the data
                 self._steps += 1
         self._steps += 1
         self._lines.end()
@@ -115,7 +115,7 @@ class _RelayThread(threading.Thread):
 
 
 def _make_lines(recorder: Recorder, sender: Sender) -> Lines:
-    """Return a reader that records the lines of one direction."""
+    """Return a reader that records the lines from one direction."""
     return Lines(
         lambda line: recorder.record(sender, line),
         lambda size: recorder.add_note(sender, unreadable=size, why=describe_excess(LARGEST)),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def describe(rule: Rule) -> str:
+    """Return a rule as a phrase."""
     return _WORDS[rule.kind](rule.value)
 
 
