@@ -276,7 +276,7 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
             (lambda text: "name: x\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
             (
                 lambda text: text.replace('"version":1', '"version":9', 1),
-                "r.jsonl:1: the version of its format is 9, not 1",
+                "r.jsonl:1: its format version is 9, not 1",
             ),
             (lambda text: text.splitlines()[0], "r.jsonl cannot be replayed: it contains no responses from a server"),
             (

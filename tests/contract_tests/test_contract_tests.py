@@ -128,8 +128,8 @@ def test_a_server_that_ends_or_hangs_is_started_again_and_the_rest_goes_on(tmp_p
     assert faults["hang"]["arguments"]["number"] > 50
     crash, hang, good = report["tools"]
     assert (crash["ended"], hang["ended"]) == (
-        f"{40 - crash['valid'] - crash['invalid']} not made, after 3 without an answer",
-        f"{40 - hang['valid'] - hang['invalid']} not made, after 3 without an answer",
+        f"{40 - crash['valid'] - crash['invalid']} not made, after 3 without a response",
+        f"{40 - hang['valid'] - hang['invalid']} not made, after 3 without a response",
     )
     assert (good["valid"] + good["invalid"], good["ended"], good["refused"]) == (40, None, 0)
 

@@ -471,7 +471,7 @@ def test_what_changes_for_functions_with_a_context_is_said(folder: Path) -> None
     done = move(folder, "old/talks.py")
     told = [line for line in done.stdout.splitlines() if line.startswith("  - `")]
     through = "only logs, progress and questions reach the caller"
-    old = "only works for callers up to MCP 2025-11-25, as before, and fails for newer ones"
+    old = "as before, works up to MCP 2025-11-25, and fails for newer callers"
     assert told == [
         f"  - `book`: `elicit`: {old}; use questions under `ask`",
         f"  - `ponder`, `browse`: `session`: belongs to the connection between the two servers; {through}",

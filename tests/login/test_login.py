@@ -430,7 +430,7 @@ def test_without_a_browser_the_url_is_printed(
 def test_a_registered_program_logs_in(world: World, run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
     world.issuer = {"registration_endpoint": None}
     done = run("call", world.server, "a", "--login")
-    assert (done.status, "pass its ID with --client-id" in done.err) == (3, True)
+    assert (done.status, "pass its --client-id" in done.err) == (3, True)
     assert run("call", world.server, "a", "--login", "--client-id", "mine").status == 0
     assert world.list_heard("/token")[-1]["client_id"] == "mine"
     storage.locate(world.server).unlink()

@@ -22,7 +22,7 @@ EXAMPLE: Final = "an example"
 """The description of a case from the tool's authors."""
 
 _BASES: Final = 4
-"""How many sets of valid arguments serve as the base for others."""
+"""The number of valid argument sets from which others are derived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Case:
         is_valid: True if the `inputSchema` accepts them.
         words: A description of the tested value.
         reason: The validation error for invalid arguments.
-        about: The name of the only invalid argument, after those of its parent objects; empty if several are invalid.
+        about: The path of names to the only invalid argument; empty if several are invalid.
         path: The path to the difference from `base`.
         base: The valid arguments from which these were derived, if any.
     """

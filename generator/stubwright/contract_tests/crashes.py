@@ -24,7 +24,7 @@ MOMENT: Final = 5.0
 
 _SHORTEST_MOMENT: Final = 1.5
 LAST_MOMENT: Final = 3.0
-"""How many seconds to watch a server after all its calls."""
+"""The time in seconds to watch a server after all its calls."""
 
 _MARGIN: Final = 0.5
 _GROWTH: Final = 4

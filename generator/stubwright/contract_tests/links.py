@@ -148,7 +148,7 @@ class Linker:
 
 
 def order(tool: Mapping[str, Any]) -> tuple[int, int]:
-    """Return a sort key for tools: first those whose results can contain IDs for others, last those that delete."""
+    """Return a sort key for tools: tools whose results can contain IDs for others come first, deleting tools last."""
     annotations = tool.get("annotations")
     hints = annotations if isinstance(annotations, dict) else {}
     schema = tool.get("inputSchema")

@@ -86,7 +86,7 @@ class ToolReport:
 
     @property
     def calls(self) -> int:
-        """How many calls were made."""
+        """The number of calls made."""
         return self.valid + self.invalid
 
 

@@ -225,7 +225,7 @@ class _Run:
         self._faults.append(Fault(finding.check, finding.message))
 
     def _find_obstacle(self, tool: Mapping[str, Any]) -> str:
-        """Return why a tool must not be called; empty if it can be."""
+        """Return the reason not to call a tool; empty if it can be called."""
         globs = self._plan.tools
         if globs and not any(fnmatchcase(str(tool.get("name")), glob) for glob in globs):
             return "not named by --tool"

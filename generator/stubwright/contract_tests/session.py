@@ -199,7 +199,7 @@ class Session:
 
     @property
     def unreadable(self) -> int:
-        """How many messages from the server were not JSON-RPC so far."""
+        """The number of messages from the server that were not JSON-RPC so far."""
         return self._unreadable + (self._connection.unreadable if self._connection is not None else 0)
 
     async def list_tools(self) -> Sequence[Any]:

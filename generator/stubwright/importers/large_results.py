@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 LARGE: Final = 10_000
-"""How many tokens make a result large."""
+"""The number of tokens from which a result counts as large."""
 
 _SHOWN: Final = 5
 

@@ -44,7 +44,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Progress:
-    """How many pages and entries were read."""
+    """The number of pages and entries read so far."""
 
     pages: int = 0
     entries: int = 0

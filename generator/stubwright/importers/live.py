@@ -189,7 +189,7 @@ class _Clock:
             yield on_answer
 
     def describe_overrun(self, progress: Progress) -> str:
-        """Return which time limit was exceeded, as a clause to follow the server's name."""
+        """Return the exceeded time limit as a clause to follow the server's name."""
         if self.starting is not None and not self.has_answered:
             return f"sent no response within {self.starting:g} s of its start{self.advice}"
         return f"did not respond within {self.seconds:g} s{progress.describe()}{self.advice}"
@@ -361,7 +361,7 @@ class Connection:
 
     @property
     def unreadable(self) -> int:
-        """How many invalid messages the server sent."""
+        """The number of invalid messages from the server."""
         return self._rpc.unreadable
 
     @property

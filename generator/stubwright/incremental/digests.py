@@ -35,7 +35,7 @@ def is_same_text(left: bytes, right: bytes) -> bool:
 
 
 def is_in(digests: Container[str], data: bytes) -> bool:
-    """Return whether one of these digests is that of `data`, or of the same text with LF."""
+    """Return whether a list of digests contains the digest of `data`, or of the same text with LF."""
     return compute_digest(data) in digests or compute_digest(with_lf(data)) in digests
 
 

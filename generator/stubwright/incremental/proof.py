@@ -68,7 +68,7 @@ def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
 
 
 def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
-    """Build all models together, so that each is built only once, and return those that cannot be built."""
+    """Build all models together, so that each is built only once, and return the failures."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
         TypeAdapter(every).rebuild(raise_errors=True)  # pydantic would otherwise postpone classes with undefined names

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 _BATCH = 300
-"""How many modules one process tests; each process imports the shared modules again."""
+"""The number of modules per process; each process imports the shared modules again."""
 
 _HELP = (
     "nothing was written. This is a bug in stubwright, not your mistake: please report it with the schema; "

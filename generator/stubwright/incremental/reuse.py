@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 BATCH = 24
-"""How many tools one process compiles; another process is started only for two or more batches."""
+"""The number of tools per process; another process is started only for two or more batches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stubwright.login.tokens import Grant
 
 _ATTEMPTS: Final = 3
-"""How many times a request is repeated with another token."""
+"""The maximum number of retries with another token."""
 
 _OFFLINE: Final = "offline_access"
 """The scope that requests a refresh token (OpenID Connect Core, section 11)."""
@@ -118,7 +118,7 @@ class Authorization(httpx2.Auth):
         return resource, await discovery.find_issuer(client, resource, self._server)
 
     def _choose_scopes(self, challenge: Challenge, resource: Resource) -> tuple[str, ...]:
-        """Return the scopes to request: those in the challenge (or all), and those from earlier requests."""
+        """Return the scopes to request: the challenge's scopes (or all), and the scopes of earlier requests."""
         needed = resource.scopes if challenge.scopes is None else challenge.scopes
         return tuple(dict.fromkeys((*(() if self._grant is None else self._grant.scopes), *needed)))
 

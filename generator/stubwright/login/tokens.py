@@ -165,8 +165,7 @@ async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, sc
     """
     if not issuer.registration:
         raise LoginError(
-            f"{requests.show(issuer.name)} does not register clients; register one there, "
-            "and pass its ID with --client-id"
+            f"{requests.show(issuer.name)} does not register clients; register one there and pass its --client-id"
         )
     described = {
         "client_name": "stubwright",
@@ -181,7 +180,7 @@ async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, sc
     name, secret = answer.value.get("client_id"), answer.value.get("client_secret")
     if answer.status not in (200, 201) or not isinstance(name, str) or not name:
         raise LoginError(
-            f"{requests.show(issuer.registration)} did not register this program: it responded with HTTP {answer.status}"
+            f"{requests.show(issuer.registration)} did not register this program: HTTP {answer.status}"
             f"{find_error(answer.value)}"
         )
     secret = secret if isinstance(secret, str) else ""

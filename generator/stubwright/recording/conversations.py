@@ -99,7 +99,7 @@ class _PendingRequest:
 
 @dataclass(slots=True)
 class _RecordingState:
-    """What has been read from a recording so far."""
+    """The part of a recording that was read so far."""
 
     open: dict[str, _PendingRequest] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)

@@ -49,7 +49,7 @@ _LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 """Characters that JSON escapes with a letter (RFC 8259, 7)."""
 
 _REPEATED: Final = "{1,8}"
-"""How often a backslash can be repeated: three levels of nested JSON double it three times."""
+"""The repetitions of a backslash: three levels of nested JSON double it three times."""
 
 _UNITS: Final = re.compile(r"\\+|[^\\]", re.DOTALL)
 

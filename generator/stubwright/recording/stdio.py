@@ -21,10 +21,10 @@ _INPUT: Final = 0
 _OUTPUT: Final = 1
 _CHUNK: Final = 64 * 1024
 _PATIENCE: Final = 5.0
-"""How many seconds the command has to exit after its input is closed, and again after SIGTERM."""
+"""The time in seconds for the command to exit after its input is closed, and again after SIGTERM."""
 
 _LAST: Final = 2.0
-"""How many seconds to wait for more output after the command exits, since its child processes can keep it open."""
+"""The time in seconds to wait for output after the command exits, since child processes can keep it open."""
 
 
 def run(

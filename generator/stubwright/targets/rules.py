@@ -34,11 +34,7 @@ def _long_name(tool: ListedTool, value: Sequence[Any]) -> Found:
     whole = form.replace("{server}", tool.server).replace("{tool}", tool.name)
     if len(whole) > longest:
         fix = f"shorten the tool's or the server's name by {len(whole) - longest} characters"
-        yield (
-            ("name",),
-            f"is called `{whole}` there: {len(whole)} characters, more than {longest}",
-            fix,
-        )
+        yield ("name",), f"is called `{whole}` there: {len(whole)} characters, more than {longest}", fix
 
 
 def _description(tool: ListedTool, value: Sequence[int | None]) -> Found:
@@ -352,11 +348,7 @@ def _length(value: Any) -> int:
 def _enum_values(tool: ListedTool, most: int) -> Found:
     count = sum(len(_values(schema)) for _, schema in tool.schemas)
     if count > most:
-        yield (
-            _INPUT,
-            f"has {count:,} `enum` values in total, more than {most:,}",
-            "accept a string in place of a long `enum`",
-        )
+        yield _INPUT, f"has {count:,} `enum` values, more than {most:,}", "accept a string in place of a long `enum`"
 
 
 def _large_enum(tool: ListedTool, value: Sequence[int]) -> Found:

@@ -41,7 +41,7 @@ def truncate_schema(schema: Json, most: int) -> Json:
 
 
 def count_saved(schema: Json, most: int) -> int:
-    """Return how many characters `truncate_schema` would remove."""
+    """Count the characters that `truncate_schema` would remove."""
     texts = [described["description"] for described in _find_described(schema)]
     return sum(len(text) - len(truncate(text, most)) for text in texts)
 

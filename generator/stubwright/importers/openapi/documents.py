@@ -43,7 +43,7 @@ class UnsupportedError(ValueError):
 
 
 def explain(error: UnsupportedError | RecursionError) -> str:
-    """Return why part of the document is omitted."""
+    """Return the reason for omitting part of the document."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
@@ -279,7 +279,7 @@ class Documents:
 
     @cached_property
     def _identified(self) -> tuple[dict[str, LocatedValue], dict[tuple[str, str], LocatedValue]]:
-        """The root document's schemas with an `$id`, by URI, and those with an anchor, by base URI and anchor."""
+        """The root document's schemas: with an `$id`, by URI; with an anchor, by base URI and anchor."""
         resources: dict[str, LocatedValue] = {}
         anchors: dict[tuple[str, str], LocatedValue] = {}
         is_used = any(isinstance(part.get(key), str) for part in walk(self.root.value) for key in ("$id", *_ANCHORS))
@@ -324,7 +324,7 @@ class Documents:
             value, problems = self._recover(path, text, *jsontext.parse(text), is_json=True)
             if all(problem.code == "SW007" for problem in problems):  # numbers that YAML would read as strings
                 return value, problems
-            # it could also be a YAML flow mapping, but the JSON parser is ten times faster
+            # possibly a YAML flow mapping, but JSON parsing is ten times faster
             flow, flow_problems = self._recover(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
             is_yaml = path.lower().endswith((".yaml", ".yml"))
             return (flow, flow_problems) if is_yaml or not flow_problems else (value, problems)

@@ -201,7 +201,7 @@ _SHORT: Final = 200
 
 
 def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
-    """Return how many bytes each unused option would save."""
+    """Return the number of bytes that each unused option would save."""
     savings = {}
     if options.longest is None:
         savings[f"--trim-descriptions {_SHORT}"] = sizes.measure_all(

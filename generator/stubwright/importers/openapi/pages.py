@@ -202,7 +202,7 @@ class _Response:
         """Return whether the value is a string or a number, but not a URL."""
         target = schema
         for step in pointer.split("/")[1:]:
-            # In `http.select` and `http.page` pointers, `*` matches each item, and `~2` stands for a literal `*`.
+            # In `http.select` and `http.page` pointers, `*` matches each item, and `~2` escapes a literal `*`.
             name = step.replace("~2", "*").replace("~1", "/").replace("~0", "~")
             target = self.resolve((target.get("properties") or {}).get(name))
         return (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = Path(__file__).with_name("program.py")
 
 _LINES: Final = 6
-"""How many lines to quote from the end of a traceback."""
+"""The number of lines to quote from the end of a traceback."""
 
 
 class NotMovedError(SourceError):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Side: TypeAlias = Literal["request", "response"]
-"""Whether a schema is used in a request to the API or in a response."""
+"""The direction of a schema: in a request to the API or in a response."""
 
 _ANNOTATIONS = ("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples")
 _WORDS: Final = frozenset({"title", "description", "example", "examples", "deprecated"})
@@ -94,7 +94,7 @@ class Schemas:
         """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it references.
 
         Raises:
-            UnsupportedError: The schema, or one that it references, has an unsupported feature.
+            UnsupportedError: The schema, or a referenced schema, has an unsupported feature.
         """
         conversion = _Conversion(self, side)
         schema = conversion.convert(at)
@@ -292,7 +292,7 @@ class Schemas:
         return FlatObject(properties, frozenset(required), additional)
 
     def _differs(self, at: LocatedValue) -> bool:
-        """Return whether a schema, or one that it references, differs between requests and responses."""
+        """Return whether a schema, or a schema that it references, differs between requests and responses."""
         start = (at.file, at.pointer)
         if start in self._same_on_both_sides:
             return False
@@ -533,7 +533,7 @@ class _Conversion:
         )
 
     def _list_parts(self, at: LocatedValue) -> tuple[list[_ObjectPart], list[_ObjectPart]]:
-        """Return the parts combined by an `allOf`, and those in their alternatives."""
+        """Return the parts combined by an `allOf`, and the parts in their alternatives."""
         parts: list[_ObjectPart] = []
         alternatives: list[_ObjectPart] = []
         visited = set[tuple[str, tuple[str, ...]]]()
@@ -597,7 +597,7 @@ class _Conversion:
 
 @cache
 def _find_problem(pattern: str) -> str | None:
-    """Return why validators reject a pattern, or None."""
+    """Return the reason why validators reject a pattern, or None."""
     from stubwright_runtime.schema.validation import Validator
 
     try:

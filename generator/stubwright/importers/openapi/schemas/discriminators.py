@@ -36,7 +36,7 @@ _DEFAULT_SINCE = 2
 class _Index:
     """The names of alternatives by schema and property, each schema's heirs, and the unions that list it.
 
-    `defaults` has the properties for which a schema is a union's default alternative. `required` has those that an
+    `defaults` has the properties for which a schema is a union's default alternative, `required` the properties that an
     alternative requires because another one is the default.
     """
 
@@ -363,7 +363,7 @@ class Discriminators:
             yield from self._list_heirs(heir, depth - 1)
 
     def _list_names(self, at: LocatedValue, mapping: Mapping[str, LocatedValue]) -> list[str]:
-        """Return a schema's names in a mapping; if it has none, its component name."""
+        """Return a schema's names in a mapping, or its component name if the mapping does not list it."""
         names = self._list_mapped(at, mapping)
         above = (("components", "schemas"), ("definitions",), *([()] if at.file != self._documents.root.file else []))
         is_component = bool(at.pointer) and at.pointer[:-1] in above

@@ -61,7 +61,7 @@ def is_base64(at: LocatedValue | None, schemas: Schemas) -> bool:
 
 
 def name_lone_file(entry: LocatedValue, schemas: Schemas) -> LocatedValue:
-    """If a form's schema is a file, a list of files, or null, make it the part `file` of an object.
+    """Wrap a form schema that is a file, a list of files, or null: it becomes the part `file` of an object.
 
     A form is an object (3.1.1, section 4.8.14.4). For a handler with a single file, frameworks write only the file's
     schema and lose the part's name; most of them call it `file`.
@@ -111,7 +111,7 @@ class Parts:
         return False
 
     def find_problem(self) -> str | None:
-        """Return why a part cannot be sent, as a relative clause, or None."""
+        """Return the reason why a part cannot be sent, as a relative clause, or None."""
         schema = self._entry.get("schema")
         applied = [] if schema is None else [*self._schemas.list_applied(schema)]
         if any("type" in part.value for part in applied) and not any(map(_may_be_object, applied)):
