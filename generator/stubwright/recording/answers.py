@@ -25,7 +25,7 @@ class Answers:
     """A recording's responses, with the current position for each call."""
 
     def __init__(self, path: str, calls: Sequence[Call]) -> None:
-        """Index the calls; messages contain `path`."""
+        """Index the calls; `path` appears in messages."""
         self._path = path
         self._calls = calls
         self._by_key = {make_key(call.method, call.params): call for call in calls}

@@ -43,7 +43,7 @@ _STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "de
 
 
 def is_bytes(media: str) -> bool:
-    """Return whether a media type is never text."""
+    """Return whether a media type is always binary."""
     return media.startswith(_BYTE_RANGES) or media in _BYTES
 
 
@@ -63,8 +63,8 @@ def is_base64(at: LocatedValue | None, schemas: Schemas) -> bool:
 def name_lone_file(entry: LocatedValue, schemas: Schemas) -> LocatedValue:
     """Wrap a form schema that is a file, a list of files, or null: it becomes the part `file` of an object.
 
-    A form is an object (3.1.1, section 4.8.14.4). For a handler with a single file, frameworks write only the file's
-    schema and lose the part's name; most of them call it `file`.
+    A form is an object (3.1.1, section 4.8.14.4). Frameworks write only the file's schema for a handler with a single
+    file, and lose the part's name, which is usually `file`.
     """
     schema = entry.get("schema")
     applied = [] if schema is None else [*schemas.list_applied(schema)]
