@@ -58,12 +58,12 @@ def is_unseen(parts: SplitResult) -> bool:
 
 def is_reserved(name: str) -> bool:
     """Return whether a header is reserved for the HTTP client; many servers treat `_` in a name as `-`."""
-    return _plain(name) in _OURS
+    return _normalize_name(name) in _OURS
 
 
 def steers(name: str) -> bool:
     """Return whether a header affects routing or has several values, so that it must not contain an argument."""
-    return _plain(name) in ("host", "cookie")
+    return _normalize_name(name) in ("host", "cookie")
 
 
 def is_key_header(name: str) -> bool:
@@ -71,5 +71,5 @@ def is_key_header(name: str) -> bool:
     return bool(TOKEN.fullmatch(name)) and not is_reserved(name) and not steers(name)
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.lower().replace("_", "-")

@@ -160,7 +160,7 @@ def to_pascal(snake: str) -> Name:
 
 
 def _pascal(snake: str) -> str:
-    return "".join(_unmarked(part[:1].upper()) + part[1:] for part in snake.split("_"))
+    return "".join(_strip_marks(part[:1].upper()) + part[1:] for part in snake.split("_"))
 
 
 def name_tool(name: str, python_name: str | None = None) -> Names:
@@ -399,7 +399,7 @@ def list_nested_names(stem: Name, root: Name, definition: str | None, steps: Ite
     """
     starts = [root] if definition is None else [name_nested(stem, definition), name_nested(root, definition)]
     steps = tuple(steps)
-    rungs = [_stepped(start, steps, kinds) for kinds in _SPELLINGS for start in starts]
+    rungs = [_apply_steps(start, steps, kinds) for kinds in _SPELLINGS for start in starts]
     if rungs[-1] == root:  # the name of the root class itself
         rungs.append(name_nested(root, "object"))
     return tuple(dict.fromkeys(rungs))
@@ -414,7 +414,7 @@ _SPELLINGS: tuple[frozenset[str], ...] = (
 """The kinds of steps that a name includes, shortest name first."""
 
 
-def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
+def _apply_steps(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
     name = start
     for step in steps:
         if step.kind in kinds and (step.name or step.kind in ("item", "value", "property")):
@@ -450,10 +450,10 @@ def _digest(text: str) -> str:
 
 
 def _lower(text: str) -> str:
-    return _unmarked(text.lower())
+    return _strip_marks(text.lower())
 
 
-def _unmarked(text: str) -> str:
+def _strip_marks(text: str) -> str:
     """Return the text without combining marks, which words cannot contain; changing a letter's case can add one."""
     return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
 
@@ -465,7 +465,7 @@ def name_field(name: str) -> Name:
     the end, `field_` is prepended to a leading digit, and `_` is appended to a name that Python, pydantic's `BaseModel`
     or an annotation needs. If no characters remain, the attribute is `field`.
     """
-    return _fix(name, _kept(name))
+    return _fix(name, _keep_core(name))
 
 
 def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
@@ -477,7 +477,7 @@ def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
     """
     wires = list(names)
     names = {wire: name_field(wire) for wire in wires}
-    for remake in (_spelled, _digested):
+    for remake in (_spell_symbols, _append_digest):
         meetings = Counter(names.values())
         crowded = [wire for wire in wires if meetings[names[wire]] > 1 and names[wire] != wire]
         names |= {wire: remake(wire) for wire in crowded}
@@ -497,7 +497,7 @@ def _fix(name: str, fallback: str) -> Name:
     return Name(text)
 
 
-def _kept(name: str) -> str:
+def _keep_core(name: str) -> str:
     core = name.lstrip("_")
     return core if core.isidentifier() and unicodedata.normalize("NFKC", core) == core else _identifier(core).strip("_")
 
@@ -515,7 +515,7 @@ def _is_part(char: str) -> bool:
     return f"a{char}".isidentifier() and unicodedata.normalize("NFKC", char) == char
 
 
-def _spelled(name: str) -> Name:
+def _spell_symbols(name: str) -> Name:
     spelled = (
         char if _is_part(char) else f"_{unicodedata.name(char, f'u{ord(char):x}').lower()}_"
         for char in name.lstrip("_")
@@ -523,5 +523,5 @@ def _spelled(name: str) -> Name:
     return _fix(name, re.sub("_+", "_", _identifier("".join(spelled))).strip("_"))
 
 
-def _digested(name: str) -> Name:
+def _append_digest(name: str) -> Name:
     return Name(f"{name_field(name).rstrip('_')}_{_digest(name)}")

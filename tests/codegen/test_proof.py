@@ -105,7 +105,7 @@ def test_nothing_is_written_that_does_not_work(
     capsys.readouterr()
     assert cli.run(["generate", "desk.json"]) == 1
     said = capsys.readouterr().err
-    assert "error[SW409]: the class `SecondInput` of the tool `second` cannot be built:" in said
+    assert "error[SW409]: the class `SecondInput` for the tool `second` cannot be built:" in said
     assert "name 'Lost' is not defined" in said
     text = (desk / "desk.json").read_text()
     line = text[: text.index('"inputSchema"', text.index('"second"'))].count("\n") + 1

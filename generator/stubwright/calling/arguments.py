@@ -151,7 +151,7 @@ class _Reader:
         if text.startswith("@@"):
             text = text[1:]
         elif text.startswith("@"):
-            return self._from_file(text[1:], place)
+            return self._read_file(text[1:], place)
         choices = [choice for schema in place.schemas for choice in self._choices(schema, _DEPTH)]
         types = self.find_types(place)
         if choices and "array" not in types:
@@ -189,7 +189,7 @@ class _Reader:
         wanted = " or ".join(_WORDS[name] for name in sorted(types) if name != "integer" or "number" not in types)
         raise ArgumentError(f"`{place.name}` must be {wanted}, not `{shorten(text)}`")
 
-    def _from_file(self, path: str, place: _Place) -> Any:
+    def _read_file(self, path: str, place: _Place) -> Any:
         try:
             data = self._read(path)
         except OSError as error:
@@ -247,11 +247,11 @@ class _Reader:
         for schema in schemas if depth else ():
             yield schema
             below = [each for key in ("allOf", "anyOf", "oneOf") for each in _list(schema.get(key))]
-            referred = self._referred(schema)
+            referred = self._resolve_reference(schema)
             inner = [*([referred] if referred is not None else []), *(each for each in below if isinstance(each, dict))]
             yield from self._flat(inner, depth - 1)
 
-    def _referred(self, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _resolve_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
         reference = schema.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
@@ -274,8 +274,8 @@ class _Reader:
             types &= names | {"integer"} if "number" in names else names
         for values in ([schema["const"]] if "const" in schema else None, schema.get("enum")):
             if isinstance(values, list):
-                types &= frozenset(() if beside_choices else (name for value in values for name in _names(value)))
-        for inner in (self._referred(schema), *_list(schema.get("allOf"))):
+                types &= frozenset(() if beside_choices else (name for value in values for name in _list_types(value)))
+        for inner in (self._resolve_reference(schema), *_list(schema.get("allOf"))):
             if isinstance(inner, dict):
                 types &= self._types(inner, depth - 1, beside_choices=beside_choices)
         for key in ("anyOf", "oneOf"):
@@ -296,7 +296,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _list_types(value: Any) -> tuple[str, ...]:
     kind = _type_of(value)
     return ("integer", "number") if kind == "integer" else (kind,) if kind is not None else ()
 

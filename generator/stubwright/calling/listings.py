@@ -106,7 +106,7 @@ def describe_differences(newer: ServerListing, older: ServerListing, key: str | 
         lines += _changes("the server", newer.info, older.info)
         lines += _changes("capabilities", newer.capabilities, older.capabilities)
     for section in SECTIONS:
-        before, after = (_by_key(section, listing) for listing in (newer, older))
+        before, after = (_index_entries(section, listing) for listing in (newer, older))
         for name in before | after:
             if key is not None and name != key:
                 continue
@@ -126,12 +126,12 @@ def describe_unknown(listing: ServerListing, date: str) -> str:
         f"`{field}` of {section.noun}s"
         for section in SECTIONS
         for field, since in SINCE[section.name].items()
-        if since > date and any(field in entry for entry in _by_key(section, listing).values())
+        if since > date and any(field in entry for entry in _index_entries(section, listing).values())
     ]
     return f"its clients do not support {', '.join(unknown)}" if unknown else ""
 
 
-def _by_key(section: Section, listing: ServerListing) -> dict[str, Mapping[str, Any]]:
+def _index_entries(section: Section, listing: ServerListing) -> dict[str, Mapping[str, Any]]:
     entries = listing.sections.get(section.name, ())
     return {str(entry.get(section.key)): entry for entry in entries if isinstance(entry, dict)}
 

@@ -396,7 +396,9 @@ class _Tester:
         other = await self._session.call(self._tool, valid.arguments)
         words, later = _find_words(answer), _find_words(other)
         names = {name for name in case.arguments if name not in case.about}
-        return bool(words) and (words == later or any(_names(words, name) and _names(later, name) for name in names))
+        return bool(words) and (
+            words == later or any(_mentions_name(words, name) and _mentions_name(later, name) for name in names)
+        )
 
     async def shrink_all(self, end: float) -> None:
         """Replace each failing call with the smallest call found that fails the same check."""
@@ -448,7 +450,7 @@ def _is_schema(value: Any) -> bool:
     )
 
 
-def _names(words: str, name: str) -> bool:
+def _mentions_name(words: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
 
 

@@ -193,7 +193,7 @@ def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator
         reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))
     entries = {pointer for pointer in reasons if len(pointer) == 2 and pointer[0] in _SECTIONS}
     # Start at the end, so that earlier pointers stay valid.
-    for pointer in sorted(reasons, key=lambda pointer: (str(pointer[0]), *_descending(pointer))):
+    for pointer in sorted(reasons, key=lambda pointer: (str(pointer[0]), *_make_sort_key(pointer))):
         if pointer[:2] in entries and pointer not in entries:
             continue
         parent: Any = manifest
@@ -204,7 +204,7 @@ def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator
         yield f"{description} was omitted: {reasons[pointer]}"
 
 
-def _descending(pointer: Pointer) -> tuple[int, int]:
+def _make_sort_key(pointer: Pointer) -> tuple[int, int]:
     index = pointer[1]
     return (-index if isinstance(index, int) else 0, -len(pointer))
 

@@ -52,33 +52,37 @@ def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) ->
             except _MISTAKES as error:
                 failures.append(BuildFailure(module, "", _message(error)))
             else:
-                classes |= dict.fromkeys(_defined(imported), module)
-        failures += _unbuilt(classes)
+                classes |= dict.fromkeys(_list_models(imported), module)
+        failures += _find_build_failures(classes)
         failures += [
-            BuildFailure(module, cls.__name__, why) for cls, module in classes.items() for why in _without_defaults(cls)
+            BuildFailure(module, cls.__name__, why)
+            for cls, module in classes.items()
+            for why in _list_missing_defaults(cls)
         ]
     return failures
 
 
-def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
+def _list_models(module: ModuleType) -> Iterator[type[BaseModel]]:
     """Yield the models that a module defines."""
     for each in vars(module).values():
         if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__:
             yield each
 
 
-def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
+def _find_build_failures(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
     """Build all models together, so that each is built only once, and return the failures."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
         TypeAdapter(every).rebuild(raise_errors=True)  # pydantic would otherwise postpone classes with undefined names
     except _MISTAKES as error:
-        alone = [BuildFailure(module, cls.__name__, why) for cls, module in classes.items() for why in _wrong(cls)]
+        alone = [
+            BuildFailure(module, cls.__name__, why) for cls, module in classes.items() for why in _explain_failure(cls)
+        ]
         return alone or [BuildFailure(next(iter(classes.values())), "", _message(error))]
     return []
 
 
-def _wrong(cls: type[BaseModel]) -> Iterator[str]:
+def _explain_failure(cls: type[BaseModel]) -> Iterator[str]:
     """Yield the reasons why a class cannot be built on its own, if any."""
     try:
         cls.model_rebuild()
@@ -86,7 +90,7 @@ def _wrong(cls: type[BaseModel]) -> Iterator[str]:
         yield _message(error)
 
 
-def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
+def _list_missing_defaults(cls: type[BaseModel]) -> Iterator[str]:
     for name, field in cls.model_fields.items():
         try:
             field.get_default(call_default_factory=True, validated_data={})

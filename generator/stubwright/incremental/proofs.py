@@ -53,10 +53,10 @@ def list_modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, s
         code: Its generated code.
         units: The digests of the tools' modules.
     """
-    return [*_shared(manifest, code), *_primitives(manifest, code), *_tools(manifest, units)]
+    return [*_list_shared_modules(manifest, code), *_primitives(manifest, code), *_tools(manifest, units)]
 
 
-def _shared(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
+def _list_shared_modules(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
     sources = [module.source for module in (*code.circles.values(), *code.shared.values())]
     around = compute_digest("\0".join(sources).encode())
     for circle in code.circles:

@@ -24,7 +24,9 @@ def echo(value: Any, schema: Any, arguments: Mapping[str, Any], input_schema: An
     """
     properties = _properties(input_schema, input_schema)
     known = {
-        name: (sent, _plain(properties[name], input_schema)) for name, sent in arguments.items() if name in properties
+        name: (sent, _resolve_schema(properties[name], input_schema))
+        for name, sent in arguments.items()
+        if name in properties
     }
     return _with(value, schema, schema, known)
 
@@ -36,7 +38,7 @@ def _with(value: Any, schema: Any, root: Any, known: Mapping[str, tuple[Any, Any
     copied = dict(value)
     for name in value.keys() & properties.keys():
         sent, plain = known.get(name, (None, None))
-        if name in known and _plain(properties[name], root) == plain:
+        if name in known and _resolve_schema(properties[name], root) == plain:
             copied[name] = sent
         else:
             copied[name] = _with(value[name], properties[name], root, known)
@@ -49,7 +51,7 @@ def _properties(schema: Any, root: Any) -> Mapping[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _plain(schema: Any, root: Any) -> Any:
+def _resolve_schema(schema: Any, root: Any) -> Any:
     """Return a schema without descriptions, with its references resolved."""
     target = _target(schema, root)
     return {key: value for key, value in target.items() if key not in _WORDS} if isinstance(target, dict) else target

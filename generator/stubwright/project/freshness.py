@@ -53,7 +53,7 @@ def find_untouched(disk: Disk, output: Path, known: lock.Lock, path: str, option
         note is None
         or known.generator != __version__
         or known.manifests.get(manifest) != note.entry
-        or _intact(output, note.entry.files) is None
+        or _read_unchanged(output, note.entry.files) is None
     ):
         return None
     return note
@@ -69,7 +69,7 @@ def find_note(disk: Disk, output: Path, path: str, option: str, what: str) -> No
         note is None
         or note.generator != _generator_with(option)
         or (note.findings.diagnostics and note.findings.path != path)
-        or not _same(disk, output, note.inputs)
+        or not _are_inputs_equal(disk, output, note.inputs)
     ):
         return None
     return note
@@ -95,10 +95,10 @@ def recall(
         note is None
         or note.findings.diagnostics
         or note.generator != _generator_with(option)
-        or not _same(disk, output, note.inputs)
+        or not _are_inputs_equal(disk, output, note.inputs)
     ):
         return None
-    return _intact(output, {path: seen for path, seen in note.entry.files.items() if is_wanted(path)})
+    return _read_unchanged(output, {path: seen for path, seen in note.entry.files.items() if is_wanted(path)})
 
 
 def remember(output: Path, manifest: str, note: Note, what: str = _PACKAGE) -> None:
@@ -141,7 +141,7 @@ def _generator_with(option: str) -> str:
     return digests.compute_digest(f"{digests.compute_generator_digest()}{option}".encode())
 
 
-def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
+def _read_unchanged(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
     """Return the file contents by path; None if a file is missing or differs."""
     within = inside.ContainedFolder(output)
     contents: dict[str, bytes] = {}
@@ -156,7 +156,7 @@ def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, b
     return contents
 
 
-def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
+def _are_inputs_equal(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
     """Return whether all inputs have the same digests."""
     base = os.path.relpath(find_above(output))
     for path, seen in inputs.items():

@@ -170,7 +170,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
         "tests/test_tools.py": "test_tools.py",
     }
     templates = render.make_environment("new")
-    templates.filters |= {"json": _json, "quoted": _quoted}
+    templates.filters |= {"json": _json, "quoted": _quote_code}
     old = origin.old if origin is not None else None
     if old is not None:
         for taken in sorted(old.loaded.intersection((module, values["package"]))):
@@ -260,30 +260,30 @@ def _json(value: str) -> Code:
     return trust(json.dumps(value))
 
 
-def _quoted(text: str) -> Code:
+def _quote_code(text: str) -> Code:
     """Format text as inline Markdown code, on one line."""
     return trust(f"`{''.join(char if char.isprintable() and char != '`' else '?' for char in text)}`")
 
 
 def _describe_variables(document: Mapping[str, Any]) -> list[tuple[Code, Code]]:
     """Describe the server's environment variables in Markdown."""
-    return [(_quoted(variable.name), _describe_variable(variable)) for variable in list_variables(document)]
+    return [(_quote_code(variable.name), _describe_variable(variable)) for variable in list_variables(document)]
 
 
 def _describe_variable(variable: Variable) -> Code:
-    owner = _quoted(variable.owner)
+    owner = _quote_code(variable.owner)
     match variable.kind:
         case "address":
             default = variable.default
-            there = fill(", by default {}", _quoted(default)) if default else fill("; it must be set")
+            there = fill(", by default {}", _quote_code(default)) if default else fill("; it must be set")
             return fill("where {} is{}", owner, there)
         case "part":
             default = variable.default or ""
-            return fill("{} in the URL of {}, by default {}", _quoted(variable.what), owner, _quoted(default))
+            return fill("{} in the URL of {}, by default {}", _quote_code(variable.what), owner, _quote_code(default))
         case "credential":
             return fill("the {} for {}", trust(variable.what), owner)
         case "argument":
-            return fill("{} of {}, for the local user", _quoted(variable.what), owner)
+            return fill("{} of {}, for the local user", _quote_code(variable.what), owner)
 
 
 _MANIFEST = """# The server's manifest. After a change, run: stubwright generate

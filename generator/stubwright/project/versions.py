@@ -34,7 +34,7 @@ def find_difference(project: Project, path: str, manifest: ir.Manifest, document
     version = manifest.server.get("version")
     if project.version is None or not isinstance(version, str) or "server" not in manifest.emit:
         return None
-    if _are_equal(version, project.version) or _CODE in _ignored(document) or not _is_the_only_one(path, project):
+    if _are_equal(version, project.version) or _CODE in _list_ignored(document) or not _is_the_only_one(path, project):
         return None
     message = f"the server's version is `{version}`, but `{project.file}` has `{project.version}`"
     fix = f"write `{project.version}` here, or change the version in `{project.file}`"
@@ -64,7 +64,7 @@ def _is_imported(path: Path) -> bool:
         return False
 
 
-def _ignored(document: Json) -> Sequence[Json]:
+def _list_ignored(document: Json) -> Sequence[Json]:
     """Return the codes that a manifest ignores everywhere."""
     lint = document.get("lint") if isinstance(document, dict) else None
     codes = lint.get("ignore") if isinstance(lint, dict) else None

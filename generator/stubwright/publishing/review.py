@@ -21,16 +21,16 @@ HINTS: Final = ("readOnlyHint", "destructiveHint", "openWorldHint")
 def write(manifest: ir.Manifest) -> str:
     """Return the page, as Markdown."""
     server = manifest.server
-    lines = [f"# Tools of {_plain(str(server.get('title') or server['name']))} {server['version']}", ""]
+    lines = [f"# Tools of {_escape_cell(str(server.get('title') or server['name']))} {server['version']}", ""]
     for tool in manifest.tools:
         title = tool.definition.get("title") or tool.annotations.get("title")
-        lines += [f"## `{tool.name}`" + (f": {_plain(str(title))}" if title else ""), ""]
-        lines += [_plain(tool.description), ""] if tool.description else []
+        lines += [f"## `{tool.name}`" + (f": {_escape_cell(str(title))}" if title else ""), ""]
+        lines += [_escape_cell(tool.description), ""] if tool.description else []
         lines += ["| hint | value | reason |", "|---|---|---|"]
         for hint in dict.fromkeys((*HINTS, *tool.reasons)):
             value = tool.annotations.get(hint)
             words = "not said" if value is None else f"`{str(value).lower()}`"
-            lines.append(f"| `{hint}` | {words} | {_plain(tool.reasons.get(hint, ''))} |")
+            lines.append(f"| `{hint}` | {words} | {_escape_cell(tool.reasons.get(hint, ''))} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -45,6 +45,6 @@ def find_missing(manifest: ir.Manifest) -> Iterator[Diagnostic]:
             yield Diagnostic("SW414", f"`{tool.name}` has no value or no reason for {names}", tool.place / "name", fix)
 
 
-def _plain(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """Escape text for a table cell."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -183,7 +183,7 @@ def read(lines: Iterable[Line]) -> Conversation:
     calls = tuple(reading.calls.values())
     capabilities = {**reading.capabilities, **{CALLS[call.method][0]: {} for call in calls}}
     sections = dict(reading.sections)
-    sections["tools"] = [*map(_without_tasks, sections.get("tools", ())), *_find_unlisted(sections, calls)]
+    sections["tools"] = [*map(_drop_execution, sections.get("tools", ())), *_find_unlisted(sections, calls)]
     listing = ServerListing(reading.revision or REVISIONS[-1], reading.info, capabilities, sections)
     return Conversation(listing, calls, reading.omitted)
 
@@ -225,7 +225,7 @@ def _find_unlisted(sections: Mapping[str, Sequence[Any]], calls: Iterable[Call])
             yield {"name": name, "inputSchema": {"type": "object"}}
 
 
-def _without_tasks(tool: Any) -> Any:
+def _drop_execution(tool: Any) -> Any:
     return {key: value for key, value in tool.items() if key != "execution"} if isinstance(tool, dict) else tool
 
 

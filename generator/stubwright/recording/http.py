@@ -144,11 +144,11 @@ class _Proxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
         elif scope["type"] == "http":
             await self._answer(scope, receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         with suppress(asyncio.CancelledError):  # a second signal stops the loop immediately
@@ -169,11 +169,11 @@ class _Proxy:
             with suppress(_ClientLeftError):
                 await body.begin()
                 try:
-                    await self._until_left(self._pass(scope, body, given, send), body)
+                    await self._forward_until_left(self._pass(scope, body, given, send), body)
                 finally:
                     body.copy.drop()
 
-    async def _until_left(self, passing: Any, body: _Body) -> None:
+    async def _forward_until_left(self, passing: Any, body: _Body) -> None:
         """Forward a request; if its client disconnects, disconnect from the endpoint."""
         task = asyncio.create_task(passing)
         leaving = asyncio.create_task(body.wait_until_left())

@@ -99,7 +99,7 @@ class Redactor:
         """
         message = self._redact_arguments(message)
         if self._names and not lists:
-            message = self._redact_names(message, schemas=_asks(message))
+            message = self._redact_names(message, schemas=_is_question(message))
         masked = self._mask(message)
         if isinstance(message, dict) and isinstance(message.get("id"), int):
             masked["id"] = message["id"]  # links a response to its request
@@ -271,7 +271,7 @@ def matches(recorded: Any, sent: Any) -> bool:
     return type(recorded) is type(sent) and bool(recorded == sent)
 
 
-def _asks(message: Any) -> bool:
+def _is_question(message: Any) -> bool:
     """Return whether a message asks the user to fill in a form, whose schema has property names but no values."""
     if not isinstance(message, dict):
         return False

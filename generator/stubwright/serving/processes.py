@@ -346,8 +346,8 @@ def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]
     second.
     """
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
-    return {**os.environ, **own, **launch.make_environment({**_own_path(), **variables})}
+    return {**os.environ, **own, **launch.make_environment({**_inherit_path(), **variables})}
 
 
-def _own_path() -> Mapping[str, str]:
+def _inherit_path() -> Mapping[str, str]:
     return {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}

@@ -19,7 +19,7 @@ def _list(words: Any) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-def _between(bounds: Any) -> str:
+def _describe_range(bounds: Any) -> str:
     longest = bounds[1]
     if longest is None:
         return "tools have a description"
@@ -29,7 +29,7 @@ def _between(bounds: Any) -> str:
 _WORDS: Final[Mapping[str, Callable[[Any], str]]] = {
     "name": lambda pattern: f"tool names match `{pattern}`",
     "long name": lambda value: f"`{value[0]}` has at most {value[1]} characters",
-    "description": _between,
+    "description": _describe_range,
     "titled": lambda among: f"tools have a `title`{' in their `annotations`' if among else ''}",
     "any hint": lambda names: f"tools set one of {_list(names)}",
     "hints": lambda names: f"tools set all of {_list(names)}",

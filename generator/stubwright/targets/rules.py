@@ -29,7 +29,7 @@ def _name(tool: ListedTool, pattern: str) -> Found:
         yield ("name",), f"has a name that does not match `{pattern}`", "rename it"
 
 
-def _long_name(tool: ListedTool, value: Sequence[Any]) -> Found:
+def _find_long_name(tool: ListedTool, value: Sequence[Any]) -> Found:
     form, longest = value
     whole = form.replace("{server}", tool.server).replace("{tool}", tool.name)
     if len(whole) > longest:
@@ -48,7 +48,7 @@ def _description(tool: ListedTool, value: Sequence[int | None]) -> Found:
         yield ("description",), f"has a description of {length:,} characters, more than {longest:,}", fix
 
 
-def _titled(tool: ListedTool, among_annotations: bool) -> Found:
+def _find_missing_title(tool: ListedTool, among_annotations: bool) -> Found:
     annotations = _annotations(tool)
     if not annotations.get("title") and (among_annotations or not tool.definition.get("title")):
         where = "`annotations` without a `title`" if among_annotations else "no `title`"
@@ -56,18 +56,18 @@ def _titled(tool: ListedTool, among_annotations: bool) -> Found:
 
 
 def _any_hint(tool: ListedTool, names: Sequence[str]) -> Found:
-    if not any(_says(tool, name) for name in names):
+    if not any(_has_hint(tool, name) for name in names):
         fix = "set hints in `annotations`: whether it only reads or is destructive"
         yield ("annotations",), f"has neither {' nor '.join(f'`{name}`' for name in names)}", fix
 
 
 def _hints(tool: ListedTool, names: Sequence[str]) -> Found:
     for name in names:
-        if not _says(tool, name):
+        if not _has_hint(tool, name):
             yield ("annotations",), f"does not set `{name}`", "set it in `annotations` to true or false"
 
 
-def _reads_or_destroys(tool: ListedTool) -> Found:
+def _find_missing_hints(tool: ListedTool) -> Found:
     annotations = _annotations(tool)
     values = [annotations.get(name) for name in ("readOnlyHint", "destructiveHint")]
     if True not in values and isinstance(values[1], bool):
@@ -81,7 +81,7 @@ def _annotations(tool: ListedTool) -> Mapping[str, Any]:
     return annotations if isinstance(annotations, dict) else {}
 
 
-def _says(tool: ListedTool, name: str) -> bool:
+def _has_hint(tool: ListedTool, name: str) -> bool:
     return isinstance(_annotations(tool).get(name), bool)
 
 
@@ -103,20 +103,20 @@ def _properties(pointer: Pointer, schema: Mapping[str, Any], pattern: str) -> Fo
             yield (*_INPUT, *pointer, "properties", name), what, "rename it"
 
 
-def _plain_root(tool: ListedTool, keywords: Sequence[str]) -> Found:
+def _find_root_keywords(tool: ListedTool, keywords: Sequence[str]) -> Found:
     if isinstance(tool.schema, dict):
         for keyword in keywords:
             if keyword in tool.schema:
                 yield (*_INPUT, keyword), f"has `{keyword}` at the root of its `inputSchema`", _PLAIN_ROOT
 
 
-def _without(tool: ListedTool, keywords: Sequence[str]) -> Found:
-    for pointer, keyword in _having(tool, keywords):
+def _find_forbidden_keywords(tool: ListedTool, keywords: Sequence[str]) -> Found:
+    for pointer, keyword in _list_keywords(tool, keywords):
         yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", f"avoid `{keyword}`"
 
 
 def _ignores(tool: ListedTool, keywords: Sequence[str]) -> Found:
-    for pointer, keyword in _having(tool, keywords):
+    for pointer, keyword in _list_keywords(tool, keywords):
         yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", "state its constraint in a description"
 
 
@@ -127,7 +127,7 @@ def _ignores_at_root(tool: ListedTool, keywords: Sequence[str]) -> Found:
                 yield (*_INPUT, keyword), f"has `{keyword}` at the root of its `inputSchema`", _PLAIN_ROOT
 
 
-def _having(tool: ListedTool, keywords: Sequence[str]) -> Iterator[tuple[Pointer, str]]:
+def _list_keywords(tool: ListedTool, keywords: Sequence[str]) -> Iterator[tuple[Pointer, str]]:
     wanted = frozenset(keywords)
     for pointer, schema in tool.schemas:
         if not wanted.isdisjoint(schema):
@@ -150,19 +150,19 @@ def _items(tool: ListedTool) -> Found:
             yield (*_INPUT, *pointer), "has an array without `items`", "declare its items with `items`"
 
 
-def _filled(tool: ListedTool) -> Found:
+def _find_empty_objects(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if schema.get("properties") == {}:
             what = "has an object with `properties: {}`"
             yield (*_INPUT, *pointer, "properties"), what, "omit `properties`, or give the object a property"
 
 
-def _declared(tool: ListedTool) -> Found:
+def _find_undeclared(tool: ListedTool) -> Found:
     if isinstance(tool.schema, dict) and tool.schema.keys().isdisjoint({"properties", "$ref"}):
         yield _INPUT, "has an `inputSchema` without `properties`", "add `properties: {}`"
 
 
-def _never_empty(tool: ListedTool) -> Found:
+def _find_empty_schemas(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         properties, required = schema.get("properties"), schema.get("required")
         if not isinstance(properties, dict) or not isinstance(required, list):
@@ -183,14 +183,14 @@ def _may_be_empty(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _one_type(tool: ListedTool) -> Found:
+def _find_type_lists(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if isinstance(schema.get("type"), list):
             what = "has a list of types"
             yield (*_INPUT, *pointer, "type"), what, "use `anyOf`, or set `wire: {nullable: anyOf}` if one type is null"
 
 
-def _typed_arguments(tool: ListedTool, keywords: Sequence[str]) -> Found:
+def _find_untyped_arguments(tool: ListedTool, keywords: Sequence[str]) -> Found:
     properties = tool.schema.get("properties") if isinstance(tool.schema, dict) else None
     for name, schema in properties.items() if isinstance(properties, dict) else ():
         if schema is True or (keywords and isinstance(schema, dict) and schema.keys().isdisjoint(keywords)):
@@ -204,7 +204,7 @@ def _flat(tool: ListedTool) -> Found:
             yield (*_INPUT, *pointer, "properties"), what, "describe them in the argument's description"
 
 
-def _closed(tool: ListedTool) -> Found:
+def _find_open_objects(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if _is_object(schema) and schema.get("additionalProperties") is not False:
             what = "has an object that allows additional properties"
@@ -228,7 +228,7 @@ def _optional(schema: Mapping[str, Any]) -> list[str]:
 _SAYING: Final = frozenset({"type", "enum", "const", "anyOf", "$ref"})
 
 
-def _typed(tool: ListedTool) -> Found:
+def _find_untyped(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         is_place = pointer[-1:] != ("$defs",)
         if is_place and _SAYING.isdisjoint(schema):
@@ -238,7 +238,7 @@ def _typed(tool: ListedTool) -> Found:
             yield (*_INPUT, *pointer), "has a schema without a type", "declare its type"
 
 
-def _least_items(tool: ListedTool, allowed: Sequence[int]) -> Found:
+def _find_min_items(tool: ListedTool, allowed: Sequence[int]) -> Found:
     for pointer, schema in tool.schemas:
         if schema.get("minItems", allowed[0]) not in allowed:
             what = f"has `minItems: {schema['minItems']}` instead of {' or '.join(map(str, allowed))}"
@@ -253,7 +253,7 @@ def _formats(tool: ListedTool, allowed: Sequence[str]) -> Found:
             yield (*_INPUT, *pointer, "format"), what, "put it in the description"
 
 
-def _no_recursion(tool: ListedTool) -> Found:
+def _find_recursion(tool: ListedTool) -> Found:
     where = {id(schema): pointer for pointer, schema in tool.schemas}
     done: set[int] = set()
 
@@ -323,14 +323,14 @@ def _count_properties(tool: ListedTool, most: int) -> Found:
 def _characters(tool: ListedTool, most: int) -> Found:
     count = 0
     for _, schema in tool.schemas:
-        count += sum(map(len, _named(schema)))
+        count += sum(map(len, _list_names(schema)))
         count += sum(_length(value) for value in [*_values(schema), *([schema["const"]] if "const" in schema else [])])
     if count > most:
         what = f"has names, enums and constants with {count:,} characters in total, more than {most:,}"
         yield _INPUT, what, "split the tool, or accept a string in place of a long `enum`"
 
 
-def _named(schema: Mapping[str, Any]) -> Iterator[str]:
+def _list_names(schema: Mapping[str, Any]) -> Iterator[str]:
     for keyword in ("properties", "$defs", "definitions"):
         if isinstance(schema.get(keyword), dict):
             yield from schema[keyword]
@@ -351,7 +351,7 @@ def _enum_values(tool: ListedTool, most: int) -> Found:
         yield _INPUT, f"has {count:,} `enum` values, more than {most:,}", "accept a string in place of a long `enum`"
 
 
-def _large_enum(tool: ListedTool, value: Sequence[int]) -> Found:
+def _find_large_enum(tool: ListedTool, value: Sequence[int]) -> Found:
     above, most = value
     for pointer, schema in tool.schemas:
         values = _values(schema)
@@ -401,37 +401,37 @@ def _unions(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]
 
 OF_TOOLS: Final[Mapping[str, Callable[[ListedTool, Any], Found]]] = {
     "name": _name,
-    "long name": _long_name,
+    "long name": _find_long_name,
     "description": _description,
-    "titled": _titled,
+    "titled": _find_missing_title,
     "any hint": _any_hint,
     "hints": _hints,
-    "reads or destroys": lambda tool, _: _reads_or_destroys(tool),
+    "reads or destroys": lambda tool, _: _find_missing_hints(tool),
     "property": _property,
     "root property": _root_property,
-    "plain root": _plain_root,
-    "without": _without,
+    "plain root": _find_root_keywords,
+    "without": _find_forbidden_keywords,
     "ignores": _ignores,
     "ignores at root": _ignores_at_root,
     "string enums": lambda tool, _: _string_enums(tool),
     "items": lambda tool, _: _items(tool),
-    "filled": lambda tool, _: _filled(tool),
-    "declared": lambda tool, _: _declared(tool),
-    "never empty": lambda tool, _: _never_empty(tool),
-    "one type": lambda tool, _: _one_type(tool),
-    "typed arguments": _typed_arguments,
+    "filled": lambda tool, _: _find_empty_objects(tool),
+    "declared": lambda tool, _: _find_undeclared(tool),
+    "never empty": lambda tool, _: _find_empty_schemas(tool),
+    "one type": lambda tool, _: _find_type_lists(tool),
+    "typed arguments": _find_untyped_arguments,
     "flat": lambda tool, _: _flat(tool),
-    "closed": lambda tool, _: _closed(tool),
+    "closed": lambda tool, _: _find_open_objects(tool),
     "all required": lambda tool, _: _all_required(tool),
-    "typed": lambda tool, _: _typed(tool),
-    "least items": _least_items,
+    "typed": lambda tool, _: _find_untyped(tool),
+    "least items": _find_min_items,
     "formats": _formats,
-    "no recursion": lambda tool, _: _no_recursion(tool),
+    "no recursion": lambda tool, _: _find_recursion(tool),
     "levels": _levels,
     "properties": _count_properties,
     "characters": _characters,
     "enum values": _enum_values,
-    "large enum": _large_enum,
+    "large enum": _find_large_enum,
     "draft-07": lambda tool, _: _draft_07(tool),
 }
 """Rule kinds for single tools."""

@@ -142,11 +142,11 @@ def find_destination(
     """
     if arguments.command is not None or (word is not None and (http.is_url(word) or "://" in word)):
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
-        found: Destination | None = _of_source(servers.parse_source(word, arguments.command, arguments))
+        found: Destination | None = _convert_source(servers.parse_source(word, arguments.command, arguments))
     else:
         _refuse(arguments, ("header", "login", "logout", "client_credentials", "client_id"), "is for a URL")
         environment = dict(servers.parse_variable(text) for text in arguments.env)
-        found = _of_manifest(word, arguments, environment, printer, generated)
+        found = _find_manifest_server(word, arguments, environment, printer, generated)
     if found is None or not arguments.toolset:
         return found
     if found.manifest is not None:
@@ -161,7 +161,7 @@ def _check_toolsets(names: Sequence[str], manifest: ir.Manifest) -> None:
             raise UsageError(f"there is no toolset `{name}`; {advice}")
 
 
-def _of_source(source: Source) -> Destination:
+def _convert_source(source: Source) -> Destination:
     from stubwright.importers.sources import Endpoint
 
     if isinstance(source, Endpoint):
@@ -169,7 +169,7 @@ def _of_source(source: Source) -> Destination:
     return Destination(source.label, command=source.words, environment=source.environment)
 
 
-def _of_manifest(
+def _find_manifest_server(
     word: str | None,
     arguments: argparse.Namespace,
     environment: Mapping[str, str],

@@ -90,7 +90,7 @@ def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
     manifest = replace(
         manifest,
         formats=formats,
-        tools=tuple(map(_without_unlisted, manifest.tools)),
+        tools=tuple(map(_drop_unlisted_schema, manifest.tools)),
         resources=(*manifest.resources, *_list_skill_files(manifest)),
         document={key: value for key, value in manifest.document.items() if key != "skills"},
     )
@@ -134,7 +134,7 @@ def _list_skill_files(manifest: ir.Manifest) -> Iterator[ir.Primitive]:
         )
 
 
-def _without_unlisted(tool: ir.Tool) -> ir.Tool:
+def _drop_unlisted_schema(tool: ir.Tool) -> ir.Tool:
     """Return a tool without its `outputSchema` if the server does not list it."""
     return tool if "outputSchema" in tool.listed else replace(tool, definition=tool.listed, output=None)
 

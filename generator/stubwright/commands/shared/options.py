@@ -69,7 +69,9 @@ class CommandParser(argparse.ArgumentParser):
                 rest = []
         if rest:  # argparse would report this with the usage of the main parser
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
-            lacks_dashes = takes_one and command is None and not (_is_misspelt(rest[0], self) or _names_server(parsed))
+            lacks_dashes = (
+                takes_one and command is None and not (_is_misspelt(rest[0], self) or _is_server_named(parsed))
+            )
             hint = (
                 f"; put `--` before a command, as in: {self.prog} -- {_complete_command(parsed, rest)}"
                 if lacks_dashes
@@ -96,7 +98,7 @@ def _list_options(parser: argparse.ArgumentParser) -> list[str]:
     return [*dict.fromkeys(_OPTION.findall(parser.format_help()))]
 
 
-def _names_server(parsed: argparse.Namespace) -> bool:
+def _is_server_named(parsed: argparse.Namespace) -> bool:
     """Return whether the first word is a URL or a manifest instead of a server command."""
     first = next(iter(getattr(parsed, "words", None) or [getattr(parsed, "url", None) or ""]))
     return "://" in first or first.endswith((".yaml", ".yml", ".json"))

@@ -66,11 +66,11 @@ def read_documents(source: str) -> Documents:
 def _read_standard_input() -> bytes:
     data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_BYTES + 1)  # None if the shell closed it
     if len(data) > MAX_BYTES:
-        raise DocumentError(_too_large())
+        raise DocumentError(_explain_size())
     return data
 
 
-def _too_large() -> str:
+def _explain_size() -> str:
     return f"it is larger than {MAX_BYTES >> 20} MiB"
 
 
@@ -132,7 +132,7 @@ def _read_limited(response: httpx2.Response, end: float) -> bytes:
     for chunk in response.iter_bytes():
         data += chunk
         if len(data) > MAX_BYTES:
-            raise DocumentError(_too_large())
+            raise DocumentError(_explain_size())
         # The client's timeout applies only to single reads.
         if time.monotonic() > end:
             raise DocumentError(f"fetching it took longer than {TIMEOUT:g} s")

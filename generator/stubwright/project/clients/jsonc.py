@@ -45,7 +45,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
     """
     tree = _read(text, comments)
     if tree is None:
-        document = _dumped(_wrapped(path, value), "", "  ", _newline(text))
+        document = _dump(_nest_value(path, value), "", "  ", _newline(text))
         above = text if text.strip() else ""
         return f"{above}{'' if not above or above.endswith(_BREAKS) else _newline(text)}{document}{_newline(text)}"
     here = tree.root
@@ -53,12 +53,12 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
         children = tree.find_members(here, path[:depth])
         child = children.get(step)
         if child is None:
-            return tree.insert(here, step, _wrapped(path[depth + 1 :], value))
+            return tree.insert(here, step, _nest_value(path[depth + 1 :], value))
         here = child
     if json.loads(tree.bare[here.start : here.end]) == value:
         return text
-    margin = _margin(text, here.start)
-    return text[: here.start] + _dumped(value, margin, tree.unit, _newline(text)) + text[here.end :]
+    margin = _find_indent(text, here.start)
+    return text[: here.start] + _dump(value, margin, tree.unit, _newline(text)) + text[here.end :]
 
 
 def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
@@ -108,28 +108,32 @@ class _TokenizedText:
     @property
     def unit(self) -> str:
         """The indentation of the first member."""
-        key = _first_key(self.root)
-        margin = _margin(self.text, key.start) if key is not None and self._breaks(self.root.start, key.start) else ""
+        key = _find_first_key(self.root)
+        margin = (
+            _find_indent(self.text, key.start)
+            if key is not None and self._has_line_break(self.root.start, key.start)
+            else ""
+        )
         return margin or "  "
 
     def insert(self, node: Node, key: str, value: Any) -> str:
         """Insert a member at the end of an object."""
         text, newline = self.text, _newline(self.text)
         close = node.end - 1
-        first = _first_key(node)
+        first = _find_first_key(node)
         if first is None:
-            outer = _margin(text, node.start)
+            outer = _find_indent(text, node.start)
             margin = outer + self.unit
             kept = text[node.start + 1 : close].rstrip()
             inserted = f"{kept}{newline}{margin}{self._member(key, value, margin)}{newline}{outer}"
             return text[: node.start + 1] + inserted + text[close:]
-        last = self._last(node)
+        last = self._find_last(node)
         has_comma = _COMMA.match(self.plain, last.end) is not None
         end = last.end + len(text[last.end : close].rstrip())  # including a comment after the last member
         before, after = text[: last.end], text[last.end : end]
-        if self._breaks(node.start, first.start) or self._breaks(last.end, close):
-            on_own_line = self._breaks(node.start, first.start)
-            margin = _margin(text, first.start) if on_own_line else _margin(text, node.start) + self.unit
+        if self._has_line_break(node.start, first.start) or self._has_line_break(last.end, close):
+            on_own_line = self._has_line_break(node.start, first.start)
+            margin = _find_indent(text, first.start) if on_own_line else _find_indent(text, node.start) + self.unit
             inserted = f"{newline}{margin}{self._member(key, value, margin)}{',' if has_comma else ''}"
         else:
             inserted = f" {json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
@@ -154,17 +158,17 @@ class _TokenizedText:
         if above is None:
             return text
         gap = self.text[above.end() : start]
-        cut = start if not gap.strip() and not self._breaks(above.end(), start) else above.end()
+        cut = start if not gap.strip() and not self._has_line_break(above.end(), start) else above.end()
         return text[: above.end() - 1] + text[cut:]
 
     def _member(self, key: str, value: Any, margin: str) -> str:
-        dumped = _dumped(value, margin, self.unit, _newline(self.text))
+        dumped = _dump(value, margin, self.unit, _newline(self.text))
         return f"{json.dumps(key, ensure_ascii=False)}: {dumped}"
 
-    def _last(self, node: Node) -> Node:
+    def _find_last(self, node: Node) -> Node:
         return list((node.children or {}).values())[-1][1]
 
-    def _breaks(self, start: int, end: int) -> bool:
+    def _has_line_break(self, start: int, end: int) -> bool:
         """Return whether there is a line break between two offsets."""
         return not {"\n", "\r"}.isdisjoint(self.text[start:end])
 
@@ -199,17 +203,17 @@ def _blank(match: re.Match[str]) -> str:
     return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])
 
 
-def _first_key(node: Node) -> Node | None:
+def _find_first_key(node: Node) -> Node | None:
     return next((key for key, _ in (node.children or {}).values()), None)
 
 
-def _wrapped(path: Sequence[str], value: Any) -> Any:
+def _nest_value(path: Sequence[str], value: Any) -> Any:
     for step in reversed(path):
         value = {step: value}
     return value
 
 
-def _dumped(value: Any, margin: str, unit: str, newline: str) -> str:
+def _dump(value: Any, margin: str, unit: str, newline: str) -> str:
     return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + margin)
 
 
@@ -222,7 +226,7 @@ def _before(text: str, offset: int) -> str:
     return text[max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1 : offset]
 
 
-def _margin(text: str, offset: int) -> str:
+def _find_indent(text: str, offset: int) -> str:
     """Return the indentation of the line at an offset."""
     line = _before(text, offset)
     return line[: len(line) - len(line.lstrip())]

@@ -70,7 +70,7 @@ def _path(template: str, environment: Mapping[str, str]) -> Path:
     return Path(re.sub(r"\$\{(\w+):([^}]*)\}", expand, template)).expanduser()
 
 
-def _same(path: str) -> Mapping[str, str]:
+def _use_everywhere(path: str) -> Mapping[str, str]:
     return {"darwin": path, "linux": path, "win32": path}
 
 
@@ -107,7 +107,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "Claude Code",
             "json",
             "mcpServers",
-            _same("${CLAUDE_CONFIG_DIR:~}/.claude.json"),
+            _use_everywhere("${CLAUDE_CONFIG_DIR:~}/.claude.json"),
             ".mcp.json",
             ("https://code.claude.com/docs/en/mcp", "https://code.claude.com/docs/en/settings"),
             _STDIO,
@@ -119,7 +119,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "Codex",
             "toml",
             "mcp_servers",
-            _same("${CODEX_HOME:~/.codex}/config.toml"),
+            _use_everywhere("${CODEX_HOME:~/.codex}/config.toml"),
             ".codex/config.toml",
             ("https://developers.openai.com/codex/mcp", "https://developers.openai.com/codex/config-advanced"),
             {},
@@ -131,7 +131,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "Cursor",
             "jsonc",
             "mcpServers",
-            _same("~/.cursor/mcp.json"),
+            _use_everywhere("~/.cursor/mcp.json"),
             ".cursor/mcp.json",
             ("https://cursor.com/docs/mcp",),
             _STDIO,
@@ -143,7 +143,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "Gemini CLI",
             "jsonc",
             "mcpServers",
-            _same("~/.gemini/settings.json"),
+            _use_everywhere("~/.gemini/settings.json"),
             ".gemini/settings.json",
             (
                 "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
@@ -173,7 +173,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "Windsurf",
             "jsonc",
             "mcpServers",
-            _same("~/.codeium/windsurf/mcp_config.json"),
+            _use_everywhere("~/.codeium/windsurf/mcp_config.json"),
             None,
             ("https://docs.windsurf.com/windsurf/cascade/mcp",),
             {},

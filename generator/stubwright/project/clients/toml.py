@@ -43,11 +43,11 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
     block = tomlkit.dumps({path[0]: {path[1]: value}}).replace("\n", newline)
     if path[1] in tables:
-        edited = _replaced(text, path, block)
+        edited = _replace_table(text, path, block)
     else:
         gap = ("" if not text or text.endswith("\n") else newline) + (newline if text.strip() else "")
         edited = text + gap + block
-    return _checked(text, edited, {**before, path[0]: {**tables, path[1]: dict(value)}}, path)
+    return _check_edit(text, edited, {**before, path[0]: {**tables, path[1]: dict(value)}}, path)
 
 
 def without_table(text: str, path: tuple[str, str]) -> str:
@@ -56,11 +56,11 @@ def without_table(text: str, path: tuple[str, str]) -> str:
     tables = _tables(before, path[0])
     if path[1] not in tables:
         return text
-    edited = _replaced(text, path, "")
+    edited = _replace_table(text, path, "")
     if text.startswith(edited.rstrip("\r\n")) and edited.endswith(("\n\n", "\n\r\n")):
         edited = edited.removesuffix("\n").removesuffix("\r")  # the empty line before the removed table
     after = {**before, path[0]: {key: value for key, value in tables.items() if key != path[1]}}
-    return _checked(text, edited, after, path)
+    return _check_edit(text, edited, after, path)
 
 
 def read(text: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return tables if isinstance(tables, dict) else {}
 
 
-def _replaced(text: str, path: tuple[str, str], block: str) -> str:
+def _replace_table(text: str, path: tuple[str, str], block: str) -> str:
     """Replace or remove the lines of a table; return the text unchanged if the table has no header."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -91,11 +91,11 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
     try:
         document = tomlkit.parse(text)
     except TOMLKitError as error:
-        raise _unfit(text, path) from error
+        raise _make_error(text, path) from error
     if document.as_string() != text:  # tomlkit moves arrays of tables that are between tables with the same parent
-        raise _unfit(text, path, _TOGETHER)
-    for parent in _under(document, path[0]):
-        for table in _under(parent.value, path[1]):
+        raise _make_error(text, path, _TOGETHER)
+    for parent in _find_tables(document, path[0]):
+        for table in _find_tables(parent.value, path[1]):
             rows = parent.value.body
             index = next(index for index, (_, item) in enumerate(rows) if item is table)
             lines = block + "".join(item.as_string() for item in _trailing(table))
@@ -104,7 +104,7 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
     return document.as_string()
 
 
-def _under(container: Container, name: str) -> list[Table]:
+def _find_tables(container: Container, name: str) -> list[Table]:
     """Return the tables with this name that have headers."""
     return [item for key, item in container.body if key == name and _has_header(item, key)]
 
@@ -136,23 +136,23 @@ def _trailing(table: Table) -> list[Item]:
     return trailing + gap
 
 
-def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
+def _check_edit(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
     """Return the edited text if it has the intended value. Raises EditError."""
     try:
-        is_right = _without_empty(tomllib.loads(edited), path[0]) == _without_empty(after, path[0])
+        is_right = _drop_empty(tomllib.loads(edited), path[0]) == _drop_empty(after, path[0])
     except tomllib.TOMLDecodeError:
         is_right = False
     if not is_right:
-        raise _unfit(text, path)
+        raise _make_error(text, path)
     return edited
 
 
-def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> EditError:
+def _make_error(text: str, path: tuple[str, str], fix: str = _FIX) -> EditError:
     start = max(0, text.find(path[0]))
     message = f"`{'.'.join(path)}` cannot be edited in this form"
     return EditError(Problem("SW102", message, start, start + len(path[0]), fix.format(*path)))
 
 
-def _without_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _drop_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return a document without a table if it is empty."""
     return {name: value for name, value in document.items() if name != key or value}

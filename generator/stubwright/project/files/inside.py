@@ -52,7 +52,7 @@ class ContainedFolder:
         """Return whether a path, which is relative to the working folder, is in this folder after resolving links."""
         if paths.is_impossible(path):
             return False
-        real = self._where(path)
+        real = self._resolve_path(path)
         return real == self._base or real.startswith(self._base.rstrip(os.sep) + os.sep)
 
     def read(self, path: str) -> bytes | None:
@@ -65,32 +65,32 @@ class ContainedFolder:
             NotWritableError: It is a link, below a link, or not a regular file.
             OSError: It cannot be read.
         """
-        self._no_link_above(path)
+        self._refuse_link_above(path)
         return read_regular(f"{self.folder}/{path}")
 
     def check(self, path: str) -> None:
         """Raise NotWritableError if `read` would, without reading the file."""
-        self._no_link_above(path)
-        _opened(f"{self.folder}/{path}")
+        self._refuse_link_above(path)
+        _can_open(f"{self.folder}/{path}")
 
     def check_folder(self, path: str) -> None:
         """Raise NotWritableError if a link takes a file's folder outside this folder."""
         if not self.holds(os.path.join(self.folder, os.path.dirname(path))):  # noqa: PTH118, PTH120
             raise NotWritableError("link", self._link(path).removeprefix("./"))
 
-    def _no_link_above(self, path: str) -> None:
+    def _refuse_link_above(self, path: str) -> None:
         full = f"{self.folder}/{path}"
         above = posixpath.dirname(path)
-        if not _same(self._where_folder(posixpath.dirname(full)), _joined(self._base, above)):
+        if not _is_same_path(self._resolve_folder(posixpath.dirname(full)), _join_path(self._base, above)):
             raise NotWritableError("link", self._link(path))
 
-    def _where(self, path: str) -> str:
+    def _resolve_path(self, path: str) -> str:
         folder, name = os.path.split(path)
         if name in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114 - as in `read_regular`
             return os.path.realpath(path)
-        return _joined(self._where_folder(folder), name)
+        return _join_path(self._resolve_folder(folder), name)
 
-    def _where_folder(self, folder: str) -> str:
+    def _resolve_folder(self, folder: str) -> str:
         if folder not in self._real:
             self._real[folder] = os.path.realpath(folder)
         return self._real[folder]
@@ -123,23 +123,23 @@ def read_regular(path: str | Path) -> bytes | None:
         NotWritableError: It is another kind of file, which might block or have side effects when opened.
         OSError: It cannot be read.
     """
-    if not _opened(path):
+    if not _can_open(path):
         return None
     with open(path, "rb") as file:  # noqa: PTH123 - creating a `Path` is as slow as reading a small file
         return file.read()
 
 
-def _opened(path: str | Path) -> bool:
+def _can_open(path: str | Path) -> bool:
     what = find_kind(path)
     if what not in ("nothing", "folder", "file"):
         raise NotWritableError(what, os.fspath(path))
     return what == "file"
 
 
-def _joined(folder: str, below: str) -> str:
+def _join_path(folder: str, below: str) -> str:
     return f"{folder.rstrip(os.sep)}{os.sep}{below.replace('/', os.sep)}" if below else folder
 
 
-def _same(first: str, second: str) -> bool:
+def _is_same_path(first: str, second: str) -> bool:
     # On Windows, `realpath` returns the case on disk, which may differ from the caller's.
     return os.path.normcase(first) == os.path.normcase(second)

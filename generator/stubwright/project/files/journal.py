@@ -36,11 +36,11 @@ def read_lock(output: Path) -> lock.Lock:
         raise lock.LockError(f"it is a {error.what}, not a file") from error
     if data is None and inside.find_kind(path) == "folder":
         raise lock.LockError("it is a folder, not a file")
-    known = lock.Lock(__version__) if data is None else _loaded(data)
+    known = lock.Lock(__version__) if data is None else _load_lock(data)
     return lock.unite(known, [pending for pending in _journals(output).values() if pending is not None])
 
 
-def _loaded(data: bytes) -> lock.Lock:
+def _load_lock(data: bytes) -> lock.Lock:
     try:
         return lock.load(digests.with_lf(data).decode())
     except UnicodeDecodeError as error:
@@ -68,7 +68,7 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
         if data is not None:
             run = path.name.split(".")[-2]
             try:
-                journals[run] = _loaded(data)
+                journals[run] = _load_lock(data)
             except lock.LockError:
                 # Runs stage the lock first, so a run killed while writing it has staged no other files.
                 journals[run] = None

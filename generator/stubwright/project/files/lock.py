@@ -69,7 +69,7 @@ class Lock:
 def load(text: str) -> Lock:
     """Parse a lock. Raises LockError if it is invalid."""
     try:
-        lock = _merged(text) if _MARKER.search(text) else _read(text)
+        lock = _merge_sides(text) if _MARKER.search(text) else _read(text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise error if isinstance(error, LockError) else LockError(_NO_FORM) from error
     for manifest, entry_ in lock.manifests.items():
@@ -91,19 +91,19 @@ _NO_FORM = "it is not a stubwright lock file"
 
 def _read(text: str) -> Lock:
     try:
-        return _parsed(strictjson.load(text))
+        return _parse_lock(strictjson.load(text))
     except strictjson.DuplicateKeyError:
-        return _merged(text)
+        return _merge_sides(text)
     except json.JSONDecodeError as error:
         # git's `merge=union` concatenates the lines of both sides, possibly without a comma between them. A truncated
         # lock is rejected, because it does not list all files.
         lines = text.strip().split("\n")
         if lines[:1] + lines[-1:] == ["{", "}"] and all(map(_LINE.fullmatch, lines)):
-            return _merged(text)
+            return _merge_sides(text)
         raise LockError(f"it is not valid JSON: {error}") from error
 
 
-def _parsed(value: Any) -> Lock:
+def _parse_lock(value: Any) -> Lock:
     return Lock(
         generator=str(value["generator"]),
         manifests={
@@ -152,7 +152,7 @@ def unite(lock: Lock, pending: Sequence[Lock]) -> Lock:
     return Lock(lock.generator, manifests)
 
 
-def _merged(text: str) -> Lock:
+def _merge_sides(text: str) -> Lock:
     """Merge both sides of a conflict: keep the files and digests of both, and drop the hashes."""
     files: dict[str, dict[str, set[str]]] = {}
     manifest = section = ""

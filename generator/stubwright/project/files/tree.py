@@ -54,15 +54,15 @@ class Tree:
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file below the folder; None if it does not exist or reading it is not allowed."""
-        content = self._found(path)
+        content = self._read_file(path)
         return None if isinstance(content, inside.NotWritableError) else content
 
     def find_refusal(self, path: str) -> inside.NotWritableError | None:
         """Return the reason why a file must not be read, written or deleted, if any."""
-        content = self._found(path)
+        content = self._read_file(path)
         return content if isinstance(content, inside.NotWritableError) else None
 
-    def _found(self, path: str) -> bytes | inside.NotWritableError | None:
+    def _read_file(self, path: str) -> bytes | inside.NotWritableError | None:
         if path not in self._files:
             if not self._inside:
                 self._inside.append(inside.ContainedFolder(self.folder))
@@ -119,7 +119,7 @@ def compare(
         project: All of the project's manifests, if all are compiled; other manifests count as removed.
     """
     output = tree.folder
-    known = _inherited(known, manifest, artifacts, output, project)
+    known = _inherit_files(known, manifest, artifacts, output, project)
     before = known.manifests.get(manifest, lock.Entry(""))
     changes: list[Change] = []
     problems: list[Diagnostic] = []
@@ -131,11 +131,11 @@ def compare(
         owner = known.find_owner(artifact.path)
         if owner not in (None, manifest) and not artifact.is_shared:
             message = f"`{show_path(output, artifact.path)}` is already generated from `{owner}`"
-            return _refused(known, [Diagnostic("SW401", message, at, _TWO_SERVERS)])
+            return _refuse(known, [Diagnostic("SW401", message, at, _TWO_SERVERS)])
         disk = tree.read(artifact.path)
         files[artifact.path] = frozenset({digests.compute_digest(digests.with_lf(artifact.data))})
         if (barred := tree.find_refusal(artifact.path)) is not None:
-            foreign.append(_in_the_way(output, artifact.path, barred))
+            foreign.append(_report_obstacle(output, artifact.path, barred))
             continue
         # Changed line endings are not an edit, because git may change them; `--force` restores the bytes.
         if disk is not None and digests.is_same_text(disk, artifact.data) and (disk == artifact.data or not force):
@@ -143,7 +143,7 @@ def compare(
             continue
         name = show_path(output, artifact.path)
         # Even without a lock, the first line shows that a file is generated, so that `--force` can replace it.
-        ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
+        ours = artifact.path in before.files or _is_marked(tree, artifact.path, disk)
         untouched = disk is None or digests.is_in(known.find_digests(artifact.path), disk)
         if untouched or (force and ours):
             changes.append(Change(artifact.path, disk, artifact.data))
@@ -157,18 +157,18 @@ def compare(
                 )
             )
         else:
-            foreign.append(_in_the_way(output, artifact.path))
+            foreign.append(_report_obstacle(output, artifact.path))
     planned = {artifact.path for artifact in artifacts}
     others = {path for name, each in known.manifests.items() if name != manifest for path in each.files}
     gone = {path: seen for path, seen in before.files.items() if path not in planned | others}
     # Do not delete obsolete files through links.
     foreign += [
-        _in_the_way(output, path, barred)
+        _report_obstacle(output, path, barred)
         for path in gone
         if (barred := tree.find_refusal(path)) is not None and barred.what == "link"
     ]
     if foreign:
-        return _refused(known, [*dict.fromkeys(foreign)])
+        return _refuse(known, [*dict.fromkeys(foreign)])
     for path, seen in gone.items():
         disk = tree.read(path)
         if disk is None and tree.find_refusal(path) is None:
@@ -214,7 +214,7 @@ def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
     return sorted(path.relative_to(output).as_posix() for path in files)
 
 
-def _in_the_way(output: Path, path: str, barred: inside.NotWritableError | None = None) -> Diagnostic:
+def _report_obstacle(output: Path, path: str, barred: inside.NotWritableError | None = None) -> Diagnostic:
     if barred is not None and barred.what == "link":
         return Diagnostic(
             "SW408",
@@ -231,7 +231,7 @@ def _in_the_way(output: Path, path: str, barred: inside.NotWritableError | None 
     )
 
 
-def _inherited(
+def _inherit_files(
     known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
 ) -> lock.Lock:
     """Return the lock after moving to `manifest` the files of removed manifests that share a file with `artifacts`."""
@@ -265,7 +265,7 @@ _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "p
 """Package files without a marker."""
 
 
-def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
+def _is_marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     """Return whether a file, or the package of an unmarked file, is marked as written by stubwright."""
     if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK, TYPESCRIPT_MARK)):
         return disk is not None
@@ -277,7 +277,7 @@ def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
 _TWO_SERVERS = "set a different `python.package` or output folder for one of the two servers; nothing was written"
 
 
-def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
+def _refuse(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
     return Changes((), 0, known, tuple(problems), refused=True)
 
 
@@ -313,16 +313,16 @@ def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Col
     strays_found = []
     # This folder contains modules for all manifests.
     modules = (output / "typescript").glob("*.ts") if packages is None else ()
-    possible = {path for name in names for path in _of_package(tree, name)}
+    possible = {path for name in names for path in _list_package_files(tree, name)}
     possible |= {path.relative_to(output).as_posix() for path in modules}
     for path in sorted(possible - listed):
         data = tree.read(path)
-        if data is not None and _marked(tree, path, data):
+        if data is not None and _is_marked(tree, path, data):
             strays_found.append(Change(path, data, None))
     return Changes(tuple(strays_found), 0, known, ())
 
 
-def _of_package(tree: Tree, name: str) -> Iterator[str]:
+def _list_package_files(tree: Tree, name: str) -> Iterator[str]:
     """Yield the files of a package, or a module next to packages, that might be generated."""
     if (tree.read(f"{name}/__init__.py") or b"").startswith(MARK):
         for folder, _, files in os.walk(tree.folder / name):

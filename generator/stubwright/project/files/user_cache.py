@@ -50,7 +50,7 @@ def name(output: Path, manifest: str, what: str) -> str:
 def read(name: str) -> bytes | None:
     """Return the bytes stored under a name; None if this user has not stored any."""
     with suppress(OSError):
-        if (key := _existing_key(locate())) is None:
+        if (key := _read_key(locate())) is None:
             return None
         path = locate() / _file(name)
         data = inside.read_regular(path)
@@ -64,7 +64,7 @@ def write(name: str, data: bytes) -> None:
     """Store bytes under a name, and evict the least recently read files if the cache is too large."""
     with suppress(OSError):
         at = locate()
-        if (key := _existing_key(at) or _new_key(at)) is None:
+        if (key := _read_key(at) or _new_key(at)) is None:
             return
         _put(at / _file(name), _mac(key, name, data) + data)
         _prune(at)
@@ -79,7 +79,7 @@ def _mac(key: bytes, name: str, data: bytes) -> bytes:
     return hmac.digest(key, _file(name).encode() + data, "sha256")
 
 
-def _existing_key(at: Path) -> bytes | None:
+def _read_key(at: Path) -> bytes | None:
     if not is_owned(at, stat.S_ISDIR, others=0o022) or not is_owned(at / _KEY, stat.S_ISREG, others=0o077):
         return None
     key = (at / _KEY).read_bytes()
@@ -97,10 +97,10 @@ def _new_key(at: Path) -> bytes | None:
     try:
         with suppress(FileExistsError):
             (at / _KEY).hardlink_to(staged)  # unlike a rename, this does not replace the key of another process
-        if (key := _existing_key(at)) is None:  # the key is corrupt, or readable by others
+        if (key := _read_key(at)) is None:  # the key is corrupt, or readable by others
             (at / _KEY).unlink(missing_ok=True)
             (at / _KEY).hardlink_to(staged)
-            key = _existing_key(at)
+            key = _read_key(at)
     finally:
         staged.unlink()
     return key

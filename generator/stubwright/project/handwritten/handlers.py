@@ -99,7 +99,7 @@ def compare(
     instead = [called[method.name] for method in missing if method.name in called]
     missing = tuple(method for method in missing if method.name not in called)
     if missing:
-        diagnostics.append(_missing_methods(written.name, missing, handlers_class.find_span(handlers_class.node)))
+        diagnostics.append(_report_missing(written.name, missing, handlers_class.find_span(handlers_class.node)))
     earlier = before or {}
     results = {naming.name_output_class(method.names) for method in needed if method.role == "tool"} | {
         *earlier.values()
@@ -111,14 +111,14 @@ def compare(
         Diagnostic(
             "SW421", f"`{name}` is no longer needed", handlers_class.find_span(methods[name]), "delete or rename it"
         )
-        for name in sorted((earlier.keys() | _strays(needed, handlers_class)) - asked - {*instead})
+        for name in sorted((earlier.keys() | _find_unknown_methods(needed, handlers_class)) - asked - {*instead})
         if name in methods
     ]
     diagnostics += blocking_calls.find_blocking(read, methods.values(), asked)
     return Findings(tuple(diagnostics), missing)
 
 
-def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
+def _report_missing(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
     """Report all missing methods together, because users write them together."""
     if len(missing) == 1:
         fix = f"write `{format_signature(missing[0])}`"
@@ -162,7 +162,7 @@ def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> s
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
     if handlers_class is None or not missing:
         return written.text
-    missing = _qualified(missing, written, handlers_class)
+    missing = _qualify_types(missing, written, handlers_class)
     lines = io.StringIO(written.text, newline="").readlines()  # `splitlines` would also split at form feeds
     newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
     first = handlers_class.node.body[0]
@@ -176,8 +176,8 @@ def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> s
         margin = lines[first.lineno - 1][: first.col_offset]
     indent = "\t" if margin.startswith("\t") else "    "
     stubs = "".join(
-        f"{newline}{margin}{_quoted(method, handlers_class)}{newline}{margin}{indent}raise NotImplementedError{newline}"
-        for method in missing
+        f"{newline}{margin}{stub}{newline}{margin}{indent}raise NotImplementedError{newline}"
+        for stub in (_format_stub(method, handlers_class) for method in missing)
     )
     last = lines[end - 1]
     head = "".join(lines[:end]) + ("" if last.endswith(("\n", "\r")) else newline)
@@ -189,11 +189,11 @@ def list_names_to_import(written: HandwrittenClass, missing: Sequence[HandlerMet
     module = _module(written)
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
     known = handlers_class.names if handlers_class is not None else frozenset()
-    missing = _qualified(missing, written, handlers_class) if handlers_class is not None else missing
+    missing = _qualify_types(missing, written, handlers_class) if handlers_class is not None else missing
     return tuple(sorted({name for method in missing for name in _annotated(method)} - known))
 
 
-def _qualified(
+def _qualify_types(
     missing: Sequence[HandlerMethod], written: HandwrittenClass, handlers_class: _Class
 ) -> Sequence[HandlerMethod]:
     """Return the methods with types such as `api.GetInput` if the module imports its package only as `api`."""
@@ -295,7 +295,7 @@ def _absent(written: HandwrittenClass, module: ast.Module) -> Diagnostic | None:
     return Diagnostic("SW426", f"`{written.path}` has no `{written.name}`", written.at, fix)
 
 
-def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]:
+def _find_unknown_methods(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]:
     """Return the methods whose signature fits an unknown tool."""
     inputs = {choice for method in needed for parameter in method.parameters for choice in parameter.type.choices}
     return {
@@ -356,7 +356,7 @@ def _differences(
     ]
     expected = method.parameters
     if required or needed > len(expected) or (len(positional) < len(expected) and arguments.vararg is None):
-        yield _difference(f"is called with ({_names(method)})", method, written, handlers_class)
+        yield _difference(f"is called with ({_join_parameters(method)})", method, written, handlers_class)
         return
     for argument, wanted in zip(positional, expected, strict=False):
         annotation = _parse_name(argument.annotation)
@@ -376,7 +376,7 @@ def _difference(words: str, method: HandlerMethod, written: Function, handlers_c
     )
 
 
-def _names(method: HandlerMethod) -> str:
+def _join_parameters(method: HandlerMethod) -> str:
     return ", ".join(parameter.name for parameter in method.parameters)
 
 
@@ -397,7 +397,7 @@ def _annotated(method: HandlerMethod) -> frozenset[str]:
     return method.result.names.union(*(parameter.type.names for parameter in method.parameters))
 
 
-def _quoted(method: HandlerMethod, handlers_class: _Class) -> Code:
+def _format_stub(method: HandlerMethod, handlers_class: _Class) -> Code:
     """Return a stub's `def` line, with annotations as strings if evaluating them would fail."""
     if handlers_class.lazy or _annotated(method) <= handlers_class.names:
         return format_signature(method)

@@ -88,17 +88,17 @@ def with_imports(text: str, package: str, names: Iterable[str]) -> str:
     for name in sorted({*names}):
         sources[STANDARD.get(name, package)].append(name)
     for source, wanted in sorted(sources.items()):
-        text = _added(text, source, wanted)
+        text = _add_import(text, source, wanted)
     return text
 
 
-def _added(text: str, source: str, names: Sequence[str]) -> str:
+def _add_import(text: str, source: str, names: Sequence[str]) -> str:
     module = ast.parse(text)
     lines = io.StringIO(text, newline="").readlines()  # `splitlines` would also split at form feeds
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
     node = next(_imports(module.body, source, typing=is_lazy(module)), None)
     if node is not None:
-        return "".join(_extended(lines, node, names, newline))
+        return "".join(_extend_import(lines, node, names, newline))
     at = _place(module)
     added = _line(source, names, newline)
     if at and not lines[at - 1].endswith(("\n", "\r")):
@@ -142,7 +142,7 @@ def _line(source: str, names: Sequence[str], newline: str) -> str:
     return newline.join([f"from {source} import (", *(f"    {name}," for name in names), f"){newline}"])
 
 
-def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], newline: str) -> list[str]:
+def _extend_import(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], newline: str) -> list[str]:
     """Add names to an import: in order if its names are sorted, otherwise at the end."""
     changed = [*lines]
     here = [alias.name for alias in node.names]

@@ -39,7 +39,7 @@ def find_reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
             files.update(list_candidates(name, folders) if _is_near(name, folders) else ())
             continue
         files.add(file)
-        left += _imported(file, name)
+        left += _list_imports(file, name)
     return frozenset(files)
 
 
@@ -49,7 +49,7 @@ def _is_near(module: str, folders: Sequence[str]) -> bool:
     return not above or any(Path(folder, *above.split(".")).is_dir() for folder in folders)
 
 
-def _imported(file: Path, module: str) -> Iterator[str]:
+def _list_imports(file: Path, module: str) -> Iterator[str]:
     """Yield the modules that a file imports, and imported names that might be modules; nothing if the file is
     invalid.
     """

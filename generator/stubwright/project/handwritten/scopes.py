@@ -15,7 +15,7 @@ from stubwright.project.handwritten.syntax_tree import Function
 
 def find_meanings(module: ast.Module) -> dict[str, str]:
     """Return the qualified names of a module's imports, by local name, such as `time.sleep` for `sleep`."""
-    return _agreed(imports.find_imports(module), Counter(imports.list_bindings(module)))
+    return _find_stable_names(imports.find_imports(module), Counter(imports.list_bindings(module)))
 
 
 def find_meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) -> dict[str, str]:
@@ -23,14 +23,14 @@ def find_meanings_inside(function: Function | ast.Lambda, around: Mapping[str, s
     bound = Counter(find_stored(function))
     bound.update(each.arg for each in list_parameters(function.args))
     own = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
-    return {name: meaning for name, meaning in around.items() if not bound[name]} | _agreed(own, bound)
+    return {name: meaning for name, meaning in around.items() if not bound[name]} | _find_stable_names(own, bound)
 
 
-def _agreed(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, int]) -> dict[str, str]:
+def _find_stable_names(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, int]) -> dict[str, str]:
     """Return the names that are bound only by imports, always to the same qualified name."""
     meanings: dict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
-        for name, meaning in _imported(node):
+        for name, meaning in _list_imported(node):
             meanings[name][meaning] += 1
     return {
         name: meaning
@@ -40,7 +40,7 @@ def _agreed(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, in
     }
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+def _list_imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
             yield alias.asname or alias.name, f"{'.' * node.level}{node.module or ''}.{alias.name}"

@@ -360,10 +360,10 @@ def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
 
 def _is_same(left: Json, right: Json) -> bool:
     """Return whether two schemas for a property are equal except for their annotations."""
-    return are_equal(_without_words(left), _without_words(right))
+    return are_equal(_drop_words(left), _drop_words(right))
 
 
-def _without_words(schema: Json) -> Json:
+def _drop_words(schema: Json) -> Json:
     return {key: value for key, value in schema.items() if key not in _WORDS} if isinstance(schema, dict) else schema
 
 
