@@ -72,7 +72,7 @@ def test_what_all_calls_send_is_not_an_argument(tmp_path: Path, monkeypatch: pyt
         assert (other["acme-version"], other["accept"]) == ("7", "text/csv")
         monkeypatch.delenv("TENANT")
         assert there.refused("other", version="v") == (
-            "The server has no value for X-Tenant: TENANT is not set in its environment."
+            "The server has no value for X-Tenant: its environment does not set TENANT."
         )
         monkeypatch.setenv("TENANT", "a\r\nX-Evil: 1")
         assert "cannot contain line breaks" in there.refused("other", version="v")

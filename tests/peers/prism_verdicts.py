@@ -39,7 +39,7 @@ def verdict(call: Call, judged: Judged | None, result: str | None) -> tuple[Verd
 
 
 def _unsent(said: str) -> tuple[Verdict, str]:
-    if "is part of the URL, and cannot" in said:
+    if "is part of the URL and cannot" in said:
         return "the value's", "an empty text or an empty object in a path"
     return "ours", f"nothing was sent: {said[:300]}"
 

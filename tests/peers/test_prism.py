@@ -194,7 +194,7 @@ def test_whose_fault_other_refusals_are() -> None:
     assert verdict(call, _judged("", None, 200), "Internal error")[0] == "ours"
     assert verdict(call, _judged("", None, 200), None) == ("accepted", "")
     assert verdict(call, None, "Internal error in t (reference 1)")[0] == "ours"
-    assert verdict(call, None, "`x` is part of the URL, and cannot be empty.")[0] == "the value's"
+    assert verdict(call, None, "`x` is part of the URL and cannot be empty.")[0] == "the value's"
 
 
 def test_a_problem_of_prism_is_read() -> None:

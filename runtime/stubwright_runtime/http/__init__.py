@@ -1,1 +1,1 @@
-"""Tools that call HTTP APIs."""
+"""HTTP-backed tools."""

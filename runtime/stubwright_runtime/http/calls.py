@@ -1,7 +1,7 @@
 """Calls HTTP APIs for tools that the manifest binds to requests.
 
 Time and size are limited, only idempotent requests are retried, and redirects are followed only within the API's
-origin, so that other hosts do not get credentials.
+origin, so credentials never reach other hosts.
 """
 
 from __future__ import annotations
@@ -66,41 +66,41 @@ _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "QUER
 _READING: Final = ("GET", "HEAD")
 
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
-"""Errors before the request was sent."""
+"""Errors raised before the request is sent."""
 
 _EVENTS: Final = "text/event-stream"
 _UNAUTHORIZED: Final = 401
 _BUSY: Final = frozenset({429, 503})
 _REJECTED: Final = frozenset({_UNAUTHORIZED, 403, 429})
-"""Statuses that reject the caller, and not the request."""
+"""Statuses that reject the caller rather than the request."""
 
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
 _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 10.0
-"""Seconds to wait before a retry. If an API requests more, the caller gets the error instead."""
+"""Maximum seconds to wait before a retry. If an API asks for a longer wait, the caller gets the error instead."""
 
 _CONNECTING: Final = 10.0
 _PLAIN: Final = ""
-"""The key of the client for APIs without a client certificate."""
+"""Key for the client that APIs without a client certificate share."""
 
-logging.getLogger("httpx2").setLevel(logging.WARNING)  # lower levels log URLs, which may contain keys
+logging.getLogger("httpx2").setLevel(logging.WARNING)  # lower levels log URLs, which can contain keys
 
 Call = Callable[["Model | InvalidArguments", "Context"], Awaitable[Any]]
 Prepare = Callable[[Mapping[str, str], Sequence[str]], OutgoingRequest]
-"""Creates a request with an environment and a set of authentication schemes."""
+"""Creates a request from environment variables and a set of authentication schemes."""
 
 
 def bind(package: Package, handlers: object) -> Handlers:
-    """Return the handlers, with a call for each bound tool that they do not implement."""
+    """Wrap the handlers and add an HTTP call for each bound tool that they do not implement."""
     return Handlers(package, handlers)
 
 
 class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
-    """The handlers of a package with HTTP tools: a context manager that also enters the user's handlers."""
+    """Handlers for a package with HTTP tools. As a context manager, it also enters the user's handlers."""
 
     def __init__(self, package: Package, handlers: object) -> None:
-        """Add the bound tools of a package to the user's handlers."""
+        """Add the package's bound tools to the user's handlers."""
         self._handlers = handlers
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._stack = AsyncExitStack()
@@ -112,26 +112,26 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
                 self._calls[tool.method] = self._call(tool)
 
     def __getattr__(self, name: str) -> Any:
-        """Return a call, or an attribute of the user's handlers."""
+        """Return the HTTP call with this name, or the user's handlers' attribute."""
         calls: Mapping[str, Call] = self.__dict__.get("_calls", {})
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
 
     def accepts_invalid(self, tool: Tool) -> bool:
-        """Return whether a tool accepts invalid arguments: handwritten methods require models."""
+        """Return whether a tool accepts invalid arguments; handwritten methods require models."""
         return tool.accepts_invalid and tool.method in self._calls
 
     @property
     def around(self) -> Around | None:
-        """The handlers' `around`, which wraps each method; `None` without."""
+        """The handlers' `around`, which wraps each method, or `None`."""
         return find_around(self._handlers)
 
     async def __aenter__(self) -> Self:
-        """Enter the user's handlers if they are an async context manager.
+        """Enter the user's handlers if they form an async context manager.
 
         Raises:
             ValueError: An environment variable is missing or invalid.
         """
-        # Fail on an invalid certificate before any context is entered.
+        # Fail on an invalid certificate before entering any context.
         contexts = {name: _make_context(name, api) for name, api in self._apis.items() if "clientCertificate" in api}
         self._stack = AsyncExitStack()
         if is_entered(self._handlers):
@@ -141,13 +141,13 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        """Exit the user's handlers, and close the connections."""
+        """Exit the user's handlers and close the connections."""
         self._clients = {}
         await self._stack.aclose()
 
     @cached_property
     def _apis(self) -> Mapping[str, Mapping[str, Any]]:
-        """The APIs of the manifest, with the environment of the server's start."""
+        """The manifest's APIs, resolved with the environment at server startup."""
         declared: Mapping[str, Any] = self._package.manifest.get("apis") or {}
         return {name: _fill_variables(settings) for name, settings in declared.items()}
 
@@ -166,7 +166,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
             if isinstance(args, InvalidArguments) and (lost := binding.describe_lost(values)):
                 raise ToolError(f"Invalid arguments for {tool.name}: the request cannot contain {lost}.")
             values, following = (values, None) if page is None else page.begin(values)
-            # Try the credentials that the API accepted last time first.
+            # Start with the credentials that the API last accepted.
             credentials = sorted(binding.list_credentials(os.environ), key=lambda schemes: schemes != accepted)
             bound = binding
             key = _make_key(tool, binding, ctx)
@@ -181,7 +181,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
             is_known = (
                 key is not None and "idempotencyHeader" in http
-            )  # without a declared header, the API may ignore the key
+            )  # an API that does not declare the header might ignore the key
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True or is_known
             retries = binding.api.retries if repeatable else 0
             async with self._open_client(http.get("api", _PLAIN)) as client:
@@ -225,7 +225,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         retries: int,
         principal: Principal,
     ) -> tuple[Sequence[str], OutgoingRequest, Answer]:
-        """Try sets of schemes until the API does not answer 401; return the set, its request and its answer."""
+        """Try each scheme set until the API returns a status other than 401; return the set, request and response."""
         for number, schemes in enumerate(credentials, 1):
             outgoing = await self._make_request(client, binding, prepare, schemes, principal)
             answer = await _send(client, binding, outgoing, retries)
@@ -246,7 +246,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         schemes: Sequence[str],
         principal: Principal,
     ) -> OutgoingRequest:
-        """Return the request with a set of authentication schemes, and a valid access token if they need one."""
+        """Build a request for a set of authentication schemes, fetching an access token if needed."""
         environment: Mapping[str, str] = os.environ
         try:
             if self._tokens is not None:
@@ -258,7 +258,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
 
     @asynccontextmanager
     async def _open_client(self, api: str) -> AsyncGenerator[httpx2.AsyncClient, None]:
-        """Yield the open client of an API, or a temporary one if the handlers were not entered."""
+        """Yield the API's open client, or a temporary one if the handlers were not entered."""
         if self._clients:
             yield self._clients.get(api) or self._clients[_PLAIN]
             return
@@ -269,14 +269,14 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
 
 
 def _make_key(tool: Tool, binding: Binding, ctx: Context) -> tuple[str, bytes] | None:
-    """Return the idempotency header of a call; `None` without. Some APIs require a UUID of version 4."""
+    """Return the idempotency header for a call, or `None`. Some APIs require a version 4 UUID."""
     is_declared = "idempotencyHeader" in tool.extension["http"] or "once" in tool.policy
     name = binding.idempotency_header if is_declared else None
     return None if name is None else (name, str(UUID(hex=ctx.idempotency_key("http"), version=4)).encode())
 
 
 def _make_shape(tool: Tool) -> tuple[Shape | None, Page | None]:
-    """Return the shape and the pagination of a tool's responses, each `None` without."""
+    """Return a tool's response shape and pagination, each `None` if not configured."""
     http = tool.extension["http"]
     shape: Shape | None = None
     page: Page | None = None
@@ -292,7 +292,6 @@ def _make_shape(tool: Tool) -> tuple[Shape | None, Page | None]:
 
 
 def _tokens(package: Package) -> Tokens | None:
-    """Return the cache of access tokens; `None` if no API uses OAuth 2.0."""
     apis: Mapping[str, Any] = package.manifest.get("apis") or {}
     if not any(auth["type"] == "oauth2" for api in apis.values() for auth in (api.get("auth") or {}).values()):
         return None
@@ -302,7 +301,7 @@ def _tokens(package: Package) -> Tokens | None:
 
 
 def _fill_variables(api: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an API with the variables of its base URL filled in."""
+    """Return the API with its base URL variables filled in."""
     if not api.get("variables") or os.environ.get(api.get("baseUrlEnv") or ""):
         return api
     return {**api, "baseUrl": fill_base_url(api, os.environ)}
@@ -315,24 +314,24 @@ def _make_event_reader(ctx: Context, api: Api, tool: Tool) -> ReadEvents:
 
 
 def _bound_result(value: Any, tool: Tool) -> Any:
-    """Return a result, or the start of a large one."""
+    """Return the result, truncated if it is large."""
     from .large_results import bound_result
 
     return bound_result(value, tool.name, tool.policy, tool.result_budget)
 
 
 def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """Return the TLS context of an API with a client certificate; `None` if the certificate is not set."""
+    """Return the TLS context for an API's client certificate, or `None` if the certificate is not set."""
     from .certificates import make_context
 
     return make_context(name, api, os.environ)
 
 
 def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
-    """Return a client without cookies, because callers share it.
+    """Create a client that ignores cookies, because callers share it.
 
     Raises:
-        SettingError: The environment has an invalid proxy or invalid certificates.
+        SettingError: The environment specifies an invalid proxy or invalid certificates.
     """
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
     # `_send` limits the whole call. A read timeout would restart with
@@ -342,9 +341,9 @@ def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
 
 
 async def _send(client: httpx2.AsyncClient, binding: Binding, outgoing: OutgoingRequest, retries: int) -> Answer:
-    """Send a request, and retry up to `retries` times if the API is busy or cannot be reached."""
+    """Send a request, retrying up to `retries` times if the API is busy or unreachable."""
     for tries in range(retries + 1):
-        # With jitter, so that calls that failed together are not retried together.
+        # Add jitter so that calls that failed together do not retry together.
         wait = min(_FIRST_WAIT * 2**tries, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
         is_last = tries == retries
         begun = time.monotonic()
@@ -352,18 +351,18 @@ async def _send(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
             with anyio.fail_after(binding.api.timeout):
                 answer = await _follow_redirects(client, binding, outgoing)
         except TimeoutError:
-            _debug(outgoing, "no answer in time", begun)
-            raise _failure(binding, outgoing, f"did not answer within {binding.api.timeout:g} seconds") from None
+            _debug(outgoing, "no response in time", begun)
+            raise _failure(binding, outgoing, f"did not respond within {binding.api.timeout:g} seconds") from None
         except _UNSENT as error:
             _debug(outgoing, reason := describe(error, _words(error)), begun)
             if is_last:
                 raise _failure(binding, outgoing, f"cannot be reached: {reason}", is_sent=False) from None
-        except (httpx2.TransportError, ssl.SSLError) as error:  # the latter if an API refuses a certificate
+        except (httpx2.TransportError, ssl.SSLError) as error:  # the latter if an API rejects a certificate
             _debug(outgoing, reason := describe(error, _words(error)), begun)
             if is_last:
-                raise _failure(binding, outgoing, f"did not finish its answer: {reason}") from None
+                raise _failure(binding, outgoing, f"did not finish its response: {reason}") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise _failure(binding, outgoing, f"sent an answer that cannot be read ({_words(error)})") from None
+            raise _failure(binding, outgoing, f"sent an unreadable response ({_words(error)})") from None
         else:
             _debug(outgoing, format_status(answer.status), begun)
             retry_after = parse_retry_after(answer.headers.get("retry-after"))
@@ -375,7 +374,7 @@ async def _send(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
 
 
 async def _follow_redirects(client: httpx2.AsyncClient, binding: Binding, outgoing: OutgoingRequest) -> Answer:
-    """Return the answer after redirects within the origin, for `GET` and `HEAD` or with 303 (RFC 9110, 15.4.4)."""
+    """Follow same-origin redirects of `GET` and `HEAD`, and 303 for any method (RFC 9110, 15.4.4)."""
     url = outgoing.url
     for _ in range(_MOST_REDIRECTS + 1):
         answer = await _once(client, outgoing, url, binding.api.most)
@@ -392,34 +391,32 @@ async def _follow_redirects(client: httpx2.AsyncClient, binding: Binding, outgoi
         if not is_same and outgoing.method in _READING:
             return Answer(answer.status, answer.headers, b"", target)
         if not is_same:
-            raise ToolError(f"The API redirects to another host, {urlsplit(target).hostname}, which is not followed.")
+            raise ToolError(f"The API's redirect to another host, {urlsplit(target).hostname}, was not followed.")
         if outgoing.method not in _READING:
             where = mask(urlsplit(target).path, outgoing.secrets)
-            moved = f"The API answered {format_status(answer.status)} to a {outgoing.method}"
-            raise ToolError(clean(f"{moved}, which is not sent again to {where}."))
+            moved = f"The API returned {format_status(answer.status)} for a {outgoing.method}"
+            raise ToolError(clean(f"{moved} request, which is not resent to {where}."))
         url = target
     raise ToolError("The API redirects too often.")
 
 
 def _to_get(outgoing: OutgoingRequest) -> OutgoingRequest:
-    """Return a `GET` request with the same headers and no body."""
     headers = [each for each in outgoing.headers if not each[0].lower().startswith("content-")]
     return replace(outgoing, method="GET", headers=headers, content=None, parts=())
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL, with its port if specified."""
     return clean(urlsplit(url).netloc.rpartition("@")[2])
 
 
 def _failure(binding: Binding, outgoing: OutgoingRequest, why: str, *, is_sent: bool = True) -> ToolError:
-    """Log why a request failed, and return the error for the caller.
+    """Log a failed request and return the error for the caller.
 
     Args:
         binding: The tool's request.
         outgoing: The request that was sent.
-        why: The reason, as a predicate of the API.
-        is_sent: Whether the API may have received it.
+        why: The reason, as a predicate whose subject is the API.
+        is_sent: Whether the API might have received it.
     """
     text = f"The API at {_host(outgoing.url)} {why}."
     log().warning("%s failed: %s", binding.shown, text)
@@ -429,14 +426,14 @@ def _failure(binding: Binding, outgoing: OutgoingRequest, why: str, *, is_sent: 
 
 
 def _choose_error(outgoing: OutgoingRequest, status: int) -> type[ToolError]:
-    """Return the class of the error for an answer that is not a success."""
+    """Return the error class for an unsuccessful response."""
     if outgoing.method in SAFE or status in _REJECTED:
         return NoEffectError
     return UnknownEffectError if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT else ToolError
 
 
 def _debug(outgoing: OutgoingRequest, how: str, begun: float) -> None:
-    """Log a request without its query and credentials."""
+    """Log a request, omitting its query and credentials."""
     if log().isEnabledFor(logging.DEBUG):
         url = mask(_shown(outgoing.url), outgoing.secrets)
         log().debug("%s %s: %s in %.3f s", outgoing.method, url, how, time.monotonic() - begun)
@@ -466,7 +463,7 @@ async def _once(client: httpx2.AsyncClient, outgoing: OutgoingRequest, url: str,
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > most:
-                raise ToolError(f"The API's answer is larger than {most:,} bytes; request less.")
+                raise ToolError(f"The API's response is larger than {most:,} bytes; request less data.")
         return Answer(response.status_code, headers, bytes(body), url)
     finally:
         await response.aclose()
@@ -477,6 +474,6 @@ def _is_stream(headers: Mapping[str, str]) -> bool:
 
 
 def _words(error: Exception) -> str:
-    """Return the name of an error as words, without a URL."""
+    """Return the error's class name as words; its message may contain a URL."""
     name = type(error).__name__
     return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return the TLS context of an API with a client certificate; log a warning and return `None` if it is not set.
+    """Return the TLS context for an API's client certificate, or log a warning and return `None` if it is not set.
 
     Args:
         name: The API's name in the manifest.
-        settings: Its entry under `apis`.
+        settings: The API's entry under `apis`.
         environment: The environment variables.
 
     Raises:
-        SettingError: The file of `SSL_CERT_FILE` is invalid.
+        SettingError: The `SSL_CERT_FILE` file is invalid.
         ValueError: A file is invalid, the key is not set, or the base URL is not HTTPS.
     """
     url = environment.get(settings.get("baseUrlEnv") or "") or settings.get("baseUrl", "")
     if urlsplit(str(url)).scheme != "https":
-        raise ValueError(f"the API {name} has a client certificate, and its base URL is not HTTPS")
+        raise ValueError(f"the API {name} has a client certificate, but its base URL is not HTTPS")
     certificate: Mapping[str, str] = settings["clientCertificate"]
     if not environment.get(certificate["certificateEnv"]):
         message = "%s is not set: the API %s is called without a client certificate"
@@ -41,9 +41,9 @@ def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[st
             values[key] = value
     context = make_tls_context()
     try:
-        # OpenSSL would ask for the password on the terminal without a callable.
+        # Without a callable, OpenSSL would prompt for the password on the terminal.
         context.load_cert_chain(values["certificateEnv"], values.get("keyEnv"), lambda: values.get("passwordEnv", ""))
-    except OSError as error:  # includes invalid certificates, wrong passwords, and mismatched keys
+    except OSError as error:  # also raised for invalid certificates, wrong passwords, and mismatched keys
         files = " and ".join(certificate[key] for key in ("certificateEnv", "keyEnv") if key in certificate)
         raise ValueError(
             f"the client certificate for {name} cannot be used ({files}): {error.strerror or error}"

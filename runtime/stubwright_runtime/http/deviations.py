@@ -1,4 +1,4 @@
-"""Returns responses of APIs that do not match the `outputSchema`, with the mismatch in `_meta` and in the log."""
+"""Returns API responses that do not match the `outputSchema`, and reports the mismatch in `_meta` and in the log."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from ..package import Tool
 
 META: Final = "io.stubwright/output"
-"""The `_meta` key of the mismatch; custom keys require a prefix (MCP 2025-11-25, basic, `_meta`)."""
+"""The `_meta` key for the mismatch; custom keys require a prefix (MCP 2025-11-25, basic, `_meta`)."""
 
 _MOST: Final = 5
 
 
 def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
-    """Return the result of `make`, or the unstructured answer if it does not match the schema.
+    """Return the result from `make`, or the unstructured response if it does not match the schema.
 
     Args:
-        answer: The answer.
+        answer: The API's response.
         tool: The tool.
         make: Returns the structured result, or raises `SchemaMismatch`.
     """
@@ -61,11 +61,11 @@ def _make_mismatch(tool: Tool, content: Any, violations: Sequence[Mapping[str, s
         shown["more"] = more
     lines = "\n".join(violation["message"] for violation in violations[:_MOST])
     log().warning(
-        "%s: the API's answer does not match the outputSchema, and is returned as text:\n%s", tool.name, lines
+        "%s: the API's response does not match the outputSchema and is returned as text:\n%s", tool.name, lines
     )
     return UnstructuredReply(content, meta={META: shown})
 
 
 def _pointer(path: Iterable[str | int]) -> str:
-    """Return a path as a JSON Pointer (RFC 6901)."""
+    """Format a path as a JSON Pointer (RFC 6901)."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)

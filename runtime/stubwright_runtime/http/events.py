@@ -1,4 +1,4 @@
-"""Reads event streams of APIs: reports each event as progress, and joins them into a result.
+"""Reads event streams from APIs, reports each event as progress, and joins the events into a result.
 
 An endless stream is cut off shortly before the call's timeout.
 """
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from .requests import Api, ReadEvents
 
 _SHOWN: Final = 300
-"""Maximum characters of an event in a progress message."""
+"""Maximum characters per event in a progress message."""
 
 _EARLY: Final = 0.1
-"""The fraction of a call's time that is reserved for the result of an endless stream."""
+"""Fraction of a call's timeout reserved for returning the result of an endless stream."""
 
 
 def make_event_reader(ctx: Context, api: Api, *, wants_json: bool) -> ReadEvents:
-    """Return a function that reads a stream, reports each event to the caller, and returns a media type and a body."""
+    """Return a function that reads a stream, reports each event to the caller, and returns the media type and body."""
 
     async def read_events(chunks: AsyncIterator[bytes], secrets: Sequence[str]) -> tuple[str, bytes]:
         async def report(number: int, data: str) -> None:
-            # Redact before truncating, which could split a secret.
+            # Redact first, because truncating could split a secret.
             await ctx.progress(number, None, conceal_text(data, secrets)[:_SHOWN])
 
         events = await read(chunks, api.most, api.timeout, report)
@@ -45,16 +45,16 @@ def make_event_reader(ctx: Context, api: Api, *, wants_json: bool) -> ReadEvents
 async def read(
     chunks: AsyncIterator[bytes], most: int, seconds: float, report: Callable[[int, str], Awaitable[None]]
 ) -> list[str]:
-    """Return the data of the events of a stream.
+    """Return the data of all events in a stream.
 
     Args:
-        chunks: The bytes.
-        most: The maximum number of bytes.
-        seconds: The timeout of the call.
-        report: Called with the number and the data of each event.
+        chunks: The response body.
+        most: The maximum body size in bytes.
+        seconds: The call's timeout.
+        report: Called with each event's number and data.
 
     Raises:
-        ToolError: The stream has too many bytes.
+        ToolError: The stream is too large.
     """
     events: list[str] = []
     reader, size = EventReader(), 0
@@ -62,7 +62,7 @@ async def read(
         async for chunk in chunks:
             size += len(chunk)
             if size > most:
-                raise ToolError(f"The API's answer is larger than {most:,} bytes; request less.")
+                raise ToolError(f"The API's response is larger than {most:,} bytes; request less data.")
             for data in reader.feed(chunk):
                 events.append(data.decode("utf-8", "replace"))
                 await report(len(events), events[-1])
@@ -70,7 +70,7 @@ async def read(
 
 
 def join_events(events: list[str], *, wants_json: bool) -> bytes:
-    """Return the last JSON event if the tool expects JSON; otherwise the data of all events."""
+    """Return the last JSON event if the tool expects JSON, else the data of all events."""
     if wants_json:
         for event in reversed(events):
             try:

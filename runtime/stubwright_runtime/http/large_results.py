@@ -1,4 +1,4 @@
-"""Truncates results that exceed a tool's limit, and links to the whole, which is stored for some minutes."""
+"""Truncates results that exceed a tool's limit, and links to the full result, which is stored for some minutes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DEFAULT: Final = 64 * 1024
 
 
 def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
-    """Return a result, or the start of a large one with a link to the stored whole.
+    """Return the result; truncate a large one and add a link to the stored full result.
 
     Args:
-        value: The result of the tool.
+        value: The tool's result.
         name: The tool's name.
-        policy: Its policy, whose `maxResultBytes` is the limit; by default 64 KiB.
-        most_tokens: The maximum number of tokens of text (`budget.result`).
+        policy: The tool's policy; `maxResultBytes` is the limit, by default 64 KiB.
+        most_tokens: The maximum tokens of text (`budget.result`).
     """
     most = parse_size(policy.get("maxResultBytes", _DEFAULT))
     data, mime_type = _bytes(value)
@@ -38,11 +38,11 @@ def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: 
     uri = STORE.keep(data, mime_type)
     amount = f"{len(data):,} bytes" + (f", about {size:,} tokens" if is_over_budget else "")
     if uri is None:
-        explanation = f"the result has {amount}, and is not stored, because the limit is {STORE.largest:,}"
+        explanation = f"the result has {amount}, and is not stored because the limit is {STORE.largest:,}"
         links: list[ResourceLink] = []
     else:
-        explanation = f"the result has {amount}; the whole can be read at {uri} for {SECONDS / 60:g} minutes"
-        links = [link(uri, f"{name} result", description="The whole result.", mime_type=mime_type, size=len(data))]
+        explanation = f"the result has {amount}; the full result is available at {uri} for {SECONDS / 60:g} minutes"
+        links = [link(uri, f"{name} result", description="The full result.", mime_type=mime_type, size=len(data))]
     note = [text(f"({explanation})")]
     if is_text:
         start = data[:most].decode("utf-8", "ignore")
@@ -55,7 +55,7 @@ def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: 
 
 
 def _bytes(value: Any) -> tuple[bytes, str]:
-    """Return a result as bytes, with its media type."""
+    """Return a result's bytes and media type."""
     if isinstance(value, ImageContent | AudioContent):
         return base64.b64decode(value.data), value.mime_type
     if isinstance(value, EmbeddedResource) and isinstance(value.resource, BlobResourceContents):

@@ -1,4 +1,4 @@
-"""Detects media types of text, and files among the arguments of a tool."""
+"""Detects text media types, and files among a tool's arguments."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TEXTS: Final = frozenset(
         *("xml", "yaml"),
     )
 )
-"""Text types outside of `text/`."""
+"""Textual media types outside `text/`."""
 
 
 def is_text(media: str) -> bool:
-    """Return whether a media type is text, except JSON."""
+    """Return whether a media type is textual but not JSON."""
     return media.startswith("text/") or media.endswith(("+xml", "+yaml", "+jwt")) or media in _TEXTS
 
 
@@ -39,10 +39,10 @@ class Content:
     Attributes:
         is_file: Whether it is base64 (JSON Schema, `contentEncoding`).
         is_base64: Whether the API expects base64, not bytes (OpenAPI 3.0, `format: byte`).
-        media: Its media type (JSON Schema, `contentMediaType`); `None` without.
-        items: The content of list items after `first`; `None` if it is not a list.
+        media: Its media type (JSON Schema, `contentMediaType`), or `None`.
+        items: The content of list items after `first`, or `None` if it is not a list.
         may_be_text: Whether an alternative is plain text.
-        texts: The texts of other alternatives (`const`, `enum`), which may look like base64.
+        texts: Strings from other alternatives (`const`, `enum`), which can look like base64.
         first: The contents of the first list items (JSON Schema, `prefixItems`).
     """
 
@@ -55,11 +55,11 @@ class Content:
     first: Sequence[Content] = ()
 
     def has_files_in_lists(self) -> bool:
-        """Return whether an item may be a file."""
+        """Return whether an item can be a file."""
         return any(item.is_file for item in (*self.first, *((self.items,) if self.items else ())))
 
     def list_items(self, count: int) -> list[Content]:
-        """Return the contents of the items of a list with `count` items."""
+        """Return each item's content for a list with `count` items."""
         return [*self.first[:count], *[self.items or TEXT] * (count - len(self.first))]
 
 
@@ -69,7 +69,7 @@ TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of arguments by name, by pattern, and of all others (`additionalProperties`)."""
+    """Argument contents by name, by pattern, and for all other names (`additionalProperties`)."""
 
     by_name: Mapping[str, Content]
     others: Content = TEXT
@@ -83,11 +83,11 @@ class Contents:
 
 
 def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> Contents:
-    """Return the content of each argument.
+    """Return each argument's content.
 
     Args:
         schema: The input schema.
-        argument: The argument whose properties to return instead.
+        argument: Return the properties of this argument instead.
     """
     holders: list[Mapping[str, Any]] = [schema]
     if argument is not None:
@@ -138,7 +138,7 @@ def _find_content(root: Mapping[str, Any], schemas: list[Mapping[str, Any]], dep
 
 
 def _list_applied(root: Mapping[str, Any], schemas: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the schemas that apply to a value, through references, `allOf` and alternatives, each once."""
+    """Yield each schema that applies to a value, following references, `allOf` and alternatives."""
     visited: set[int] = set()
     waiting: list[Any] = [*schemas]
     for schema in waiting:  # grows during the loop

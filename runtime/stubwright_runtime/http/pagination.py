@@ -1,7 +1,6 @@
-"""Paginates APIs, by a cursor in the body, a `Link` header, an offset, or a page number.
+"""Paginates APIs by a cursor in the body, a `Link` header, an offset, or a page number.
 
-Our cursors contain only a position, which is sent as an encoded argument, so that it cannot select another path or
-host.
+Our cursors contain only a position, sent as an encoded argument, so they cannot select another path or host.
 """
 
 from __future__ import annotations
@@ -23,26 +22,26 @@ from .selections import get_value
 from .styles import encode
 
 CURSOR: Final = "cursor"
-"""The argument with the position of a page."""
+"""The argument with the page position."""
 
 _VERSION: Final = 1
 _LONGEST: Final = 4096
-"""The maximum characters of a cursor."""
+"""The maximum cursor length in characters."""
 
 _MOST_PAIRS: Final = 50
 _FURTHEST: Final = 2**53
 _FURTHEST_CURSOR: Final = 2**128
-"""Cursors may be ids, often of 64 bits."""
+"""Cursors can be IDs, often with 64 bits."""
 
 _LINK: Final = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s;,="]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
-"""A link of a `Link` header with its parameters (RFC 8288, 3)."""
+"""A link and its parameters in a `Link` header (RFC 8288, 3)."""
 
 _PARAMETER: Final = re.compile(r';\s*([^\s;,="]+)\s*(?:=\s*(?:"([^"]*)"|([^\s;,"]*)))?')
 _LONGEST_HEADER: Final = 16_384
 
 
 class Page:
-    """The pagination settings of a tool."""
+    """A tool's pagination settings."""
 
     def __init__(self, tool: str, http: Mapping[str, Any]) -> None:
         """Read the settings from a tool's `http`."""
@@ -60,7 +59,7 @@ class Page:
         self._tag = hashlib.sha256(f"{tool}\0{self.by}".encode()).hexdigest()[:8]
 
     def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], PageRequest]:
-        """Return the arguments for the API, and the request of the page.
+        """Return the arguments for the API and the page request.
 
         Raises:
             ToolError: The cursor does not belong to this tool.
@@ -79,7 +78,7 @@ class Page:
         return given, PageRequest(self, start, limit or None)
 
     def write(self, position: Json) -> str:
-        """Return a cursor.
+        """Encode a position as a cursor.
 
         Raises:
             SchemaMismatch: The API's cursor is too long.
@@ -87,19 +86,19 @@ class Page:
         text = json.dumps([_VERSION, self._tag, position], separators=(",", ":"))
         cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         if len(cursor) > _LONGEST:
-            raise SchemaMismatch(f"The API's own cursor is longer than {_LONGEST} characters, and cannot be used.")
+            raise SchemaMismatch(f"The API's own cursor is longer than {_LONGEST} characters and cannot be used.")
         return cursor
 
     def _read(self, cursor: Json) -> Any:
-        """Return the start of a page, by its cursor."""
+        """Return the position in a cursor."""
         value: Json = _decoded(cursor) if isinstance(cursor, str) else None
         is_own = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
         if not isinstance(value, list) or not is_own or not self.is_position(value[2]):
-            raise ToolError("`cursor` did not come from this tool: use `next` of a page, or omit it for the first.")
+            raise ToolError("`cursor` did not come from this tool: use a page's `next`, or omit it for the first page.")
         return value[2]
 
     def is_position(self, value: Json) -> bool:
-        """Return whether a value can be the position of a page."""
+        """Return whether a value can be a page position."""
         if self.by == "link":
             return is_list(value) and len(value) <= _MOST_PAIRS and all(map(self._is_pair, value))
         if self.by == "cursor" and isinstance(value, str):
@@ -109,7 +108,7 @@ class Page:
         if not isinstance(value, int) or isinstance(value, bool):
             return False
         if self.by == "cursor":
-            return abs(value) < _FURTHEST_CURSOR  # negative for signed hashes, such as Cassandra's tokens
+            return abs(value) < _FURTHEST_CURSOR  # signed hashes, such as Cassandra's tokens, can be negative
         return 0 <= value < _FURTHEST
 
     def _is_pair(self, value: Json) -> bool:
@@ -123,13 +122,13 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """The request of one page.
+    """A request for one page.
 
     Attributes:
-        page: The settings.
-        start: The position of the page; `None` for the first.
-        limit: The maximum number of items; `None` if unknown.
-        secrets: The secrets in its request.
+        page: The pagination settings.
+        start: The page position, or `None` for the first page.
+        limit: The maximum number of items, or `None` if unknown.
+        secrets: The secrets in the HTTP request.
     """
 
     page: Page
@@ -139,11 +138,11 @@ class PageRequest:
 
     @property
     def where(self) -> str:
-        """The JSON Pointer of the items in a response."""
+        """JSON Pointer to the items in a response."""
         return self.page.items
 
     def make_request(self, request: OutgoingRequest) -> OutgoingRequest:
-        """Return the first page's request with the query changes of the previous `Link` header."""
+        """Apply the query changes from the previous `Link` header to the first page's request."""
         if self.page.by != "link" or not self.start:
             return request
         names = {name for name, _ in self.start}
@@ -153,7 +152,7 @@ class PageRequest:
         return replace(request, url=f"{url}?{'&'.join(parameters)}")
 
     def find_items(self, body: Any) -> Sequence[Any]:
-        """Return the items of a response.
+        """Return the items in a response.
 
         Raises:
             SchemaMismatch: The items are not a list.
@@ -162,12 +161,12 @@ class PageRequest:
         if items is None:
             return []
         if not isinstance(items, list):
-            where = f"at `{self.page.items}`" if self.page.items else "in its answer"
+            where = f"at `{self.page.items}`" if self.page.items else "in its response"
             raise SchemaMismatch(f"The API has no list of items {where}.")
         return items
 
     def find_cursor(self, answer: Answer, body: Any) -> str | None:
-        """Return the cursor of the next page; None if this is the last.
+        """Return the next page's cursor, or `None` if this is the last page.
 
         Raises:
             SchemaMismatch: The link to the next page cannot be followed.
@@ -193,13 +192,13 @@ class PageRequest:
         return None if is_last else page.write(following)
 
     def _write(self, position: Json) -> str:
-        """Return the cursor of the next page.
+        """Return the next page's cursor.
 
         Raises:
-            SchemaMismatch: It contains a credential, which would be revealed to callers, or is too long.
+            SchemaMismatch: The cursor is too long, or contains a credential, which callers would see.
         """
         if holds_secret(json.dumps(position, ensure_ascii=False), self.secrets):
-            raise SchemaMismatch("The API's own cursor contains the server's credentials, and cannot be used.")
+            raise SchemaMismatch("The API's own cursor contains the server's credentials and cannot be used.")
         return self.page.write(position)
 
     def _read_cursor(self, body: Any) -> str | None:
@@ -208,7 +207,7 @@ class PageRequest:
             return None
         if not self.page.is_position(following):
             raise SchemaMismatch(
-                "The API's own cursor is neither a text nor a number in the supported range, and cannot be used."
+                "The API's own cursor is neither a string nor a number in the supported range, and cannot be used."
             )
         return self._write(int(following) if isinstance(following, float) and following.is_integer() else following)
 
@@ -221,7 +220,7 @@ class PageRequest:
             here = parse_qsl(urlsplit(answer.url).query, keep_blank_values=True)
         except ValueError:
             raise SchemaMismatch("The API's link to its next page is not a URL.") from None
-        # Only changed parameters: a cursor must not contain credentials of the query.
+        # Keep only changed parameters: the query can contain credentials, and a cursor must not.
         changed = {name for name, _ in {*there} - {*here}}
         strange = sorted(changed - self.page.parameters)
         if strange:
@@ -234,17 +233,17 @@ class PageRequest:
 
 
 def find_next_link(header: str) -> str | None:
-    """Return the target of the link to the next page in a `Link` header (RFC 8288, 3); `None` without."""
+    """Return the target of a `Link` header's next-page link (RFC 8288, 3), or `None`."""
     for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
         pairs = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
-        relation = next((value for name, value in pairs if name == "rel"), "")  # only the first counts (3.3)
+        relation = next((value for name, value in pairs if name == "rel"), "")  # only the first `rel` counts (3.3)
         if "next" in relation.lower().split():
             return str(target)
     return None
 
 
 def _decoded(cursor: str) -> Json:
-    """Return the value in a cursor; None if it cannot be decoded."""
+    """Return the value in a cursor, or `None` if it cannot be decoded."""
     if len(cursor) > _LONGEST:
         return None
     try:

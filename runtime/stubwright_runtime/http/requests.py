@@ -1,6 +1,6 @@
-"""Builds the HTTP request of a call from the manifest's `http`.
+"""Builds a call's HTTP request from the manifest's `http`.
 
-Arguments are encoded, so that they cannot change the path, add parameters or headers, or select another host.
+Arguments are encoded so that they cannot change the path, add parameters or headers, or select another host.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BODIED: Final = frozenset({"POST", "PUT", "PATCH", "QUERY"})
 SAFE: Final = ("GET", "HEAD", "OPTIONS", "QUERY")
 """Safe methods (RFC 9110, 9.2.1)."""
 
-# Headers may contain tabs, and no other control characters (RFC 9110, 5.5).
+# Tabs are the only control characters allowed in headers (RFC 9110, 5.5).
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
@@ -47,16 +47,16 @@ _ABSENT: Final = object()
 _ENV: Final = ("env", "usernameEnv", "passwordEnv", "clientIdEnv", "clientSecretEnv", "refreshTokenEnv")
 
 Part = tuple[str, tuple[str | None, bytes, str]]
-"""A part of a form: its name, and its file name (or `None`), content and media type."""
+"""A form part: its name, and its file name (or `None`), content and media type."""
 
 ReadEvents = Callable[[AsyncIterator[bytes], Sequence[str]], Awaitable[tuple[str, bytes]]]
 Constant = str | Mapping[str, str]
-"""A constant string, or an environment variable with its default."""
+"""A constant string, or an environment variable with a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The settings of an API. Times are in seconds, sizes in bytes."""
+    """An API's settings. Times are in seconds, sizes in bytes."""
 
     base: str
     base_env: str | None
@@ -70,9 +70,9 @@ class Api:
 
     @classmethod
     def from_entry(cls, settings: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
-        """Return the API of an entry of `apis`, with the times and sizes of a tool's `http`.
+        """Create an API from its entry under `apis`, with the timeouts and sizes from a tool's `http`.
 
-        An empty entry is for absolute URLs.
+        The entry is empty for absolute URLs.
         """
         settings = {**settings, **{key: http[key] for key in ("timeout", "maxResponseBytes") if http and key in http}}
         return cls(
@@ -90,7 +90,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """A request to send. `secrets` are the secrets in it."""
+    """A request to send, and the `secrets` in it."""
 
     method: str
     url: str = field(repr=False)
@@ -99,11 +99,11 @@ class OutgoingRequest:
     parts: Sequence[Part] = field(repr=False)
     secrets: Sequence[str] = field(repr=False)
     lacking: Sequence[str] = ()
-    """The unset variables for credentials, for a request without credentials."""
+    """Unset credential variables, if the request has no credentials."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The environment that it was built with."""
+    """The environment used to build the request."""
     read_events: ReadEvents | None = field(default=None, repr=False)
-    """Reads an event stream, and returns a media type and a body."""
+    """Reads an event stream, and returns the media type and body."""
 
 
 @dataclass(slots=True)
@@ -116,10 +116,10 @@ class _RequestBuilder:
 
 
 class Binding:
-    """A tool's `http`, and its API."""
+    """A tool's `http` and its API."""
 
     def __init__(self, http: Mapping[str, Any], api: Api, schema: Mapping[str, Any]) -> None:
-        """Prepare requests of a tool.
+        """Prepare to build requests for a tool.
 
         Args:
             http: The tool's `http`.
@@ -152,13 +152,13 @@ class Binding:
         self._sends_rest = has_rest and self.method in BODIED
 
     def describe_lost(self, values: Mapping[str, Any]) -> str:
-        """Return the quoted names of arguments that the request cannot contain."""
+        """Return the quoted names of the arguments that the request cannot contain."""
         known = self._used | self._properties.keys() | ({"cursor"} if "page" in self._http else set[str]())
         return "" if self._sends_rest else ", ".join(f"`{name}`" for name in values if name not in known)
 
     @property
     def idempotency_header(self) -> str | None:
-        """The idempotency header; `None` if the manifest sets that header, or the method is safe."""
+        """The idempotency header, or `None` if the manifest sets that header or the method is safe."""
         declared: str | None = self._http.get("idempotencyHeader")
         if declared is None and self.method in SAFE:
             return None
@@ -174,15 +174,15 @@ class Binding:
     def make_request(
         self, values: Mapping[str, Any], environment: Mapping[str, str], schemes: Sequence[str] | None = None
     ) -> OutgoingRequest:
-        """Return the request for these arguments.
+        """Build the request for these arguments.
 
         Args:
             values: The arguments.
-            environment: The variables with the API's address and credentials.
+            environment: The variables with the API's base URL and credentials.
             schemes: The authentication schemes to use; by default the first usable ones.
 
         Raises:
-            ToolError: An argument is invalid for its place, or the API's base URL is not set.
+            ToolError: An argument is invalid where it is used, or the API's base URL is not set.
         """
         making = _RequestBuilder()
         url = self._base(environment) + self._filled(values)
@@ -222,7 +222,7 @@ class Binding:
         api = self.api
         base = (environment.get(api.base_env) if api.base_env else None) or api.base
         if not base and api.base_env:
-            raise ToolError(f"The address of the API is missing: {api.base_env} is not set in its environment.")
+            raise ToolError(f"The API's base URL is missing: {api.base_env} is not set in the server's environment.")
         if base:
             try:
                 parts = urlsplit(base)
@@ -237,14 +237,14 @@ class Binding:
         return base.rstrip("/")
 
     def _filled(self, values: Mapping[str, Any]) -> str:
-        """Return the URL template with the arguments filled in."""
+        """Fill the arguments into the URL template."""
 
         def find_value(match: re.Match[str]) -> str:
             if match[1] is None:
                 return match[0][0]
             name = match[1]
             if values.get(name) is None:
-                raise ToolError(f"`{name}` is part of the URL, and cannot be omitted.")
+                raise ToolError(f"`{name}` is part of the URL and cannot be omitted.")
             spec = self._path.get(name, {})
             given = _json(values[name]) if "contentType" in spec else values[name]
             _refuse_steps(name, given)
@@ -252,19 +252,19 @@ class Binding:
                 spec.get("style", "simple"), explode=spec.get("explode", False), name=name, value=given
             )
             if not text:
-                raise ToolError(f"`{name}` is part of the URL, and cannot be empty.")
+                raise ToolError(f"`{name}` is part of the URL and cannot be empty.")
             return text
 
         return HOLE.sub(find_value, self._http["url"])
 
     def list_credentials(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
-        """Return the alternative sets of schemes whose variables are set, in order; one empty set without any."""
+        """Return the scheme sets whose variables are set, in order, or a single empty set."""
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
         usable = [names for names in alternatives if all(self._is_set(name, environment) for name in names)]
         return usable or [()]
 
     def _is_set(self, name: str, environment: Mapping[str, str]) -> bool:
-        """Return whether the environment has the credentials or a token of a scheme."""
+        """Return whether the environment has a scheme's credentials or token."""
         scheme = self.api.auth[name]
         if is_exchange(scheme):
             return True  # a caller without a token gets an error
@@ -279,13 +279,13 @@ class Binding:
         if not schemes:
             variables = [variable for names in alternatives for variable in self._variables(names)]
             making.lacking += [variable for variable in variables if not environment.get(variable)]
-        # The API may also echo secrets of other calls.
+        # The API might also echo secrets from other calls.
         for variable in self._variables(self.api.auth, every=True):
             if environment.get(variable) and variable not in self._users:
                 making.secrets.append(environment[variable])
 
     def _variables(self, names: Iterable[str], *, every: bool = False) -> list[str]:
-        """Return the required variables of schemes, or all with `every`."""
+        """Return the schemes' required variables, or all variables if `every` is true."""
         schemes = [self.api.auth[name] for name in names]
         return [
             variable
@@ -320,7 +320,7 @@ class Binding:
             charset = _find_charset(media)
             if charset != "utf-8":
                 for name, item in value.items():
-                    _encode_text(name, name + format_plain(item), media)  # raises for characters outside of the charset
+                    _encode_text(name, name + format_plain(item), media)  # raises for characters outside the charset
             fields = [part for name, item in value.items() for part in self._field(name, item, charset)]
             return "&".join(fields).encode(), ()
         making.headers.append(header)
@@ -332,7 +332,7 @@ class Binding:
         return format_plain(value).encode() if self._body_content.is_base64 else decoded, ()
 
     def _field(self, name: str, value: Any, charset: str = "utf-8") -> list[str]:
-        """Return the pairs of a form field. Objects without a style are JSON, and null is omitted."""
+        """Return a form field's pairs. Objects without a style become JSON; null is omitted."""
         if value is None:
             return []
         spec: Json = dict(self._section("fields")).get(name)
@@ -347,7 +347,7 @@ class Binding:
         return format_pairs(style, explode=explode, name=name, value=value, encode=encoding)
 
     def _part_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
-        """Return the file name or the type of a part from the manifest; `None` if its argument is missing."""
+        """Return a part's file name or type from the manifest, or `None` if its argument is missing."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
         spec = parts.get(name, {})
         text = _substituted(spec.get(key), values)
@@ -356,7 +356,7 @@ class Binding:
         return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", format_plain(text)).decode()
 
     def _parts(self, value: Mapping[str, Any], values: Mapping[str, Any]) -> list[Part]:
-        """Return the parts of a multipart form: one per list item, and none for null."""
+        """Return the multipart form parts: one per list item, none for null."""
         parts: list[Part] = []
         item: Json
         for name, item in value.items():
@@ -390,27 +390,25 @@ class Binding:
 
 
 def _make_pair(pair: str) -> Part:
-    """Return a part for a pair in query syntax."""
+    """Convert a pair in query syntax to a part."""
     name, _, text = pair.partition("=")
     return unquote(name), (None, unquote(text).encode(), "text/plain")
 
 
 def _encode_part(name: str, value: Any, given: str | None, content: Content) -> tuple[bytes, str]:
-    """Return the content and the media type of a part that is not a file."""
+    """Return the content and media type of a part that is not a file."""
     is_plain = not isinstance(value, Mapping | list)
     media = given or content.media
     if media is None or _CONTROL.search(media):
         media = "text/plain" if is_plain else "application/json"
-    is_text_of_media = given is None and isinstance(
-        value, str
-    )  # `contentMediaType` describes the content of the string
+    is_text_of_media = given is None and isinstance(value, str)  # `contentMediaType` describes the string's content
     if not is_plain or (_is_json(_read_kind(media)) and not is_text_of_media):
         return _json(value).encode(), media
     return _encode_text(name, format_plain(value), media), media
 
 
 def _encode_text(name: str, text: str, media: str) -> bytes:
-    """Encode a text in the charset of a media type, by default UTF-8 (RFC 9110, 8.3.2)."""
+    """Encode text in a media type's charset, by default UTF-8 (RFC 9110, 8.3.2)."""
     encoding = _find_charset(media)
     try:
         return text.encode(encoding)
@@ -419,7 +417,7 @@ def _encode_text(name: str, text: str, media: str) -> bytes:
 
 
 def _find_charset(media: str) -> str:
-    """Return the charset of a media type, by default UTF-8."""
+    """Return a media type's charset, by default UTF-8."""
     message = Message()
     message["Content-Type"] = media
     return message.get_content_charset("utf-8")
@@ -435,23 +433,23 @@ def _is_json(kind: str) -> bool:
 
 
 def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> str:
-    """Return the value of a header or a parameter of all calls."""
+    """Return the value of a header or parameter that all calls share."""
     if isinstance(constant, str):
         return constant
     value = environment.get(constant["env"]) or constant.get("default")
     if value is None:
         variable = constant["env"]
-        raise ToolError(f"The server has no value for {name}: {variable} is not set in its environment.")
+        raise ToolError(f"The server has no value for {name}: its environment does not set {variable}.")
     return value
 
 
 def is_exchange(scheme: Mapping[str, Any]) -> bool:
-    """Return whether a scheme exchanges the caller's token for a token of the API (RFC 8693)."""
+    """Return whether a scheme exchanges the caller's token for an API token (RFC 8693)."""
     return scheme.get("flow") == EXCHANGE
 
 
 def grant(scheme: Mapping[str, Any]) -> list[str]:
-    """Return the required variables of an OAuth grant; the secret is optional for refresh tokens and exchanges."""
+    """Return an OAuth grant's required variables; the secret is optional for refresh tokens and exchanges."""
     if is_exchange(scheme):
         return [scheme[key] for key in ("clientIdEnv", "clientSecretEnv") if key in scheme]
     second = "refreshTokenEnv" if "refreshTokenEnv" in scheme else "clientSecretEnv"
@@ -459,7 +457,7 @@ def grant(scheme: Mapping[str, Any]) -> list[str]:
 
 
 def list_used(http: Mapping[str, Any]) -> list[str]:
-    """Return the arguments in the templates of an `http`."""
+    """Return the arguments used in an `http` entry's templates."""
     templates = [http.get("url", "")]
     for section in ("query", "headers", "cookies"):
         entries: Mapping[str, Any] = http.get(section) or {}
@@ -476,7 +474,7 @@ def find_holes(text: str) -> list[str]:
 
 
 def list_texts(value: Any) -> list[str]:
-    """Return all strings in a JSON value except keys."""
+    """Return all strings in a JSON value, except keys."""
     if isinstance(value, str):
         return [value]
     below = value.values() if is_mapping(value) else value if is_list(value) else ()
@@ -488,7 +486,7 @@ def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
 
 
 def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    """Return the value of an entry of `query`, `headers` or `cookies`; `_ABSENT` if its argument is missing."""
+    """Return an entry's value in `query`, `headers` or `cookies`, or `_ABSENT` if its argument is missing."""
     value = _substituted(spec["value"] if isinstance(spec, Mapping) else spec, values)
     if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)
@@ -496,7 +494,7 @@ def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
 
 
 def _substituted(template: Json, values: Mapping[str, Any]) -> Any:
-    """Return a template with its arguments filled in, without missing ones. A lone argument keeps its type."""
+    """Fill the arguments into a template, dropping missing ones. A lone argument keeps its type."""
     if isinstance(template, dict):
         entries = {key: _substituted(value, values) for key, value in template.items()}
         return {key: value for key, value in entries.items() if value is not _ABSENT}
@@ -537,12 +535,12 @@ def _checked(name: str, text: str) -> bytes:
 
 
 def _refuse_steps(name: str, value: Any) -> None:
-    """Raise ToolError for a value that a server could decode to a `.` or `..` segment."""
+    """Raise ToolError if a server could decode a value to a `.` or `..` segment."""
     texts = value.values() if is_mapping(value) else value if is_list(value) else [value]
     for text in texts:
         # Some servers treat `\` as `/`, or split segments at `;`.
         if any(part in (".", "..") for part in re.split(r"[/\\;]", format_plain(text))):
-            raise ToolError(f"`{name}` is part of the URL, and cannot contain the path segment `.` or `..`.")
+            raise ToolError(f"`{name}` is part of the URL and cannot contain the path segment `.` or `..`.")
 
 
 def _json(value: Any) -> str:
@@ -580,7 +578,7 @@ def _authorize(scheme: Mapping[str, Any], making: _RequestBuilder, environment: 
     if where == "header":
         making.headers.append((scheme["name"], _safe(secret, scheme["env"])))
         return
-    # The API may quote the encoded form.
+    # The API might echo the encoded form.
     making.secrets.append(encode(secret))
     part = f"{encode(scheme['name'])}={encode(secret)}"
     (making.query if where == "query" else making.cookies).append(part)

@@ -1,4 +1,4 @@
-"""Converts the response of an API to a tool's result, or to an error with the redacted start of its body."""
+"""Converts an API's response to a tool result, or to an error that quotes the redacted start of its body."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ..values.units import parse_retry_after
 from .media import is_text
 
 _SHORTEST: Final = 6
-"""The minimum length of credentials that are redacted in successful responses."""
+"""The minimum length of credentials to redact in successful responses."""
 
 _DIGITS: Final = 20
-"""The maximum characters of a quoted number."""
+"""The maximum length of a quoted number."""
 
 _JSON: Final = {"content-type": "application/json"}
 
 _MOST_SHOWN: Final = 600
-"""The maximum characters of a quoted error body."""
+"""The maximum length of a quoted error body, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its status, its headers by lower-case name, its body, and its URL."""
+    """A response: its status, headers by lower-case name, body, and URL."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,7 +43,7 @@ class Answer:
 
     @property
     def media(self) -> str:
-        """The media type, without its parameters."""
+        """The media type without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
@@ -53,7 +53,7 @@ class Answer:
         name = charset.partition(";")[0].strip(" \"'") or "utf-8"
         try:
             return self.body.decode(name, "replace")
-        except (LookupError, ValueError):  # an unknown codec, a binary codec, or a codec without "replace"
+        except (LookupError, ValueError):  # an unknown codec, a binary codec, or a codec that lacks "replace"
             return self.body.decode("utf-8", "replace")
 
     @property
@@ -63,10 +63,10 @@ class Answer:
 
 
 def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
-    """Return a response with our credentials removed, which some APIs echo verbatim, in JSON, or in a URL.
+    """Remove our credentials from a response; some APIs echo them verbatim, in JSON, or in a URL.
 
     Args:
-        answer: The answer.
+        answer: The response.
         secrets: The secrets; very short ones are not redacted.
     """
     if answer.media.startswith(("image/", "audio/", "video/")):
@@ -74,7 +74,7 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
     body, forms = answer.body, _forms(secrets)
     for form in forms:
         body = body.replace(form.encode(), REDACTED.encode())
-    # JSON may escape any character of a secret.
+    # JSON can escape any character of a secret.
     if answer.is_json and b"\\u" in body:
         with suppress(ValueError, RecursionError):  # not JSON
             value = json.loads(body)
@@ -84,17 +84,17 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
 
 
 def conceal_text(text: str, secrets: Sequence[str]) -> str:
-    """Return a text of a response, which may be JSON, with our credentials removed."""
+    """Remove our credentials from response text, which may be JSON."""
     return conceal(Answer(0, _JSON, text.encode("utf-8", "replace"), ""), secrets).text
 
 
 def holds_secret(text: str, secrets: Sequence[str]) -> bool:
-    """Return whether a text contains one of our credentials in any form."""
+    """Return whether text contains one of our credentials in any encoding."""
     return any(form in text for form in _forms(secrets))
 
 
 def _forms(secrets: Sequence[str]) -> list[str]:
-    """Return the possible encodings of secrets, longest first."""
+    """Return the secrets' possible encodings, longest first."""
     forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= _SHORTEST:
@@ -105,7 +105,7 @@ def _forms(secrets: Sequence[str]) -> list[str]:
 
 
 def _without(value: Any, forms: Sequence[str]) -> Any:
-    """Return JSON with these texts redacted in strings and keys."""
+    """Redact these strings in JSON values and keys."""
     if isinstance(value, str):
         for form in forms:
             value = value.replace(form, REDACTED)
@@ -116,10 +116,9 @@ def _without(value: Any, forms: Sequence[str]) -> Any:
 
 
 class SchemaMismatch(ToolError):
-    """The answer does not match the tool's `outputSchema`. `instead` is an alternative result."""
+    """The response does not match the tool's `outputSchema`. `instead` is an alternative result."""
 
     def __init__(self, message: str, instead: Content | None = None) -> None:
-        """Show the problem."""
         super().__init__(message)
         self.instead = instead
 
@@ -127,15 +126,13 @@ class SchemaMismatch(ToolError):
 def describe_redirect(target: str, secrets: Sequence[str]) -> SchemaMismatch:
     """Return the error for a redirect to another host, with a link unless the URL contains a secret."""
     host = urlsplit(target).hostname
-    message = f"The API redirects to another host, {host}, which is not followed."
+    message = f"The API's redirect to another host, {host}, was not followed."
     held = any(secret in target or secret in unquote(target) for secret in secrets if secret)
     if held or urlsplit(target).scheme not in ("http", "https"):
         return SchemaMismatch(message)
     name = unquote(urlsplit(target).path.rpartition("/")[2]) or str(host)
     try:
-        return SchemaMismatch(
-            message, link(target, clean(name), description=clean(f"The resource at {host} for this call."))
-        )
+        return SchemaMismatch(message, link(target, clean(name), description=clean(f"The redirect target at {host}.")))
     except ValueError:
         return SchemaMismatch(message)
 
@@ -143,16 +140,16 @@ def describe_redirect(target: str, secrets: Sequence[str]) -> SchemaMismatch:
 def make_result(
     answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None, secrets: Sequence[str] = ()
 ) -> Any:
-    """Return the JSON of an answer if the tool has an `outputSchema`; otherwise the answer as content.
+    """Return the response's JSON if the tool has an `outputSchema`, else the response as content.
 
     Args:
-        answer: The answer.
+        answer: The response.
         tool: The tool.
         shape: Converts the JSON to the tool's result.
         secrets: The secrets to redact.
 
     Raises:
-        SchemaMismatch: The answer is not JSON, or not an object although the schema requires one.
+        SchemaMismatch: The response is not JSON, or is not the object that the schema requires.
     """
     if tool.output_name is None and (shape is None or not answer.is_json):
         return make_content(conceal(answer, secrets))
@@ -166,12 +163,12 @@ def make_result(
     promised: Json = tool.definition["outputSchema"]
     is_object = isinstance(promised, dict) and promised.get("type") == "object"
     if is_object and not isinstance(value, dict) and not tool.is_lenient:
-        raise SchemaMismatch(f"The API answered {format_status(answer.status)} without the object that it promises.")
+        raise SchemaMismatch(f"The API returned {format_status(answer.status)} without the JSON object it promises.")
     return value
 
 
 def make_content(answer: Answer) -> Content:
-    """Return an answer as content: text, an image, audio, or another file."""
+    """Convert a response to content: text, an image, audio, or another file."""
     if not answer.body:
         return f"{format_status(answer.status)}{_headers(answer)}"
     if answer.media.startswith(("image/", "audio/")):
@@ -183,35 +180,35 @@ def make_content(answer: Answer) -> Content:
 
 
 def parse(answer: Answer) -> Any:
-    """Return the parsed JSON of an answer.
+    """Parse a response's JSON.
 
     Raises:
-        SchemaMismatch: The answer is not JSON.
+        SchemaMismatch: The response is not JSON.
     """
     try:
         return json.loads(answer.body, parse_constant=refuse_constant, parse_float=_number)
     except _TooLargeError as error:
         raise SchemaMismatch(
-            f"The API answered {format_status(answer.status)} with the number {error}, which is too large."
+            f"The API returned {format_status(answer.status)} with the number {error}, which is too large."
         ) from None
     except (ValueError, RecursionError):
         kind = answer.media or "a body"
-        raise SchemaMismatch(f"The API answered {format_status(answer.status)} with {kind} that is not JSON.") from None
+        raise SchemaMismatch(f"The API returned {format_status(answer.status)} with {kind} that is not JSON.") from None
 
 
 def make_failure(
     answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str], kind: type[ToolError]
 ) -> ToolError:
-    """Return the error for an unsuccessful answer.
+    """Return the error for an unsuccessful response.
 
     Args:
-        answer: The answer.
-        shown: The method and the URL template of the call.
+        answer: The response.
+        shown: The call's method and URL template.
         secrets: The secrets to redact.
-        lacking: The unset variables for credentials.
-        kind: The class of the error.
+        lacking: The unset credential variables.
+        kind: The error class.
     """
-    text = f"The API answered {format_status(answer.status)} to {shown}"
+    text = f"The API returned {format_status(answer.status)} for {shown}"
     if answer.status in (401, 403) and lacking:
         text += f"; no credentials were sent, because the server's environment lacks {' and '.join(lacking)}"
     after = parse_retry_after(answer.headers.get("retry-after"))
@@ -222,7 +219,7 @@ def make_failure(
 
 
 def format_status(status: int) -> str:
-    """Return a status with its phrase, such as `404 Not Found`."""
+    """Format a status with its reason phrase, such as `404 Not Found`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -257,7 +254,7 @@ def _is_text(answer: Answer) -> bool:
 
 
 def _headers(answer: Answer) -> str:
-    """Return the headers to show of an answer without a body."""
+    """Return the headers to show for a response without a body."""
     return "".join(f"\n{name}: {answer.headers[name]}" for name in _SHOWN_HEADERS if name in answer.headers)
 
 

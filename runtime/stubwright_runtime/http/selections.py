@@ -1,6 +1,6 @@
-"""Selects parts of a response by JSON Pointers; the step `*` matches each item and each property.
+"""Selects parts of a response with JSON Pointers, in which the step `*` matches each item and property.
 
-Scalars are selected even if a pointer has more steps.
+A scalar is selected even if the pointer has more steps.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any, Final, TypeAlias
 from ..values.json import Json
 
 STAR: Final = "*"
-"""The step for each item and each property. `~2` escapes it."""
+"""The step that matches each item and property. `~2` escapes it."""
 
 Tree: TypeAlias = "Mapping[str | None, Tree]"
-"""The selected branches by step; `None` is the step `*`. An empty tree selects everything."""
+"""Selected branches by step; `None` is the step `*`. An empty tree selects everything."""
 
 WHOLE: Final[Tree] = {}
 
 
 def parse_steps(pointer: str) -> list[str | None]:
-    """Return the steps of a pointer (RFC 6901): `None` for `*`, and `*` for `~2`."""
+    """Split a pointer into steps (RFC 6901): `None` for `*`, and `*` for `~2`."""
     return [
         None if step == STAR else step.replace("~2", STAR).replace("~1", "/").replace("~0", "~")
         for step in pointer.split("/")[1:]
@@ -28,7 +28,7 @@ def parse_steps(pointer: str) -> list[str | None]:
 
 
 def make_tree(pointers: Iterable[str]) -> Tree:
-    """Return the tree for some pointers."""
+    """Build the tree for these pointers."""
     tree: Tree | None = None
     for pointer in pointers:
         branch: Tree = WHOLE
@@ -53,7 +53,7 @@ def merge(first: Tree, second: Tree) -> Tree:
 
 
 def select_below(tree: Tree, step: str) -> Tree | None:
-    """Return the tree below a property or an item; `None` if it is not selected."""
+    """Return the tree below a property or item, or `None` if it is not selected."""
     if not tree:
         return WHOLE
     named, starred = tree.get(step), tree.get(None)
@@ -63,7 +63,7 @@ def select_below(tree: Tree, step: str) -> Tree | None:
 
 
 def select(value: Any, tree: Tree) -> Any:
-    """Return the selected part of a JSON value."""
+    """Return the selected parts of a JSON value."""
     here: Json = value
     if not tree:
         return here

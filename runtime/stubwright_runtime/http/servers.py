@@ -1,4 +1,4 @@
-"""Base URLs with variables from the server's environment (OpenAPI 3.1.1, section 4.8.6).
+"""Fills base URL variables from the server's environment (OpenAPI 3.1.1, section 4.8.6).
 
 Values cannot extend the host or add path segments.
 """
@@ -15,16 +15,16 @@ _PART: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._~-]+")
 
 
 def is_part(value: str) -> bool:
-    """Return whether a text is a valid value: unreserved characters (RFC 3986, 2.3), and neither `.` nor `..`."""
+    """Return whether a value is valid: only unreserved characters (RFC 3986, 2.3), and neither `.` nor `..`."""
     return bool(_PART.fullmatch(value))
 
 
 def fill_base_url(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Return the base URL of an API.
+    """Return an API's base URL.
 
     Args:
-        settings: Its entry under `apis`.
-        environment: The variables; unset ones have their default.
+        settings: The API's entry under `apis`.
+        environment: The environment variables; unset ones fall back to their defaults.
 
     Raises:
         ValueError: A variable has an invalid value.
@@ -54,7 +54,7 @@ def fill_base_url(settings: Mapping[str, Any], environment: Mapping[str, str]) -
 
 
 def find_origin(url: str) -> tuple[str, str | None, int | None]:
-    """Return the scheme, the host and the port of a URL, by default the port of its scheme (RFC 6454, section 4).
+    """Return a URL's scheme, host and port, which defaults to the scheme's port (RFC 6454, section 4).
 
     Raises:
         ValueError: The host or the port is invalid.

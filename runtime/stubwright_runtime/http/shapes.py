@@ -1,4 +1,4 @@
-"""Shapes a tool's result from parts of a response: its body, its headers, and its items."""
+"""Builds a tool's result from parts of a response: its body, headers, and items."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from .responses import Answer
 
 _TRUTH: Final = {"true": True, "false": False}
-_LONGEST: Final = 40  # maximum digits of a number in a header
+_LONGEST: Final = 40  # maximum digits for a number in a header
 
 
 class PageShape(Protocol):
-    """The shape of one page."""
+    """A page's shape."""
 
     @property
     def where(self) -> str:
-        """The JSON Pointer of its items."""
+        """JSON Pointer to the items."""
         ...
 
     def find_items(self, body: Any) -> Sequence[Any]:
-        """Return its items."""
+        """Return the page's items."""
         ...
 
     def find_cursor(self, answer: Answer, body: Any) -> str | None:
-        """Return the cursor of the next page."""
+        """Return the next page's cursor."""
         ...
 
 
 class Shape:
-    """The parts of responses that a tool's `http` selects."""
+    """The response parts that a tool's `http` selects."""
 
     def __init__(self, http: Mapping[str, Any]) -> None:
         """Read the shape from a tool's `http`."""
@@ -43,12 +43,12 @@ class Shape:
         self._headers: Mapping[str, Any] | None = http.get("responseHeaders")
 
     def shape(self, answer: Answer, body: Any, following: PageShape | None) -> Any:
-        """Return the value for a response.
+        """Build the result value from a response.
 
         Args:
             answer: The response.
-            body: Its JSON.
-            following: The page, for a paginated tool.
+            body: The response's JSON.
+            following: The page, if the tool is paginated.
 
         Raises:
             SchemaMismatch: The items are not a list, or the link to the next page cannot be used.
@@ -76,7 +76,7 @@ def _walked(tree: Tree, pointer: str) -> Tree:
 
 
 def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[str, Json]]:
-    """Return the selected headers of a response, converted to their types."""
+    """Return the response's selected headers, converted to their types."""
     values: list[tuple[str, Json]] = []
     for name, spec in wanted.items():
         header: Mapping[str, str] = {"name": spec} if isinstance(spec, str) else spec
@@ -88,7 +88,7 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
 
 
 def _typed(text: str, kind: str, delimiter: str) -> Json:
-    """Convert the text of a header to a type; return the text if it is invalid."""
+    """Convert a header's value to a type, or return it unchanged if it is invalid."""
     if kind == "array":
         return [item for part in text.split(delimiter) if (item := part.strip())]
     if kind == "boolean":

@@ -1,4 +1,4 @@
-"""Formats values in URLs, headers and cookies by OpenAPI's styles (3.1.1, section 4.8.12.3; RFC 6570)."""
+"""Formats values for URLs, headers and cookies in OpenAPI styles (3.1.1, section 4.8.12.3; RFC 6570)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ..values.json import Json, is_list
 Encode: TypeAlias = Callable[[str], str]
 
 RESERVED: Final = ":/?@!$'()*,;"
-"""Reserved characters that are allowed in a query value (RFC 3986, 2.2 and 3.4)."""
+"""Reserved characters allowed in a query value (RFC 3986, 2.2 and 3.4)."""
 
 
 def encode(text: str, charset: str = "utf-8") -> str:
-    """Return the text percent-encoded, except for unreserved characters (RFC 3986, 2.3)."""
+    """Percent-encode all but unreserved characters (RFC 3986, 2.3)."""
     return quote(text, safe="", encoding=charset, errors="replace")
 
 
 _TRIPLE: Final = re.compile("(%[0-9A-Fa-f]{2})")
 _NO_COOKIE: Final = re.compile(r"[^\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]")
-"""Characters that are not allowed in the value of a cookie (RFC 6265, 4.1.1)."""
+"""Characters not allowed in a cookie value (RFC 6265, 4.1.1)."""
 
 
 def encode_but_reserved(text: str, charset: str = "utf-8") -> str:
-    """Return the text percent-encoded, except characters allowed in a query and existing triplets (RFC 6570, 3.2.3)."""
+    """Percent-encode all but characters allowed in a query and existing triplets (RFC 6570, 3.2.3)."""
     parts = _TRIPLE.split(text)
     return "".join(
         part if index % 2 else quote(part, safe=RESERVED, encoding=charset, errors="replace")
@@ -37,29 +37,29 @@ def encode_but_reserved(text: str, charset: str = "utf-8") -> str:
 
 
 def refuse_escaping(text: str) -> str:
-    """Return the text of an already escaped cookie value (OpenAPI 3.2.0, style `cookie`).
+    """Return a cookie value unchanged if it is already escaped (OpenAPI 3.2.0, style `cookie`).
 
     Raises:
         ToolError: A character is not escaped.
     """
     if found := _NO_COOKIE.search(text):
-        raise ToolError(f"A cookie cannot contain {found[0]!r}: escape it as the API expects.")
+        raise ToolError(f"A cookie cannot contain {found[0]!r}; escape it as the API expects.")
     return text
 
 
 def format_plain(value: Any) -> str:
-    """Return a value as text: a string unchanged, any other value as JSON."""
+    """Format a value: a string unchanged, any other value as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encode) -> list[str]:
-    """Return a value as `name=value` parts of a query, a form or cookies; none if it is empty.
+    """Format a value as `name=value` pairs for a query, a form or cookies; empty values have no pairs.
 
     Args:
         style: `form`, `cookie`, `spaceDelimited`, `pipeDelimited`, `tabDelimited` or `deepObject`.
-        explode: Whether each item or entry is its own part.
+        explode: Whether each item or entry becomes its own pair.
         name: The parameter.
         value: The value.
         encode: Encodes names and values.
@@ -67,7 +67,7 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
     key = encode(name)
     if style == "deepObject" and isinstance(value, Mapping | list):
         return list(_deep(key, value, encode))
-    if isinstance(value, Mapping) and explode:  # lists in objects are repeated, which no standard defines
+    if isinstance(value, Mapping) and explode:  # repeat lists in objects; no standard defines this
         entries = [(inner, item) for inner, given in value.items() for item in (given if is_list(given) else [given])]
         return [f"{encode(inner)}={encode(format_plain(item))}" for inner, item in entries]
     if isinstance(value, list) and explode:
@@ -79,20 +79,20 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
 
 
 DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
-"""The delimiters of list items by style; the default is a comma."""
+"""List item delimiters by style; the default is a comma."""
 
 
 def _get_delimiter(style: str, encode: Encode) -> str:
-    """Return the encoded delimiter of list items."""
+    """Return the encoded delimiter between list items."""
     return encode(DELIMITERS[style]) if style in DELIMITERS else ","
 
 
 def format_segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encode) -> str:
-    """Return a value as a part of a path or a header.
+    """Format a value for a path or a header.
 
     Args:
         style: `simple`, `label`, `matrix`, `spaceDelimited`, `pipeDelimited` or `tabDelimited`.
-        explode: Whether entries are `key=value`, and items are separate.
+        explode: Whether entries become `key=value`, and items are separate.
         name: The parameter, for `matrix`.
         value: The value.
         encode: Encodes names and values.
@@ -116,14 +116,14 @@ def format_segment(style: str, *, explode: bool, name: str, value: Json, encode:
 
 
 def _flat(value: Mapping[str, Any] | list[Any]) -> list[Any]:
-    """Return the items of a list, or the alternating keys and values of an object."""
+    """Return a list's items, or an object's alternating keys and values."""
     if isinstance(value, Mapping):
         return [part for entry in value.items() for part in entry]
     return value
 
 
 def _deep(prefix: str, value: Json, encode: Encode) -> list[str]:
-    """Return `deepObject` pairs; nested values like most servers: `filter[a][b]=1&filter[c][0]=2`."""
+    """Return `deepObject` pairs, with nested values as most servers expect: `filter[a][b]=1&filter[c][0]=2`."""
     if isinstance(value, Mapping):
         return [
             part for key, item in value.items() for part in _deep(f"{prefix}{encode('[' + key + ']')}", item, encode)

@@ -1,6 +1,6 @@
-"""Callers whose access tokens are exchanged for tokens of an API (RFC 8693), and a cache for each caller.
+"""Callers whose access tokens are exchanged for API tokens (RFC 8693), and a cache for each caller.
 
-An entry belongs to one token of the caller, because other tokens may grant other permissions.
+Each entry belongs to one of the caller's tokens, because other tokens can grant other permissions.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 _State = TypeVar("_State")
 
 PRINCIPALS: Final = 1000
-"""The maximum number of cached callers, least recently used first out."""
+"""The maximum number of cached callers; the least recently used is evicted."""
 
 EACH: Final = 8
-"""The maximum number of states per caller, for schemes and earlier tokens."""
+"""The maximum number of states per caller, one for each scheme and token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A caller: its principal, its token, and the token's remaining seconds, if known."""
+    """A caller: its principal, its token, and the seconds until the token expires, if known."""
 
     principal: str
     token: str = field(repr=False)
@@ -41,9 +41,9 @@ class Subject:
 
 
 def find_subject(principal: Principal) -> Subject | None:
-    """Return the caller with the token of the current request; `None` without a token of this principal.
+    """Return the caller with the current request's token, or `None` if the principal has no token there.
 
-    Tasks have no token, because they run after the request.
+    Tasks have no token because they run after the request.
     """
     token = find_access_token() if principal.kind == "token" else None
     if token is None or not token.token or make_from_token(token).key != principal.key:
@@ -53,15 +53,14 @@ def find_subject(principal: Principal) -> Subject | None:
 
 
 class PrincipalCache(Generic[_State]):
-    """A cache of up to `EACH` states for each of up to `PRINCIPALS` callers."""
+    """Caches up to `EACH` states for each of up to `PRINCIPALS` callers."""
 
     def __init__(self, make: Callable[[], _State]) -> None:
-        """Use a function that creates a state."""
         self._make = make
         self._principals: OrderedDict[str, OrderedDict[tuple[str, str], _State]] = OrderedDict()
 
     def find_state(self, scheme: str, subject: Subject) -> _State:
-        """Return the state for a scheme and a caller's token; create it if necessary."""
+        """Return the state for a scheme and a caller's token, creating it if necessary."""
         states = self._principals.setdefault(subject.principal, OrderedDict())
         self._principals.move_to_end(subject.principal)
         key = (scheme, subject.digest)

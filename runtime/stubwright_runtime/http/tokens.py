@@ -1,4 +1,4 @@
-"""Gets OAuth 2.0 tokens for APIs, with client credentials, a refresh token (RFC 6749, 4.4 and 6), or an exchange of the
+"""Gets OAuth 2.0 tokens for APIs from client credentials, a refresh token (RFC 6749, 4.4 and 6), or an exchange of the
 caller's token (RFC 8693).
 
 Tokens are sent only to the API, and credentials only to the token endpoint, without redirects; logs and errors never
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _TIMEOUT: Final = 20.0
 _MOST_BYTES: Final = 256 * 1024
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-"""The hosts of the local machine."""
+"""Host names of the local machine."""
 
 _EXCHANGED: Final = 300.0
 """The default lifetime of an exchanged token in seconds."""
 
 _MARGIN: Final = 30.0
-"""Seconds before its expiry at which a token is renewed, at most a tenth of its lifetime."""
+"""Tokens are renewed this many seconds before they expire, but at most a tenth of their lifetime before."""
 
 _ERRORS: Final = frozenset(
     {"access_denied", "consent_required", "interaction_required", "invalid_client", "invalid_client_metadata"}
@@ -45,19 +45,19 @@ _ERRORS: Final = frozenset(
     | {"login_required", "server_error", "temporarily_unavailable", "unapproved_software_statement"}
     | {"unauthorized_client", "unsupported_grant_type", "unsupported_response_type"}
 )
-"""Error codes that may be shown (RFC 6749, RFC 7591, RFC 8707, OpenID Connect); other texts may contain secrets."""
+"""Error codes that are safe to show (RFC 6749, RFC 7591, RFC 8707, OpenID Connect); other text may contain secrets."""
 
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS: Final = "urn:ietf:params:oauth:token-type:access_token"
 _USABLE: Final = frozenset({_ACCESS, "urn:ietf:params:oauth:token-type:jwt"})
-"""Types of tokens that APIs accept (RFC 8693, 3)."""
+"""Token types that APIs accept (RFC 8693, 3)."""
 
 Scheme = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class _GrantState:
-    """The token of one scheme. `failed` is the time and the reason of the last failure; times are monotonic."""
+    """One scheme's token. `failed` is the last failure's time and reason; times are monotonic."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     token: str = field(default="", repr=False)
@@ -67,12 +67,12 @@ class _GrantState:
 
 
 def has_grant(scheme: Scheme, environment: Mapping[str, str]) -> bool:
-    """Return whether the environment has the credentials of a grant."""
+    """Return whether the environment has a grant's credentials."""
     return all(environment.get(variable) for variable in grant(scheme))
 
 
 class Tokens:
-    """The cached access tokens of a server."""
+    """A server's cached access tokens."""
 
     def __init__(self) -> None:
         """Create an empty cache."""
@@ -86,13 +86,13 @@ class Tokens:
         environment: Mapping[str, str],
         principal: Principal,
     ) -> Mapping[str, str]:
-        """Return the environment with tokens in the variables of the schemes.
+        """Return the environment with tokens in the schemes' variables.
 
         Args:
-            client: The client for token requests.
-            schemes: The schemes of a call; schemes without a grant in the environment are ignored.
-            environment: The environment with the grants.
-            principal: The caller, whose token is exchanged; on stdio, a variable has the token.
+            client: The HTTP client for token requests.
+            schemes: The call's schemes; schemes without a grant in the environment are ignored.
+            environment: The environment variables, including the grants.
+            principal: The caller whose token is exchanged; on stdio, the token is in a variable.
 
         Raises:
             ToolError: The token endpoint returned no token.
@@ -118,7 +118,7 @@ class Tokens:
         sent: Mapping[str, str],
         principal: Principal,
     ) -> bool:
-        """Expire the tokens that the API refused, unless they were replaced; return whether the schemes use tokens."""
+        """Expire the tokens that the API rejected, unless already replaced; return whether the schemes use tokens."""
         subject = find_subject(principal)
         granted = [
             scheme
@@ -138,13 +138,12 @@ class Tokens:
     async def _refresh(
         self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], subject: Subject | None
     ) -> _GrantState:
-        """Return the state of a scheme with a valid token; concurrent calls request it once."""
+        """Return a scheme's state with a valid token; concurrent calls share one request."""
         grant_state = self._of(scheme, subject)
         started = time.monotonic()
         async with grant_state.lock:
             when, why = grant_state.failed
-            # The request that this call waited for failed: do not
-            # repeat it for each waiting call.
+            # The request that this call waited for failed; do not repeat it for each waiting call.
             if when >= started:
                 raise ToolError(why)
             if time.monotonic() >= grant_state.fresh_until:
@@ -163,7 +162,7 @@ async def _get(
     grant_state: _GrantState,
     subject: Subject | None,
 ) -> None:
-    """Request a token, and cache it.
+    """Request and cache a token.
 
     Raises:
         ToolError: The token endpoint returned no token.
@@ -176,13 +175,13 @@ async def _get(
         with anyio.fail_after(_TIMEOUT):
             status, body = await _answer(client, scheme, environment, grant_state.refresh, subject)
     except TimeoutError:
-        raise _failure(scheme, f"it did not answer within {_TIMEOUT:g} seconds") from None
+        raise _failure(scheme, f"it did not respond within {_TIMEOUT:g} seconds") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise _failure(scheme, f"it cannot be reached: {describe(error, type(error).__name__)}") from None
     answer: Any = _parse_object(body)
     token = answer.get("access_token")
     if status != 200 or not is_token(token):
-        raise _failure(scheme, f"it answered {status} {find_error_code(answer)}".rstrip())
+        raise _failure(scheme, f"it returned {status} {find_error_code(answer)}".rstrip())
     if not is_bearer(answer):
         raise _failure(scheme, "its token is not a Bearer token")
     if subject is not None and answer.get("issued_token_type") not in _USABLE:
@@ -191,10 +190,10 @@ async def _get(
     life = find_lifetime(answer)
     if subject is not None:
         life = min(life, _EXCHANGED if subject.seconds is None else subject.seconds)
-    # From before the request, because the answer does not have the start of the lifetime.
+    # Count from before the request, because the response does not say when the lifetime starts.
     grant_state.fresh_until = begun + life
     if "refreshTokenEnv" in scheme and isinstance(answer.get("refresh_token"), str) and answer["refresh_token"]:
-        grant_state.refresh = answer["refresh_token"]  # the previous one may be invalid now (RFC 6749, 6)
+        grant_state.refresh = answer["refresh_token"]  # the previous one may no longer be valid (RFC 6749, 6)
 
 
 async def _answer(
@@ -204,7 +203,7 @@ async def _answer(
     refresh: str,
     subject: Subject | None,
 ) -> tuple[int, bytes]:
-    """Return the status and the body of the token endpoint's answer."""
+    """Send a token request and return the response's status and body."""
     fields = {"grant_type": "client_credentials"}
     if "refreshTokenEnv" in scheme:
         fields = {"grant_type": "refresh_token", "refresh_token": refresh or environment[scheme["refreshTokenEnv"]]}
@@ -240,21 +239,21 @@ async def _answer(
 
 
 def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Principal) -> Subject | None:
-    """Return the caller whose token to exchange; `None` for the local user with a token in a variable.
+    """Return the caller whose token to exchange, or `None` for the local user, whose token is in a variable.
 
     Raises:
-        ToolError: The caller has no token, or the server has no credentials for the exchange.
+        ToolError: The caller has no token, or the server lacks credentials for the exchange.
     """
     host = urlsplit(str(scheme["tokenUrl"])).hostname
     if principal.kind == "local":
         if environment.get(scheme["env"]):
             return None
         variable = scheme["env"]
-        raise ToolError(f"The API requires your own token; set it in the server's variable {variable}.")
+        raise ToolError(f"The API requires your own token; set it in the server's environment variable {variable}.")
     subject = find_subject(principal)
     if subject is None:
         raise ToolError(
-            "The API requires a token in exchange for your access token, but this call has no access token."
+            "The API requires a token obtained by exchanging your access token, but this call has no access token."
         )
     if missing := [variable for variable in grant(scheme) if not environment.get(variable)]:
         names = ", ".join(missing)
@@ -263,7 +262,7 @@ def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Pri
 
 
 def _parse_object(body: bytes) -> Any:
-    """Return a parsed JSON object; an empty one for other bodies."""
+    """Parse a JSON object, or return an empty one for any other body."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -272,7 +271,7 @@ def _parse_object(body: bytes) -> Any:
 
 
 def find_error_code(response: Mapping[str, Any]) -> str:
-    """Return the error code of a response if it may be shown; otherwise an empty string."""
+    """Return a response's error code if it is safe to show, else an empty string."""
     code = response.get("error")
     return code if isinstance(code, str) and code in _ERRORS else ""
 
@@ -283,12 +282,12 @@ def is_token(value: object) -> bool:
 
 
 def is_bearer(response: Mapping[str, Any]) -> bool:
-    """Return whether the token of a response is a Bearer token, the default type."""
+    """Return whether a response's token is a Bearer token, the default type."""
     return str(response.get("token_type") or "bearer").lower() == "bearer"
 
 
 def find_lifetime(response: Mapping[str, Any]) -> float:
-    """Return the seconds for which to use a token; infinity if its lifetime is unknown or invalid."""
+    """Return how many seconds to use a token, or infinity if its lifetime is unknown or invalid."""
     seconds = response.get("expires_in")
     if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
         seconds = int(seconds)
@@ -298,7 +297,7 @@ def find_lifetime(response: Mapping[str, Any]) -> float:
 
 
 def _failure(scheme: Scheme, why: str) -> ToolError:
-    """Log and return the error for the caller, without text from the answer."""
+    """Log the failure and return the error for the caller, without text from the response."""
     host = urlsplit(str(scheme["tokenUrl"])).hostname
     log().warning("no token from %s: %s", host, why)
     return ToolError(f"The server cannot get a token from {host}: {why}.")

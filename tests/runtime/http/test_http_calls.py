@@ -286,9 +286,9 @@ def _json(value: Any) -> Response:
     ("answer", "why"),
     amounts.sample(
         [
-            ((200, [1]), "The API answered 200 OK without the object that it promises."),
-            (Response(b"", 204), "The API answered 204 No Content without the object that it promises."),
-            (Response("<p>", media_type="text/html"), "The API answered 200 OK with text/html that is not JSON."),
+            ((200, [1]), "The API returned 200 OK without the JSON object it promises."),
+            (Response(b"", 204), "The API returned 204 No Content without the JSON object it promises."),
+            (Response("<p>", media_type="text/html"), "The API returned 200 OK with text/html that is not JSON."),
             (Response("NaN", media_type="application/json"), "with application/json that is not JSON."),
             (Response("[" * 100_000, media_type="application/json"), "with application/json that is not JSON."),
             ((200, {"a": "x"}), "The result of get does not match its output schema"),
@@ -388,7 +388,7 @@ def test_after_a_401_the_next_way_is_tried(tmp_path: Path, monkeypatch: pytest.M
     with run_package(tmp_path, tools, answer, **AUTH) as there:
         assert there.text("get") == "in"
         assert [asked.headers.get("authorization") for asked in there.api.asked] == [None, "Bearer toktok", None]
-        assert there.refused("out").startswith("The API answered 401 Unauthorized to GET /x: ")
+        assert there.refused("out").startswith("The API returned 401 Unauthorized for GET /x: ")
         assert len(there.api.asked) == 4
         server = there.package.build_server()
 
@@ -416,7 +416,7 @@ def test_errors_tell_no_credentials(
     tools = [called("get", {"a": {}}, {"url": "/x/{a}", "security": [["query", "basic"]]})]
     with run_package(tmp_path, tools, answer, **AUTH) as there:
         text = there.refused("get", a="private")
-        assert text.startswith("The API answered 403 Forbidden to GET /x/{a}: ")
+        assert text.startswith("The API returned 403 Forbidden for GET /x/{a}: ")
         assert "se%22cret%261" in there.api.last.query
         assert "\x1b" not in text
         assert "[redacted]" in text
@@ -435,13 +435,13 @@ def test_an_error_says_what_the_server_lacks_and_when_to_come_back(tmp_path: Pat
     tools = [called("get", {}, {"method": "POST", "url": "/x"})]
     with run_package(tmp_path, tools, lambda _: answers.pop(0), **AUTH) as there:
         assert there.refused("get") == (
-            "The API answered 401 Unauthorized to POST /x; no credentials were sent, because the server's environment "
+            "The API returned 401 Unauthorized for POST /x; no credentials were sent, because the server's environment "
             'lacks T_TOKEN: {"message": "who?"}'
         )
         assert len(there.refused("get")) < 700
-        text = "The API answered 429 Too Many Requests to POST /x; try again in 60 seconds."
+        text = "The API returned 429 Too Many Requests for POST /x; try again in 60 seconds."
         assert there.refused("get") == text
-        assert there.refused("get") == "The API answered 599 to POST /x: <h1>Oh no</h1>"
+        assert there.refused("get") == "The API returned 599 for POST /x: <h1>Oh no</h1>"
 
 
 def test_a_base_url_can_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,7 +458,7 @@ def test_without_a_base_url_the_caller_is_told(tmp_path: Path) -> None:
     with run_package(tmp_path, [called("get", {}, {"url": "/x"})], echo):
         pass
     binding = Binding({"url": "/x"}, Api.from_entry({"baseUrlEnv": "FAKE_URL"}), {})
-    with pytest.raises(ToolError, match="FAKE_URL is not set in its environment"):
+    with pytest.raises(ToolError, match="FAKE_URL is not set in the server's environment"):
         binding.make_request({}, {})
 
 
@@ -472,7 +472,7 @@ def test_only_what_can_be_repeated_is(method: str, hints: dict[str, bool], times
     tools = [called("go", {}, {"method": method, "url": "/x"}, annotations=hints)]
     with run_package(tmp_path, tools, lambda _: Response("", 503, {"Retry-After": "0"})) as there:
         assert (
-            there.refused("go") == f"The API answered 503 Service Unavailable to {method} /x; try again in 0 seconds."
+            there.refused("go") == f"The API returned 503 Service Unavailable for {method} /x; try again in 0 seconds."
         )
         assert len(there.api.asked) == times
 
@@ -507,14 +507,14 @@ def test_an_api_that_is_slow_is_an_error(tmp_path: Path) -> None:
         return "late"
 
     with run_package(tmp_path, [called("get", {}, {"url": "/x"})], slow, timeout="100ms") as there:
-        assert there.refused("get").endswith(" did not answer within 0.1 seconds.")
+        assert there.refused("get").endswith(" did not respond within 0.1 seconds.")
 
 
 def test_an_answer_has_a_size(tmp_path: Path) -> None:
     with run_package(
         tmp_path, [called("get", {}, {"url": "/x"})], lambda _: "x" * 2000, maxResponseBytes="1KiB"
     ) as there:
-        assert there.refused("get") == "The API's answer is larger than 1,024 bytes; request less."
+        assert there.refused("get") == "The API's response is larger than 1,024 bytes; request less data."
 
 
 @pytest.mark.parametrize("status", amounts.sample([200, 404], 1))
@@ -526,7 +526,7 @@ def test_a_size_is_that_after_decompression(status: int, tmp_path: Path) -> None
 
     with run_package(tmp_path, [called("get", {}, {"url": "/x"})], bomb, maxResponseBytes="1KiB") as there:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        assert there.refused("get") == "The API's answer is larger than 1,024 bytes; request less."
+        assert there.refused("get") == "The API's response is larger than 1,024 bytes; request less data."
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40 << 10
 
 
@@ -556,11 +556,11 @@ def test_redirects_are_followed_only_to_the_same_host(tmp_path: Path, monkeypatc
             assert there.text("get") == "here"
             assert there.api.last.headers["authorization"] == "Bearer hidden"
             assert there.refused("post") == (
-                "The API answered 307 Temporary Redirect to a POST, which is not sent again to /v1/here."
+                "The API returned 307 Temporary Redirect for a POST request, which is not resent to /v1/here."
             )
             assert there.refused("circle") == "The API redirects too often."
             target[0] = other.url + "/x?token=hidden"
-            assert there.refused("get") == "The API redirects to another host, 127.0.0.1, which is not followed."
+            assert there.refused("get") == "The API's redirect to another host, 127.0.0.1, was not followed."
         assert other.asked == []
 
 

@@ -170,7 +170,7 @@ def test_each_api_gets_its_own_certificate_and_others_none(
         ({"S_CERTIFICATE": "/nowhere.pem"}, r"cannot be used \(S_CERTIFICATE and S_KEY\): No such file or directory"),
         ({"S_CERTIFICATE": "{key}"}, "the client certificate for stock cannot be used"),
         ({"S_KEY": "{other}"}, "the client certificate for stock cannot be used"),
-        ({"S_BASE": "http://127.0.0.1:1"}, "the API stock has a client certificate, and its base URL is not HTTPS"),
+        ({"S_BASE": "http://127.0.0.1:1"}, "the API stock has a client certificate, but its base URL is not HTTPS"),
     ],
 )
 def test_a_certificate_that_cannot_be_shown_is_told_at_the_start(

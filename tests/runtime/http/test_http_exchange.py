@@ -250,7 +250,7 @@ async def test_nobody_is_served_without_a_token_of_their_own(
     with there(tmp_path, exchange, monkeypatch) as server:
         async with client() as http:
             refused = await server.ask(http, token("ann"))
-            assert refused == "The server cannot get a token from 127.0.0.1: it answered 400 invalid_target."
+            assert refused == "The server cannot get a token from 127.0.0.1: it returned 400 invalid_target."
             exchange.says = lambda _: {"access_token": "x", "token_type": "Bearer"}
             assert "it did not return an access token in exchange" in await server.ask(http, token("ann"))
             exchange.says = None

@@ -45,9 +45,9 @@ def test_what_does_not_fit_is_sent_and_logged(at: str, tmp_path: Path, caplog: p
 
 def test_what_cannot_be_sent_is_still_refused(tmp_path: Path) -> None:
     with run_package(tmp_path, tools(input="lenient"), echo) as there:
-        assert there.refused("send", kind="a") == "`id` is part of the URL, and cannot be omitted."
+        assert there.refused("send", kind="a") == "`id` is part of the URL and cannot be omitted."
         assert there.refused("send", id="..", kind=1) == (
-            "`id` is part of the URL, and cannot contain the path segment `.` or `..`."
+            "`id` is part of the URL and cannot contain the path segment `.` or `..`."
         )
         assert there.refused("find", kind="b", other=1) == (
             "Invalid arguments for find: the request cannot contain `other`."

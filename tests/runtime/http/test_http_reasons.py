@@ -95,7 +95,7 @@ def test_what_was_cut_off_may_have_happened(answer: bytes, tmp_path: Path, monke
         for tool, end in (("get", ""), ("post", HAPPENED)):
             (tmp_path / tool).mkdir()
             text = refused(tmp_path / tool, f"http://127.0.0.1:{number}", monkeypatch, tool)
-            assert text.startswith(f"The API at 127.0.0.1:{number} did not finish its answer: ")
+            assert text.startswith(f"The API at 127.0.0.1:{number} did not finish its response: ")
             assert text.endswith(f".{end}")
             assert ("may have taken effect" in text) == (tool == "post")
 
@@ -108,7 +108,7 @@ def test_a_call_that_took_too_long_may_have_happened(tmp_path: Path) -> None:
         return ""
 
     with run_package(tmp_path, TOOLS, answer, timeout="200ms", retries=0) as there:
-        late = r"The API at 127\.0\.0\.1:\d+ did not answer within 0\.2 seconds\."
+        late = r"The API at 127\.0\.0\.1:\d+ did not respond within 0\.2 seconds\."
         assert re.fullmatch(late, there.refused("get"))
         assert re.fullmatch(late + re.escape(HAPPENED), there.refused("post"))
         waiting.set()
@@ -205,6 +205,6 @@ def test_a_number_that_no_double_holds(output: str, is_error: bool, tmp_path: Pa
         result = there.call("get")
     assert result.is_error is is_error
     said = result.content[0].text if is_error else result.meta["io.stubwright/output"]["violations"][0]["message"]
-    assert said == "The API answered 200 OK with the number 1e400, which is too large."
+    assert said == "The API returned 200 OK with the number 1e400, which is too large."
     if not is_error:
         assert result.content[0].text == '{"a": 1e400}'

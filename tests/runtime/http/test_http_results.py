@@ -315,7 +315,7 @@ def test_numbers_as_cursors_are_sent_back_exactly(following: str, sent: str | No
     with run_package(tmp_path, [tool], lambda _: Response(body, media_type="application/json")) as server:
         first = server.call("list-pets")
         if sent == "":
-            assert "neither a text nor a number" in str(first.meta)
+            assert "neither a string nor a number" in str(first.meta)
             return
         server.call("list-pets", cursor=first.structured_content["next"])
         assert server.api.last.query == f"after={sent or following}"
@@ -527,7 +527,7 @@ def test_a_link_to_another_host_is_no_answer_where_json_is_promised(tmp_path: Pa
     answer = Response(status_code=307, headers={"Location": "https://elsewhere.example.com/x"})
     tools = [called("get", {}, {"url": "/x"}, outputSchema=STRICT)]
     with run_package(tmp_path, tools, lambda _: answer) as server:
-        assert "redirects to another host, elsewhere.example.com" in server.refused("get")
+        assert "redirect to another host, elsewhere.example.com" in server.refused("get")
     (tmp_path / "lenient").mkdir()
     with run_package(tmp_path / "lenient", tools, lambda _: answer, output="lenient") as server:
         result = server.call("get")
@@ -710,7 +710,7 @@ def test_a_large_result_is_a_part_and_a_link_to_the_whole(mode: str, tmp_path: P
         assert result.content[0].text == json.dumps(body, ensure_ascii=False).encode()[:1024].decode("utf-8", "ignore")
         assert json.loads(read.contents[0].text) == body
         assert read.contents[0].mime_type == "application/json"
-        with pytest.raises(server.package.DeviatingResult, match="the whole can be read at kept://"):
+        with pytest.raises(server.package.DeviatingResult, match="the full result is available at kept://"):
             outcome(server, lambda client: client.get())
 
 
@@ -735,7 +735,7 @@ def test_a_result_over_its_budget_of_tokens_is_a_part_and_a_link_too(mode: str, 
         assert result.is_error is False
         assert body.startswith(start.text)
         assert len(start.text) > 500
-        assert "the result has 3,001 bytes, about 455 tokens; the whole can be read at" in note.text
+        assert "the result has 3,001 bytes, about 455 tokens; the full result is available at" in note.text
         blocks = [block.model_dump(by_alias=True, exclude_none=True) for block in result.content]
         assert measure({"content": blocks}) <= 300
         assert read.contents[0].text == body
@@ -764,7 +764,7 @@ def test_of_a_result_that_is_too_large_to_keep_only_the_start_is_given(
     with run_package(tmp_path, tools, lambda _: "x" * 2001) as server:
         start, note = server.call("get").content
     assert start.text == "x" * 1024
-    assert note.text == "(the result has 2,001 bytes, and is not stored, because the limit is 2,000)"
+    assert note.text == "(the result has 2,001 bytes, and is not stored because the limit is 2,000)"
 
 
 def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:

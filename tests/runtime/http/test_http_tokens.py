@@ -215,15 +215,15 @@ def test_the_next_way_is_tried_where_tokens_are_refused(tmp_path: Path, monkeypa
     ("says", "why"),
     amounts.sample(
         [
-            ((401, {"error": "invalid_client", "error_description": "s3cret/x"}), "it answered 401 invalid_client."),
-            ((400, {"error": "s3cret/x"}), "it answered 400."),
-            ((500, "s3cret/x"), "it answered 500."),
-            ((200, []), "it answered 200."),
-            ((200, {"access_token": ""}), "it answered 200."),
-            ((200, {"access_token": "a\nb"}), "it answered 200."),
+            ((401, {"error": "invalid_client", "error_description": "s3cret/x"}), "it returned 401 invalid_client."),
+            ((400, {"error": "s3cret/x"}), "it returned 400."),
+            ((500, "s3cret/x"), "it returned 500."),
+            ((200, []), "it returned 200."),
+            ((200, {"access_token": ""}), "it returned 200."),
+            ((200, {"access_token": "a\nb"}), "it returned 200."),
             ((200, {"access_token": "s3cret/x", "token_type": "mac"}), "its token is not a Bearer token."),
-            ((200, {"access_token": "x" * 300_000}), "it answered 200."),
-            (RedirectResponse("https://elsewhere.example/token"), "it answered 307."),
+            ((200, {"access_token": "x" * 300_000}), "it returned 200."),
+            (RedirectResponse("https://elsewhere.example/token"), "it returned 307."),
         ],
         3,
     ),
@@ -248,7 +248,7 @@ def test_a_token_endpoint_that_is_slow_or_away(tmp_path: Path, monkeypatch: pyte
         module = sys.modules["stubwright_runtime.http.tokens"]
         monkeypatch.setattr(module, "_TIMEOUT", 0.2)
         (result,) = found.calls(1)
-        assert "it did not answer within 0.2 seconds" in result.content[0].text
+        assert "it did not respond within 0.2 seconds" in result.content[0].text
     monkeypatch.undo()
     (tmp_path / "away").mkdir()
     away = {**CLIENT, "tokenUrl": "http://127.0.0.1:1/token"}
