@@ -1,1 +1,1 @@
-"""Stores for state that outlives a request: in memory, or in Redis for several processes."""
+"""Stores for state that outlives a request, in memory or in Redis for several processes."""

@@ -1,6 +1,6 @@
-"""Parses URLs of Redis stores.
+"""Parses Redis store URLs.
 
-Messages show only the scheme of an invalid URL, because an unescaped password may be in any part.
+Messages show only an invalid URL's scheme, because any other part might contain an unescaped password.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 _OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
-"""The permitted options without TLS. Other options of the library would change its behavior."""
+"""The options allowed without TLS. The library's other options would change its behavior."""
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
 _NETWORK: Final = re.compile(
@@ -31,12 +31,12 @@ _FORM: Final = "write redis://USER:PASSWORD@HOST:PORT/DB, and percent-encode a p
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a Redis server.
+    """A Redis server's address.
 
     Attributes:
         shown: The URL without credentials and options, for messages.
-        prefix: The prefix of all keys; None for the default.
-        credentials: The decoded user name and password; each may be missing.
+        prefix: The prefix for all keys, or `None` for the default.
+        credentials: The decoded user name and password, each optional.
         options: The other options.
     """
 
@@ -52,37 +52,37 @@ class Address:
 
 
 def has_redis_scheme(url: str) -> bool:
-    """Return whether a URL has a scheme of Redis, case-insensitively (RFC 3986, 3.1)."""
+    """Return whether a URL has a Redis scheme, case-insensitively (RFC 3986, 3.1)."""
     return show_scheme(url).lower() in {"redis://", "rediss://", "unix://"}
 
 
 def show_scheme(url: str) -> str:
-    """Return the scheme of a URL with `://`; empty without."""
+    """Return a URL's scheme with `://`, or an empty string."""
     match = _SCHEME.match(url)
     return match[0] if match else ""
 
 
 def parse_address(url: str, tls_options: Collection[str]) -> Address:
-    """Return the parts of a Redis URL.
+    """Parse a Redis URL.
 
     Args:
         url: The URL.
-        tls_options: The permitted options with TLS.
+        tls_options: The options allowed with TLS.
 
     Raises:
-        StoreConfigurationError: The URL is invalid, or has an unknown option.
+        StoreConfigurationError: The URL is invalid or has an unknown option.
     """
     scheme = show_scheme(url).lower()
     match = (_SOCKET if scheme == "unix://" else _NETWORK).fullmatch(url, len(scheme))
     if match is None:
-        raise StoreConfigurationError(f"the URL of the state is invalid; {_FORM}")
+        raise StoreConfigurationError(f"the state URL is invalid; {_FORM}")
     options = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
     if unknown := options.keys() - {*_OPTIONS, *tls_options}:
-        # An unusual name, or any before an `@`, may be part of a password.
+        # An unusual option name, or any name before an `@`, might be part of a password.
         is_shown = all(map(_NAME.fullmatch, unknown)) and "@" not in match["query"]
         names = ", ".join(sorted(unknown)) if is_shown else "an unknown option"
         allowed = f"{', '.join(_OPTIONS)}; with TLS {', '.join(sorted(tls_options))}"
-        raise StoreConfigurationError(f"the URL of the state has {names}; it may have {allowed}")
+        raise StoreConfigurationError(f"the state URL has {names}; the allowed options are {allowed}")
     if scheme != "rediss://" and (surplus := options.keys() & {*tls_options}):
         raise StoreConfigurationError(
             f"the URL of the state has {', '.join(sorted(surplus))}, but no TLS; write rediss:// instead of {scheme}"

@@ -13,26 +13,26 @@ from ..values.units import describe_wait, parse_size
 Whose: TypeAlias = Literal["caller", "server"]
 
 OVERHEAD: Final = 1024
-"""The overhead of a record in bytes, in Redis or in memory."""
+"""The overhead per record in bytes, in Redis or in memory."""
 
 EACH: Final = "16MiB"
 ALL: Final = "128MiB"
-"""The defaults. With Redis' overhead, `ALL` takes less than the 256 MB of `examples/deploy`."""
+"""The default limits. With Redis' overhead, `ALL` takes less than the 256 MB in `examples/deploy`."""
 
 _UNITS: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 class BudgetExceeded(ToolError):
-    """The budget of the caller or of the server is exhausted, so the data was not stored.
+    """The caller's or the server's budget is exhausted, so the data was not stored.
 
     Attributes:
-        whose: The owner of the budget: the caller or the server.
-        limit: Its size in bytes.
-        seconds: Seconds until the first stored item expires; `None` if none expires on its own.
+        whose: Whose budget it is: the caller's or the server's.
+        limit: The budget in bytes.
+        seconds: Seconds until the first stored item expires, or `None` if none expires on its own.
     """
 
     def __init__(self, whose: Whose, limit: int, used: int, seconds: float | None) -> None:
-        """Create an error for a budget, its size, its used bytes, and the seconds until some are free."""
+        """Create an error from a budget's owner, size, used bytes, and the seconds until some are freed."""
         self.whose = whose
         self.limit = limit
         self.seconds = seconds
@@ -54,13 +54,13 @@ class BudgetExceeded(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of stored bytes.
+    """The limits for stored bytes.
 
-    A principal may use `each`, but not more than the free rest, so that the next principal always has room.
+    A principal may use up to `each` bytes, but no more than remain free, so that the next principal always has room.
 
     Attributes:
-        each: For one principal.
-        all: For all principals together.
+        each: The limit for one principal.
+        all: The limit for all principals together.
     """
 
     each: int = parse_size(EACH)
@@ -68,29 +68,29 @@ class Budget:
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Budget:
-        """Return the budget of a manifest."""
+        """Read the budget from a manifest."""
         storage: Mapping[str, Any] = manifest.get("storage") or {}
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Return the budget without room for `more` bytes if the caller uses `own` of `total`; `None` for neither."""
+        """Return which budget lacks room for `more` bytes if the caller uses `own` of `total`, or `None`."""
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None
 
     def make_exception(self, whose: Whose, own: int, total: int, seconds: float | None) -> BudgetExceeded:
-        """Return the exception for an exhausted budget."""
+        """Create the exception for an exhausted budget."""
         limit, used = (self.each, own) if whose == "caller" else (self.all, total)
         return BudgetExceeded(whose, limit, used, seconds)
 
 
 def count_bytes(key: str, *parts: bytes) -> int:
-    """Return the bytes that a record counts."""
+    """Return how many bytes a record counts for."""
     return OVERHEAD + len(key.encode()) + sum(map(len, parts))
 
 
 def format_bytes(number: int) -> str:
-    """Format a number of bytes, such as `15.9 MiB`."""
+    """Format a size in bytes, such as `15.9 MiB`."""
     for unit, name in _UNITS:
         if number >= unit:
             return f"{math.floor(number / unit * 10) / 10:g} {name}"

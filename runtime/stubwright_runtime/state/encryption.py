@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MIN_KEY_BYTES: Final = 32
-"""The minimum length of a key, in bytes."""
+"""The minimum key length in bytes."""
 
 _KEY_ID_BYTES: Final = 4
 _NONCE_BYTES: Final = 12
 
 
 class DecryptionError(Exception):
-    """A ciphertext is invalid for the keys or for its place."""
+    """A ciphertext is invalid for the keys or for its location."""
 
 
 class Encryption:
-    """Encrypts with the first key, and decrypts with any key, so that keys can be rotated."""
+    """Encrypts with the first key and decrypts with any key, so that keys can be rotated."""
 
     def __init__(self, keys: Sequence[bytes], purpose: str = "state") -> None:
-        """Derive the keys of a purpose, whose ciphertexts are invalid for other purposes.
+        """Derive keys for a purpose, so that ciphertexts are invalid for other purposes.
 
         Raises:
             ValueError: There are no keys, or a key is too short.
@@ -42,15 +42,15 @@ class Encryption:
         self._first = next(iter(self._ciphers))
 
     def encrypt(self, data: bytes, place: str) -> bytes:
-        """Encrypt data, bound to a place."""
+        """Encrypt data and bind it to a location."""
         nonce = os.urandom(_NONCE_BYTES)
         return self._first + nonce + self._ciphers[self._first].encrypt(nonce, data, place.encode())
 
     def decrypt(self, ciphertext: bytes, place: str) -> bytes:
-        """Decrypt data that is bound to a place.
+        """Decrypt data that is bound to a location.
 
         Raises:
-            DecryptionError: The key or the place differs, or the data was changed.
+            DecryptionError: The key or location differs, or the data was modified.
         """
         cipher = self._ciphers.get(ciphertext[:_KEY_ID_BYTES])
         if cipher is None:
@@ -61,5 +61,5 @@ class Encryption:
                 ciphertext[_KEY_ID_BYTES + _NONCE_BYTES :],
                 place.encode(),
             )
-        except (InvalidTag, ValueError):  # ValueError for a truncated nonce
+        except (InvalidTag, ValueError):  # a truncated nonce raises ValueError
             raise DecryptionError("authentication failed") from None

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from .store import Store
 
 RENEWAL: Final = 0.3
-"""The interval between two renewals of a lease, as a fraction of its duration."""
+"""The interval between lease renewals, as a fraction of the lease's duration."""
 
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A lease of this process.
+    """A lease that this process holds.
 
     Attributes:
-        name: Its name in the store.
-        holder: Its holder.
-        seconds: Its duration from each renewal on.
-        due: The time of the next renewal, by `time.monotonic`.
+        name: The lease's name in the store.
+        holder: The lease's holder.
+        seconds: The duration after each renewal.
+        due: When to renew it next, by `time.monotonic`.
     """
 
     name: str
@@ -38,26 +38,26 @@ class Lease:
 
 
 class LeaseRenewer:
-    """Renews leases from one thread, which runs while there are leases."""
+    """Renews leases from one thread, which runs while any lease is held."""
 
     def __init__(self, store: Store) -> None:
         """Create a renewer without leases."""
         self._store = store
         self._leases: set[Lease] = set()
         self._changed = threading.Condition()
-        self._wakes = 0.0  # the thread waits until then, so that short calls do not wake it
+        self._wakes = 0.0  # the thread waits until then so that short calls do not wake it
         self._thread: threading.Thread | None = None
 
     @contextmanager
     def keep(self, name: str, holder: str, seconds: float) -> Generator[Lease, None, None]:
         """Renew a lease during the block.
 
-        A renewal does not acquire an expired lease: only the event loop does, which also releases it.
+        A renewal does not reacquire an expired lease; only the event loop acquires and releases leases.
 
         Args:
-            name: The name of the lease in the store.
-            holder: The holder, which has acquired it.
-            seconds: Its duration from each renewal on.
+            name: The lease's name in the store.
+            holder: The holder, which has acquired the lease.
+            seconds: The duration after each renewal.
         """
         lease = Lease(name, holder, seconds, time.monotonic() + seconds * RENEWAL)
         with self._changed:
@@ -85,7 +85,7 @@ class LeaseRenewer:
                     log().exception("a lease was not renewed")
 
     def _wait(self) -> list[Lease]:
-        """Wait until leases are due, and return them; an empty list, without any leases, ends the thread."""
+        """Wait until leases are due, and return them, or an empty list, which ends the thread, if none are left."""
         with self._changed:
             while self._leases:
                 now = time.monotonic()

@@ -1,6 +1,6 @@
 """The in-memory store.
 
-Methods never await, so that each is atomic. Expired records are removed when new ones are created.
+Methods never await, so each is atomic. Expired records are removed when new ones are created.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Name = tuple[str, str]
 _NEVER: Final = float("inf")
 
 _SWEEP: Final = 10.0
-"""The minimum interval between two sweeps of expired leases and marks, in seconds."""
+"""The minimum interval between sweeps of expired leases and nonces, in seconds."""
 
 
 _FEW: Final = 64
@@ -52,7 +52,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Account:
-    """The account of a payer: its used bytes, its records, and its evictable records, oldest first."""
+    """A payer's account: used bytes, records, and evictable records, oldest first."""
 
     used: int = 0
     records: dict[_Name, None] = field(default_factory=dict[_Name, None])
@@ -60,7 +60,7 @@ class _Account:
 
 
 class MemoryStore:
-    """The in-memory store of one process."""
+    """A store in one process's memory."""
 
     url = MEMORY
     is_shared = False
@@ -68,7 +68,7 @@ class MemoryStore:
     prefix = ""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, budget: Budget | None = None) -> None:
-        """Create an empty store with a clock in seconds and a budget."""
+        """Create an empty store with a budget and a clock that returns seconds."""
         self._clock = clock
         self._budget = budget or Budget()
         self._records: dict[_Name, _Entry] = {}
@@ -242,7 +242,7 @@ class MemoryStore:
 
     async def publish(self, topic: str, data: bytes) -> None:
         """Implement the protocol."""
-        # A copy, because a listener may unsubscribe.
+        # Iterate over a copy, because a listener may unsubscribe.
         for listener in [*self._listeners.get(topic, ())]:
             await listener(data)
 
@@ -279,7 +279,7 @@ class MemoryStore:
         return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
     def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:
-        # A copy, because `_find` removes expired records.
+        # Iterate over a copy, because `_find` removes expired records.
         entries = [(key, self._find(kind, key)) for key in [*self._owned.get((kind, owner), ())]]
         return [(key, entry) for key, entry in entries if entry is not None]
 
@@ -306,7 +306,7 @@ class MemoryStore:
 
     def _make_room(self, payer: str, more: int) -> None:
         """Evict spare records, oldest first, until there is room. Raises BudgetExceeded."""
-        # `get`, so that a refused payer does not create an account.
+        # Use `get` so that a rejected payer does not create an account.
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:
             if not account.spare:
@@ -322,7 +322,7 @@ class MemoryStore:
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)
             entry = self._records.get(name)
-            # It was deleted, or replaced by a record that does not expire.
+            # The record was deleted, or replaced by one that does not expire.
             if entry is None or entry.until == _NEVER:
                 continue
             if entry.until <= now:

@@ -1,6 +1,6 @@
-"""Nonces that prevent replays of request states (MCP 2026-07-28, "Multi Round-Trip Requests").
+"""Nonces that prevent request state replays (MCP 2026-07-28, "Multi Round-Trip Requests").
 
-The seal of a state only protects its content and its lifetime.
+A state's seal protects only its content and its lifetime.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_NONCES: Final = 16_000
-"""The maximum number of stored nonces per principal, a hundred bytes each."""
+"""The maximum number of nonces stored per principal, at a hundred bytes each."""
 
 
 def make_nonce() -> str:
@@ -22,20 +22,20 @@ def make_nonce() -> str:
 
 
 class Nonces:
-    """The used nonces of one principal.
+    """One principal's used nonces.
 
-    If there are too many, the older half is removed, and all older nonces count as used.
+    If there are too many, the older half is removed, after which all nonces that old count as used.
     """
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_NONCES) -> None:
-        """Create an empty set with a clock in seconds and a maximum size."""
+        """Create an empty set with a maximum size and a clock that returns seconds."""
         self._clock = clock
         self._most = most
         self._ends: dict[str, float] = {}
         self._oldest = ""
 
     def use_nonce(self, nonce: str, seconds: float) -> bool:
-        """Return whether a nonce is new, and store it for `seconds`."""
+        """Store a nonce for `seconds`, and return whether it is new."""
         self.expire()
         if len(self._ends) >= self._most:
             self._forget_half()
@@ -47,7 +47,7 @@ class Nonces:
     def expire(self) -> None:
         """Remove expired nonces."""
         now = self._clock()
-        # All have the same lifetime, so the first one expires first.
+        # All nonces have the same lifetime, so the first one expires first.
         while self._ends and self._ends[first := next(iter(self._ends))] <= now:
             del self._ends[first]
 

@@ -1,4 +1,4 @@
-"""Deadlines for a remote store, and one log message at the start and at the end of an outage."""
+"""Deadlines for a remote store, with one log message at the start and one at the end of each outage."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 
 PATIENCE: Final = 5.0
-"""The total seconds that a request waits for the store."""
+"""How many seconds in total a request waits for the store."""
 
 _BRISK: Final = 1.0
-"""Seconds in which a healthy store answers. Shorter waits do not count, and a shorter timeout is not an outage."""
+"""Seconds within which a healthy store responds. Shorter waits do not count, and a shorter timeout is not an outage."""
 
 _REST: Final = 2.0
-"""Seconds after a timeout during which no exchange is attempted."""
+"""How many seconds to attempt no exchange after a timeout."""
 
 _UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
-"""Causes of failures before anything was sent."""
+"""Causes of failures that occur before anything is sent."""
 
 _UNUSABLE: Final = {
     "cluster": "it is in cluster mode, where scripts cannot use keys in several slots",
     "sentinel": "it is Redis Sentinel, which stores no data; use the address of a server that it monitors",
 }
-"""Modes of Redis that are not supported."""
+"""Unsupported Redis modes."""
 
 _CODE: Final = re.compile(r"(?!WRONGTYPE\b)[A-Z]{2,} ")
-"""The prefix of Redis' errors about the server; errors about a key have another one."""
+"""The prefix of Redis errors about the server; errors about a key have a different prefix."""
 
 
 class WaitBudget:
-    """The remaining seconds that a request may wait; they are restored after a rest."""
+    """The remaining seconds that a request may wait; they are restored after a pause."""
 
     def __init__(self) -> None:
         """Create a full budget."""
@@ -49,7 +49,7 @@ class WaitBudget:
         self._ended = float("-inf")
 
     def begin(self, now: float) -> float:
-        """Start a wait, possibly concurrent with others of the request, and return the remaining seconds."""
+        """Start a wait, possibly concurrent with the request's other waits, and return the remaining seconds."""
         if not self._waits:
             self._since = now
             if now > self._ended + _REST:
@@ -66,12 +66,12 @@ class WaitBudget:
 
 
 class Outages:
-    """The outages of one store.
+    """One store's outages.
 
     Attributes:
-        failures: The exceptions of a failed exchange.
-        refusals: The exceptions of a refused exchange.
-        is_usable: False if the server runs in an unsupported mode.
+        failures: Exception types for a failed exchange.
+        refusals: Exception types for a refused exchange.
+        is_usable: Whether the server runs in a supported mode.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class Outages:
         refusals: tuple[type[Exception], ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create the state of an available store.
+        """Start with the store available.
 
         Args:
-            url: Its name in the log.
-            failures: The exceptions of a failed exchange.
-            refusals: The exceptions of a refused exchange; the first is for refusals without their own class.
+            url: The store's name in the log.
+            failures: Exception types for a failed exchange.
+            refusals: Exception types for a refused exchange; the first is used for refusals without their own class.
             clock: Returns the time in seconds.
         """
         self.failures = failures
@@ -106,7 +106,7 @@ class Outages:
         """Limit the time of an exchange, and record its success or failure.
 
         Raises:
-            StateLost: The store did not answer, or not validly.
+            StateLost: The store did not respond, or its response was invalid.
         """
         now = self._clock()
         budget: WaitBudget = SCOPE.get().waits or WaitBudget()
@@ -114,8 +114,8 @@ class Outages:
         try:
             if left <= 0 or now < self._quiet_until or not self.is_usable:
                 self._failed += 1
-                raise StateLost(f"{self._url} does not answer")
-            if self._quiet_until > float("-inf"):  # only one exchange probes the store
+                raise StateLost(f"{self._url} does not respond")
+            if self._quiet_until > float("-inf"):  # let only one exchange probe the store
                 self._quiet_until = now + PATIENCE
             try:
                 async with asyncio.timeout(left):
@@ -123,18 +123,18 @@ class Outages:
             except self.failures as error:
                 self.mark_down(error, left)
                 is_undone = isinstance(error, self.refusals) or _comes_of(error, *_UNSENT)
-                raise StateLost(f"{self._url} does not answer", is_unknown=writes and not is_undone) from error
+                raise StateLost(f"{self._url} does not respond", is_unknown=writes and not is_undone) from error
             except BaseException:
-                # After a cancelled probe, the next exchange probes.
+                # After a cancelled probe, let the next exchange probe.
                 self._quiet_until = min(self._quiet_until, self._clock())
                 raise
-            if now > self._lost_at:  # an earlier exchange does not show the current state
+            if now > self._lost_at:  # an earlier exchange does not reflect the current state
                 self.mark_up(writes=writes)
         finally:
             budget.end(self._clock())
 
     def mark_down(self, error: BaseException, waited: float = PATIENCE) -> None:
-        """Record a failure; `waited` is the timeout of the request."""
+        """Record a failure; `waited` is the request's timeout."""
         is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
         self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
         if self.refusals and type(error) is self.refusals[0] and not _CODE.match(str(error)):
@@ -144,10 +144,10 @@ class Outages:
         if not self._is_lost:
             self._is_lost, self._failed, self._lost_at = True, 1, self._clock()
             self._has_refused = isinstance(error, self.refusals)
-            log().warning("the store at %s is unavailable: %s", self._url, str(error) or "it does not answer")
+            log().warning("the store at %s is unavailable: %s", self._url, str(error) or "it does not respond")
 
     def record_mode(self, mode: str) -> None:
-        """Record Redis' mode. Raises StateLost if it is not supported."""
+        """Record Redis' mode. Raises StateLost if the mode is not supported."""
         was_usable, self.is_usable = self.is_usable, mode not in _UNUSABLE
         if not self.is_usable:
             if was_usable:
@@ -159,14 +159,14 @@ class Outages:
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
             log().warning(
-                "data at %s was changed after it was stored (%d times so far): %s",
+                "data at %s was modified after it was stored (%d times so far): %s",
                 self._url,
                 self._unreadable,
                 why,
             )
 
     def mark_up(self, *, writes: bool = False) -> None:
-        """Record an answer. After a refusal, only a successful write ends the outage."""
+        """Record a response. After a refusal, only a successful write ends the outage."""
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):
             self._is_lost = False

@@ -1,7 +1,7 @@
-"""Detects rollbacks of records, with encrypted indexes of their current versions.
+"""Detects record rollbacks with encrypted indexes of the current versions.
 
-A principal has several indexes, each for a part of its records. The number of an index increases with each change: if a
-record and its index are restored to an older state, the number is lower than the number that this process has seen.
+A principal has several indexes, each for some of its records. An index's number increases with each change. If a record
+and its index are restored to an older state, the number is lower than the one that this process has seen.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Final, NamedTuple
 from .nonces import make_nonce
 
 PARTS: Final = 16
-"""The number of indexes per principal, to keep each small."""
+"""The number of indexes per principal, which keeps each one small."""
 
 MAX_NONCES: Final = 1_000
 """The maximum number of nonces in an index; above it, the older half counts as used."""
 
 _SEEN: Final = 20_000
-"""The maximum number of indexes whose numbers a process remembers."""
+"""The maximum number of indexes whose numbers a process caches."""
 
 
 _LONG: Final = 30 * 24 * 3600 * 1000
-"""The lifetime in milliseconds of an index that replaces a restored one without expiry."""
+"""The lifetime in milliseconds of an index that replaces a restored index without expiry."""
 
 
 class Entry(NamedTuple):
-    """A record's current version, and its expiry in milliseconds; `None` is never."""
+    """A record's current version, and its expiry in milliseconds (`None` for never)."""
 
     version: int
     end: int | None
@@ -40,8 +40,8 @@ class RecordIndex:
     """An index of records.
 
     Attributes:
-        number: The number of its changes.
-        over: The expiry of all its past entries in milliseconds; -1 is never.
+        number: The number of changes so far.
+        over: When all past entries will have expired, in milliseconds; -1 means never.
         oldest: Nonces up to this one count as used.
         records: The existing records by name.
         nonces: The used nonces, with their expiry in milliseconds.
@@ -66,7 +66,7 @@ class RecordIndex:
 
     @property
     def end(self) -> int | None:
-        """The expiry of the index in milliseconds; `None` is never."""
+        """The index's expiry in milliseconds; `None` means never."""
         is_endless = self.over < 0 or any(entry.end is None for entry in self.records.values())
         return None if is_endless else self.over
 
@@ -76,12 +76,12 @@ class RecordIndex:
         return entry is not None and entry.version == version and (entry.end is None or now <= entry.end)
 
     def put(self, name: str, entry: Entry, over: int) -> None:
-        """Set the version of a record; `over` is the earliest expiry of the index."""
+        """Set a record's version; `over` is the index's earliest expiry."""
         self.records[name] = entry
         self._lasts(over)
 
     def use_nonce(self, nonce: str, end: int) -> bool:
-        """Return whether a nonce is new, and store it."""
+        """Store a nonce, and return whether it is new."""
         if nonce in self.nonces or nonce <= self.oldest:
             return False
         if len(self.nonces) >= MAX_NONCES:
@@ -89,7 +89,7 @@ class RecordIndex:
             self.oldest = older[-1]
             for forgotten in older:
                 del self.nonces[forgotten]
-        # The nonce may be older than the remaining ones.
+        # The nonce might be older than the remaining ones.
         if nonce <= self.oldest:
             return False
         self.nonces[nonce] = end
@@ -106,7 +106,7 @@ class RecordIndex:
 
 
 class HighWaterMarks:
-    """The highest numbers of indexes that this process has seen."""
+    """The highest index numbers that this process has seen."""
 
     def __init__(self, most: int = _SEEN) -> None:
         """Create an empty cache with a maximum size."""
@@ -114,7 +114,7 @@ class HighWaterMarks:
         self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
 
     def find_number(self, index: str, now: int | None = None) -> int:
-        """Return the highest known number of an index; 0 if it is unknown or expired."""
+        """Return an index's highest known number, or 0 if it is unknown or expired."""
         number, end = self._numbers.get(index, (0, None))
         if end is None or now is None or now <= end:
             return number
@@ -131,11 +131,11 @@ class HighWaterMarks:
             self._numbers.popitem(last=False)
 
     def make_empty(self, index: str, now: int) -> RecordIndex:
-        """Return an empty index that replaces a restored or removed one; all nonces count as used."""
+        """Create an empty index to replace a restored or removed one; all nonces count as used."""
         number, end = self._numbers[index]
         return RecordIndex(number, over=now + _LONG if end is None else end, oldest=make_nonce())
 
 
 def choose_part(name: str) -> int:
-    """Return the number of the principal's index for a name."""
+    """Return which of the principal's indexes contains a name, by number."""
     return hashlib.sha256(name.encode()).digest()[0] % PARTS

@@ -1,7 +1,8 @@
-"""The store in Redis or Valkey, which the processes of a manifest share.
+"""The store in Redis or Valkey, which all processes of a server share.
 
-Each method is one atomic command or script, which is never retried: `StateLost` reports that it may have been executed.
-Data is encrypted and authenticated, and keys are digests, so that others with access to Redis cannot read or forge it.
+Each method is one atomic command or script, which is never retried; `StateLost` reports whether it may have been
+executed. Data is encrypted and authenticated, and keys are digests, so that others with access to Redis cannot read or
+forge it.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from ..package import Package
 
 
-# Special characters of PSUBSCRIBE, which may be in the user's prefix.
+# PSUBSCRIBE's special characters, which the user's prefix may contain.
 _GLOB: Final = re.compile(r"[\\*?\[]")
 _ESCAPED: Final = r"\\\g<0>"
-"""Their escaped form."""
+"""The escaped special characters."""
 
 _CONNECTIONS: Final = 64
 """The maximum number of connections per process."""
@@ -50,33 +51,33 @@ _READY: Final = 1.0
 """Seconds to wait for the store at startup."""
 
 _CANCELLING: Final = 0.5
-"""Seconds after which a task is cancelled again."""
+"""Seconds after which to cancel a task again."""
 
 _LONGEST_REST: Final = 2.0
-"""The maximum interval between two attempts to subscribe to the store again, in seconds."""
+"""The maximum interval between attempts to resubscribe to the store, in seconds."""
 
 _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
-"""A number in Lua's format."""
+"""A number in Lua's notation."""
 
 _NEVER: Final = -1
-"""The value in scripts for "no such time"."""
+"""The scripts' value for an absent time."""
 
 _NUMBERS: Final = "record_indexes"
-"""The topic for changed numbers of indexes."""
+"""The topic for index number changes."""
 
 _SLACK: Final = 1000
-"""The maximum milliseconds between reading and changing an index, for the expiry of records."""
+"""The maximum milliseconds between reading and changing an index, to allow for record expiry."""
 
 _TOKEN: Final = 16
 """The number of bytes that identify a ciphertext."""
 
 _MANY: Final = 64
-"""The number of records without expiry in an index from which their existence is checked."""
+"""The number of unexpiring records in an index above which their existence is checked."""
 
 
 def make_redis_store(url: str, package: Package) -> RedisStore:
-    """Return a store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
-    # The library must not retry a command that may have been executed.
+    """Create a store for a Redis or Valkey URL. Raises StoreConfigurationError."""
+    # The library must not retry a command that might have been executed.
     redis = _import_library("redis.asyncio")
     no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
     errors = _import_library("redis.exceptions")
@@ -96,7 +97,7 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
         "socket_connect_timeout": PATIENCE,
         "socket_timeout": PATIENCE,
         "health_check_interval": PATIENCE,
-        # If enabled, the library does not check whether an idle connection has ended.
+        # If enabled, the library does not check whether an idle connection has closed.
         "maint_notifications_config": _import_library("redis.maint_notifications").MaintNotificationsConfig(
             enabled=False
         ),
@@ -110,7 +111,7 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
         if isinstance(connection, redis.SSLConnection):
             connection.ssl_context.get()
     except (ValueError, TypeError, OSError, redis_error) as error:
-        raise StoreConfigurationError(f"the URL of the state is invalid: {error}") from None
+        raise StoreConfigurationError(f"the state URL is invalid: {error}") from None
     if not keys:
         log().warning(
             "values in Redis are encrypted with a key that is stored there, too; set %s to use your own", variable
@@ -131,7 +132,7 @@ def _import_library(name: str) -> Any:
 
 
 def _parse_keys(text: str) -> list[bytes]:
-    """Return the keys in a text. Raises ValueError."""
+    """Parse keys from a string. Raises ValueError."""
     # `openssl rand -base64` uses `+` and `/`.
     keys = [urlsafe_b64decode(word.replace("+", "-").replace("/", "_")) for word in text.split()]
     if any(len(key) < MIN_KEY_BYTES for key in keys):
@@ -141,7 +142,7 @@ def _parse_keys(text: str) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """A version of a record, which its ciphertext is bound to: its index, and whether it is final."""
+    """A record version to which the ciphertext is bound, with its index and whether it is final."""
 
     name: str
     version: int
@@ -158,7 +159,7 @@ class _Version:
 
 
 class RedisStore:
-    """The store that processes share."""
+    """A store that several processes share."""
 
     is_shared = True
 
@@ -176,12 +177,12 @@ class RedisStore:
 
         Args:
             redis: The client, a `redis.asyncio.Redis`.
-            blocking: A `redis.Redis` for threads, which connects when a lease is renewed.
-            outages: Limits the time of exchanges, and logs outages.
-            prefix: The prefix of all keys in Redis.
-            keys: The encryption keys, newest first; by default one that is stored in Redis.
-            url: The URL of Redis for the log.
-            budget: The limits of stored bytes.
+            blocking: A `redis.Redis` for threads, which connects when renewing a lease.
+            outages: Limits exchange times and logs outages.
+            prefix: The prefix for all keys in Redis.
+            keys: The encryption keys, newest first; by default, a key stored in Redis.
+            url: The Redis URL to log.
+            budget: The limits for stored bytes.
         """
         self.url = url
         self.pool = redis.connection_pool
@@ -274,7 +275,7 @@ class RedisStore:
             if plaintext is None:
                 return None
             record = Record(_unpack(plaintext)[1], current.version)
-            # The ciphertext is bound to both fields, so that changing them makes it invalid.
+            # The ciphertext is bound to both fields, so changing them invalidates it.
             if not current.index or current.final:
                 return record
             index, now = await self._read(current.index, fields[4]), fields[5]
@@ -284,10 +285,10 @@ class RedisStore:
                     return record
                 break
             if least is not None:
-                # The index was restored: replace it, so that new processes do not trust it.
+                # The index was restored; replace it so that new processes do not trust it.
                 await self._change("enrol", [], [], current.index, lambda _index, _now: False)
                 break
-            least = needed  # the notification of a change may have overtaken the read, so read again
+            least = needed  # a change notification may have overtaken the read, so read again
         log().warning("%s in Redis was restored to an older version; it is treated as removed", name)
         return None
 
@@ -334,7 +335,7 @@ class RedisStore:
         if payer is None:
             return bool(await self._script("delete", names, []))
 
-        # Change the index even for a missing record, which may be restored later.
+        # Change the index even if the record is missing, because it might be restored later.
         def strike(index: RecordIndex, _now: int) -> bool:
             index.records.pop(name, None)
             return True
@@ -377,7 +378,7 @@ class RedisStore:
         try:
             return bool(self._renew(keys=[self._name("lease", name)], args=[holder, _to_milliseconds(seconds)]))
         except self._outages.failures as error:
-            raise StateLost(f"{self.url} does not answer", is_unknown=True) from error
+            raise StateLost(f"{self.url} does not respond", is_unknown=True) from error
 
     async def list_members(self, name: str) -> frozenset[str]:
         """Implement the protocol."""
@@ -421,8 +422,8 @@ class RedisStore:
                 await self._redis.set(name, secrets.token_bytes(MIN_KEY_BYTES), nx=True)
                 secret = await self._redis.get(name)
         if secret is None or len(secret) < MIN_KEY_BYTES:
-            self._outages.record_unreadable(f"{name} is gone, or not a secret")
-            raise StateLost(f"{name} is gone, or not a secret")
+            self._outages.record_unreadable(f"{name} is missing or not a secret")
+            raise StateLost(f"{name} is missing or not a secret")
         return [secret]
 
     async def check(self) -> bool:
@@ -437,13 +438,13 @@ class RedisStore:
         """Implement the protocol."""
         is_subscribed = asyncio.Event()
         pump = asyncio.create_task(self._pump(is_subscribed))
-        # A server also starts without its store; `_pump` retries.
+        # The server also starts if the store is unavailable; `_pump` retries.
         with suppress(TimeoutError):
             await asyncio.wait_for(is_subscribed.wait(), _READY)
         try:
             yield
         finally:
-            while not pump.done():  # the library may treat a cancellation while connecting as a lost connection
+            while not pump.done():  # the library may mistake cancellation while connecting for a lost connection
                 pump.cancel()
                 await asyncio.wait([pump], timeout=_CANCELLING)
             await self.pool.disconnect()
@@ -519,7 +520,7 @@ class RedisStore:
         return self._budget.each, self._budget.all
 
     def _check_budget(self, result: Any) -> Any:
-        """Return the result of a script. Raises BudgetExceeded."""
+        """Return a script's result, or raise BudgetExceeded."""
         if is_list(result):
             own, total, wait = map(int, result[1:])
             seconds = None if wait == _NEVER else wait / 1000
@@ -530,7 +531,7 @@ class RedisStore:
         return self._name("record_index", f"{payer} {choose_part(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
-        """Return a decrypted field of all records of a kind and an owner, oldest first."""
+        """Return a decrypted field from all records with a kind and owner, oldest first."""
         entries: list[tuple[int, _Version, bytes]] = []
         for name, ciphertext, version, created, index, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False
@@ -543,7 +544,7 @@ class RedisStore:
         return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
     def _version(self, name: str, version: bytes | None, index: bytes | None, final: bytes | None) -> _Version:
-        """Parse the version of a record. Raises StateLost if another program changed it."""
+        """Parse a record's version. Raises StateLost if another program modified it."""
         index_name, is_final = ((field or b"").decode(errors="replace") for field in (index, final))
         return _Version(name, self._number(version), index_name, is_final)
 
@@ -564,15 +565,15 @@ class RedisStore:
         index: str,
         edit: Callable[[RecordIndex, int], bool],
     ) -> Any:
-        """Change an index and its records atomically; return 0 if `edit` makes no change.
+        """Change an index and its records atomically; return 0 if `edit` changes nothing.
 
         A restored index is replaced first.
         """
-        # The script detects concurrent changes of other processes; the lock serializes changes of this process.
+        # The script detects concurrent changes by other processes; the lock serializes changes in this process.
         turn = self._turns.setdefault(index, asyncio.Lock())
         while True:
             async with turn:
-                # Before reading the index: a later notification would make a current index seem old.
+                # Do this before reading the index, because a later notification would make a current index seem old.
                 seen = self._seen.find_number(index)
                 ciphertext, now = await self._script("record_index", [index], [], writes=False)
                 new = await self._read(index, ciphertext)
@@ -593,7 +594,7 @@ class RedisStore:
     async def _enrol(
         self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, index: RecordIndex
     ) -> Any:
-        """Replace an index in a script, and return its result; `None` if the old index has changed."""
+        """Replace an index in a script, and return the script's result, or `None` if the old index has changed."""
         index.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
         note = await self._encrypt(json.dumps([name, index.number, index.end]).encode(), channel)
@@ -624,10 +625,10 @@ class RedisStore:
             return await self._scripts[script](keys=names, args=arguments)
 
     def _number(self, field: bytes | None) -> int:
-        """Parse a number. Raises StateLost if another program changed it."""
+        """Parse a number. Raises StateLost if another program modified it."""
         if field is None or not _NUMBER.fullmatch(field):
-            self._outages.record_unreadable("a number of a record is invalid")
-            raise StateLost(f"data at {self.url} was changed by another program")
+            self._outages.record_unreadable("a record contains an invalid number")
+            raise StateLost(f"data at {self.url} was modified by another program")
         return int(field)
 
     async def _encrypt(self, data: bytes, place: str) -> bytes:
@@ -635,12 +636,12 @@ class RedisStore:
         return encryption.encrypt(data, place)
 
     async def _decrypt(self, ciphertext: bytes, place: str) -> bytes | None:
-        """Decrypt a value; `None` if it was not encrypted by us."""
+        """Decrypt a value, or return `None` if it was not encrypted with our keys."""
         encryption = self._encryption or await self._load_encryption()
         try:
             return encryption.decrypt(ciphertext, place)
         except DecryptionError:
-            if not self._given:  # Redis may have lost the old secret
+            if not self._given:  # Redis might have lost the old secret
                 with suppress(DecryptionError):
                     return (await self._load_encryption()).decrypt(ciphertext, place)
             log().warning("%s in Redis was encrypted with an unknown key; it is treated as removed", place)

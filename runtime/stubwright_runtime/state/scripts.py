@@ -1,4 +1,4 @@
-"""Atomic operations as Lua scripts, with Redis' clock.
+"""Atomic operations as Lua scripts that use Redis' clock.
 
 A record is a hash: `d` its data, `h` its head, `v` its version, `e` its latest end, `i` its idle time, `c` its number,
 `x` the index of its owner, `a` its account, `s` its set in that account, `b` its counted bytes,
@@ -123,13 +123,13 @@ local function enrol(record_index, token, sealed, over, channel, note)
   return true
 end
 """
-"""Replaces an index if the first bytes of the old ciphertext, which are unique, have not changed."""
+"""Replaces an index if the old ciphertext's first bytes, which are unique, have not changed."""
 
 CHANGED: Final = "changed"
-"""The result of a script that did nothing because the index has changed."""
+"""A script's result if it did nothing because the index has changed."""
 
 CLAIMED: Final = "claimed"
-"""The first item of the result of a `claim` that did nothing because the record exists."""
+"""The first item in a `claim` script's result if it did nothing because the record exists."""
 
 _CREATE: Final = f"""{_NOW}{_USE}
 local ACCOUNTS, USED = KEYS[4], KEYS[5]
@@ -171,7 +171,7 @@ local record_index = nil
 redis.call('SET', KEYS[7], ARGV[11], 'PX', ARGV[12])
 return 1
 """,
-    # Use extends a record without a fixed expiry; its index must not expire before it.
+    # Reading extends the expiry of a record with an idle time; its index must not expire before it.
     "get": f"""{_NOW}{_USE}
 local found = redis.call('HMGET', KEYS[1], 'd', 'v', 'e', 'i', 'x', 's', 'b', 'r', 'f')
 if not found[1] or not found[9] then return false end

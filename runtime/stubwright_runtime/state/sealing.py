@@ -1,6 +1,6 @@
-"""Seals states that clients store for the server: encrypted, authenticated, and bound to their call.
+"""Seals state that clients store for the server: it is encrypted, authenticated, and bound to its call.
 
-`nonces` prevents replays.
+The module `nonces` prevents replays.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 _PURPOSE: Final = "request-state"
 _BINDING: Final = Struct(">d32s32s32s")
-"""The header of a state: its expiry, and the digests of its server, its caller and its call."""
+"""A state's header: its expiry, and digests of its server, caller and call."""
 
 _BOUND: Final = ("arguments", "name", "uri")
-"""The parameters that must not change between the rounds of a call."""
+"""Parameters that must not change between a call's rounds."""
 
 _SKEW: Final = 60.0
-"""The permitted clock skew between processes, in seconds."""
+"""The allowed clock skew between processes, in seconds."""
 
 
 class InvalidStateError(Exception):
-    """A token is invalid. The text is the reason, for the log only, without parts of the token."""
+    """A token is invalid. The message is the reason, which is only for the log and contains no part of the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Call:
 
     Attributes:
         method: The method, such as `tools/call`.
-        params: Its parameters. Unknown parameters, and parameters that change between rounds, are ignored.
-        caller: A unique id of the caller.
+        params: The parameters. Unknown ones, and those that change between rounds, are ignored.
+        caller: A unique ID for the caller.
     """
 
     method: str
@@ -47,22 +47,22 @@ class Call:
     caller: str
 
     def compute_digest(self) -> bytes:
-        """Return the digest of the method and the bound parameters; missing parameters equal empty ones."""
+        """Return a digest of the method and bound parameters; missing parameters equal empty ones."""
         bound = {key: self.params[key] for key in _BOUND if self.params.get(key)}
         return _digest(json.dumps([self.method, bound], sort_keys=True))
 
 
 class StateSealer:
-    """Seals the states of one server (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+    """Seals one server's states (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
     def __init__(self, keys: Sequence[bytes], server: str, seconds: float, purpose: str = _PURPOSE) -> None:
         """Create a sealer.
 
         Args:
-            keys: The keys: the first one seals, and all open.
+            keys: The keys. The first one seals, and any key opens.
             server: The server's name.
-            seconds: The lifetime of a state.
-            purpose: The purpose; tokens are invalid for other purposes.
+            seconds: The lifetime of a state, in seconds.
+            purpose: What the tokens are for; they are invalid for other purposes.
 
         Raises:
             ValueError: There are no keys, or a key is too short.
@@ -72,9 +72,9 @@ class StateSealer:
         self._seconds = seconds
 
     def seal(self, state: str, call: Call, now: float) -> str:
-        """Return a token for the state of a call; `now` is in seconds since 1970."""
+        """Return a token for a call's state; `now` is in seconds since 1970."""
         binding = _BINDING.pack(now + self._seconds, _digest(self._server), _digest(call.caller), call.compute_digest())
-        # A handler's cursor may contain a lone surrogate, which plain UTF-8 cannot encode.
+        # A handler's cursor can contain a lone surrogate, which plain UTF-8 cannot encode.
         return _encode(self._encryption.encrypt(binding + state.encode("utf-8", "surrogatepass"), ""))
 
     def open(self, token: object, call: Call, now: float) -> str:

@@ -1,4 +1,4 @@
-"""The protocol of stores for a server's state: `memory://` in one process, or `redis://`, which processes share."""
+"""The protocol for stores with a server's state: `memory://` in one process, or `redis://` shared by several."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any, Final, Protocol, TypeAlias
 from ..values.json import is_group
 
 MEMORY: Final = "memory://"
-"""The URL of the in-memory store."""
+"""The in-memory store's URL."""
 
 
 RETRY_AFTER: Final = 5
-"""The seconds after which callers should try again."""
+"""Seconds after which callers should retry."""
 
 
 class StateLost(Exception):
     """The store is unavailable.
 
-    Its text is for the log; callers get `describe_lost_state`.
+    The message is for the log; callers get `describe_lost_state`.
 
     Attributes:
-        is_unknown: Whether the change may have been stored.
+        is_unknown: Whether the change might have been stored.
     """
 
     def __init__(self, why: str = "", *, is_unknown: bool = False) -> None:
@@ -33,26 +33,26 @@ class StateLost(Exception):
 
 
 def describe_lost_state(*, is_unknown: bool) -> str:
-    """Return the text for callers while the store is unavailable."""
+    """Return the message for callers while the store is unavailable."""
     if is_unknown:
-        effect, advice = "it is unknown how much of this was done", "Check that, and try again"
+        effect, advice = "some of this may have been done", "Check what was done, and try again"
     else:
         effect, advice = "nothing was done", "Try again"
     return f"The server's store cannot be reached; {effect}. {advice} in {RETRY_AFTER} seconds."
 
 
 def find_state_lost(error: BaseException) -> StateLost | None:
-    """Return the `StateLost` of an exception, or of a group that contains no others."""
+    """Return the `StateLost` in an exception, or in a group that contains no other exceptions."""
     if is_group(error):
         losses = [find_state_lost(loss) for loss in error.exceptions]
-        # If one outcome is unknown, the joint outcome is.
+        # If one outcome is unknown, so is the overall outcome.
         return max((loss for loss in losses if loss is not None), key=_unknown) if all(losses) else None
     return error if isinstance(error, StateLost) else None
 
 
 @contextmanager
 def mark_after_change() -> Generator[None, None, None]:
-    """Mark a `StateLost` of the block as unknown, because an earlier change was stored."""
+    """Mark a `StateLost` from the block as unknown, because an earlier change was stored."""
     try:
         yield
     except StateLost as error:
@@ -64,7 +64,7 @@ def _unknown(error: StateLost) -> bool:
 
 
 class StoreConfigurationError(ValueError):
-    """The URL of a store is invalid or unsupported."""
+    """A store's URL is invalid or unsupported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Record:
 
     Attributes:
         data: Its bytes.
-        version: The number of its replacements; `Store.replace` compares it.
+        version: How many times it was replaced; `Store.replace` compares this number.
     """
 
     data: bytes
@@ -82,11 +82,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRecord:
-    """A record whose key another caller claimed before.
+    """A record whose key another caller has already claimed.
 
     Attributes:
-        record: The record; its data is empty if it cannot be decrypted.
-        is_held: Whether its lease is held.
+        record: The record, whose data is empty if it cannot be decrypted.
+        is_held: Whether the record's lease is held.
     """
 
     record: Record
@@ -94,18 +94,18 @@ class ClaimedRecord:
 
 
 Listener: TypeAlias = Callable[[bytes | None], Awaitable[None]]
-"""Receives published data; `None` means that messages may have been missed."""
+"""Receives published data; `None` means that messages might have been missed."""
 
 
 class Store(Protocol):
-    """A store of records, by kind and key.
+    """A store for records, by kind and key.
 
     All methods except `listen` and `run` raise `StateLost`. Durations are in seconds, by the store's clock.
     """
 
     @property
     def url(self) -> str:
-        """The URL of the store for logs, without credentials."""
+        """The store's URL for logs, without credentials."""
         ...
 
     @property
@@ -115,12 +115,12 @@ class Store(Protocol):
 
     @property
     def pool(self) -> Any:
-        """The connection pool, for other users of Redis; `None` in memory."""
+        """The connection pool, for other users of Redis, or `None` for the in-memory store."""
         ...
 
     @property
     def prefix(self) -> str:
-        """The prefix of all keys."""
+        """The prefix for all keys."""
         ...
 
     async def create(
@@ -142,24 +142,24 @@ class Store(Protocol):
         """Create a record.
 
         Args:
-            kind: Its kind, such as `task`.
-            key: Its key, which must be new in its kind.
-            data: Its data.
-            owner: Its owner, for `list_owned`.
-            ttl: Seconds after which it expires; `None` for never.
-            idle: Seconds after which it expires unless it is read or replaced.
+            kind: The record's kind, such as `task`.
+            key: The key, which must be new for the kind.
+            data: The data.
+            owner: The owner, for `list_owned`.
+            ttl: Seconds until the record expires; `None` for never.
+            idle: Seconds until the record expires unless it is read or replaced.
             most: The maximum number of the owner's records of this kind.
-            payer: The principal whose budget it counts against; by default the owner.
+            payer: The principal whose budget the record counts against; by default the owner.
             head: The bytes that `list_heads` returns.
-            spare: Whether it may be evicted, oldest first, to make room in the payer's budget.
-            tracked: Whether to detect that another program restores an older version, or the record after its expiry.
-            room: Additional bytes that the payer's budget must have, for a following record.
+            spare: Whether the record may be evicted, oldest first, to make room in the payer's budget.
+            tracked: Whether to detect if another program restores an older version, or the record after its expiry.
+            room: Additional bytes that must be free in the payer's budget, for a later record.
 
         Returns:
-            True if it was stored; False if the owner has `most`.
+            True if the record was stored; False if the owner already has `most`.
 
         Raises:
-            BudgetExceeded: A budget has no room for it.
+            BudgetExceeded: A budget has no room for the record.
         """
         ...
 
@@ -169,19 +169,19 @@ class Store(Protocol):
         """Create a record and acquire the lease `KIND:KEY`, unless a record with this key exists.
 
         Args:
-            kind: Its kind.
-            key: Its key.
-            data: Its bytes.
-            owner: Its owner, whose budget it counts against.
+            kind: The record's kind.
+            key: The key.
+            data: The data.
+            owner: The owner, whose budget the record counts against.
             ttl: Seconds after which it expires.
-            holder: The holder of the lease.
+            holder: The lease's holder.
             lease: Seconds for which the lease is held.
 
         Returns:
-            The existing record; `None` if the new one was stored.
+            The existing record, or `None` if the new one was stored.
 
         Raises:
-            BudgetExceeded: A budget has no room for it.
+            BudgetExceeded: A budget has no room for the record.
         """
         ...
 
@@ -190,7 +190,7 @@ class Store(Protocol):
         ...
 
     async def measure(self, kind: str, key: str) -> int | None:
-        """Return the size of a record, or `None`. This does not reset `idle`."""
+        """Return a record's size, or `None`. This does not reset `idle`."""
         ...
 
     async def replace(
@@ -204,16 +204,16 @@ class Store(Protocol):
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Replace the data of a record if its version is current, and return whether it was. This resets `idle`.
+        """Replace a record's data if `version` is current, and return whether it was. This resets `idle`.
 
         Args:
-            kind: Its kind.
-            key: Its key.
+            kind: The record's kind.
+            key: The key.
             data: The new data.
             version: The current version.
             head: As in `create`.
-            payer: The payer of a tracked record.
-            final: Whether this is its last version, which may exceed the budget.
+            payer: A tracked record's payer.
+            final: Whether this is the last version, which may exceed the budget.
 
         Raises:
             BudgetExceeded: A budget has no room for the additional bytes.
@@ -225,27 +225,27 @@ class Store(Protocol):
         ...
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """Return an owner's records of a kind with their keys, oldest first. This does not reset `idle`."""
+        """Return an owner's records of one kind with their keys, oldest first. This does not reset `idle`."""
         ...
 
     async def list_heads(self, kind: str, owner: str) -> list[bytes]:
-        """Return the heads of an owner's records of a kind, oldest first. This does not reset `idle`."""
+        """Return the heads of an owner's records of one kind, oldest first. This does not reset `idle`."""
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Use a nonce, and return whether it was new; of concurrent calls, one succeeds.
+        """Use a nonce, and return whether it was new; only one of several concurrent calls succeeds.
 
-        The number of nonces per payer is limited; beyond it, older ones count as used.
+        The number of nonces per payer is limited; beyond the limit, older ones count as used.
 
         Args:
-            nonce: A nonce of `make_nonce`.
-            seconds: The seconds for which to store it.
-            payer: The payer of the nonce.
+            nonce: A nonce from `make_nonce`.
+            seconds: How many seconds to store it.
+            payer: The nonce's payer.
         """
         ...
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Acquire or renew a lease for some seconds, and return whether the holder has it."""
+        """Acquire or renew a lease for some seconds, and return whether the holder now has it."""
         ...
 
     async def release(self, name: str, holder: str) -> None:
@@ -255,7 +255,7 @@ class Store(Protocol):
     def renew(self, name: str, holder: str, seconds: float) -> bool:
         """Renew a lease if the holder has it, and return whether it had it.
 
-        This blocks, for threads that renew leases while the event loop is blocked.
+        This call blocks; it is for threads that renew leases while the event loop is blocked.
         """
         ...
 
@@ -268,19 +268,19 @@ class Store(Protocol):
         ...
 
     async def publish(self, topic: str, data: bytes) -> None:
-        """Send data to all listeners of a topic, in this process and in others."""
+        """Send data to all of a topic's listeners, in this and other processes."""
         ...
 
     def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
-        """Subscribe a listener to published data while the store runs; return a function that unsubscribes it."""
+        """Subscribe a listener to published data while the store runs, and return a function that unsubscribes it."""
         ...
 
     async def list_secrets(self) -> Sequence[bytes]:
-        """Return the 32-byte keys that only the processes with this store share, newest first."""
+        """Return 32-byte keys that only processes using this store share, newest first."""
         ...
 
     def exchange(self, *, writes: bool) -> AbstractAsyncContextManager[None]:
-        """Limit the time of an exchange over `pool`. Raises StateLost."""
+        """Limit the time for an exchange over `pool`. Raises StateLost."""
         ...
 
     async def check(self) -> bool:
@@ -288,5 +288,5 @@ class Store(Protocol):
         ...
 
     def run(self) -> AbstractAsyncContextManager[None]:
-        """Receive messages of other processes during the block, which may be entered repeatedly."""
+        """Receive other processes' messages during the block, which can be entered repeatedly."""
         ...

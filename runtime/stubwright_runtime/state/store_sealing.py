@@ -1,4 +1,4 @@
-"""Seals with the keys of a store, which may change at run time; during an outage, the last known keys are used."""
+"""Seals with a store's keys, which may change at run time; during an outage, the last known keys are used."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class StoreSealing:
-    """Seals for one purpose with the keys of a store."""
+    """Seals for one purpose with a store's keys."""
 
     def __init__(self, store: Store, server: str, seconds: float, purpose: str) -> None:
-        """Use the keys of a store, for a server's name, a lifetime of tokens in seconds, and a purpose."""
+        """Take the store, the server's name, the token lifetime in seconds, and the purpose."""
         self._store = store
         self._server = server
         self._seconds = seconds
@@ -26,7 +26,7 @@ class StoreSealing:
         self.known: StateSealer | None = None
 
     async def renew(self) -> StateSealer | None:
-        """Return the sealer with the current or last known keys; `None` without keys."""
+        """Return the sealer with the current or last known keys, or `None` if no keys are known."""
         from .sealing import StateSealer
 
         try:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def store_at(url: str, package: Package) -> Store:
-    """Return the store at a URL.
+    """Create the store for a URL.
 
     Args:
-        url: `memory://`, or a URL of the library `redis`: `redis://…`, `rediss://…` or `unix://…`. `?prefix=…` sets the
-            prefix of all keys in Redis; by default the server's name.
-        package: The package of the server.
+        url: `memory://`, or a URL for the `redis` library: `redis://…`, `rediss://…` or `unix://…`. `?prefix=…` sets
+            the prefix for all keys in Redis; by default the server's name.
+        package: The server's package.
 
     Raises:
         StoreConfigurationError: The URL has an unknown scheme.
@@ -31,8 +31,8 @@ def store_at(url: str, package: Package) -> Store:
         from .redis import make_redis_store
 
         return make_redis_store(url, package)
-    # Show only the scheme, because the rest may contain a password.
-    given = f"a URL with the scheme {scheme}" if (scheme := show_scheme(url)) else "a text without a URL scheme"
+    # Show only the scheme, because the rest might contain a password.
+    given = f"a URL with the scheme {scheme}" if (scheme := show_scheme(url)) else "a string without a URL scheme"
     raise StoreConfigurationError(
         f"{given} is not supported for state; use memory:// or redis://HOST:PORT (rediss:// with TLS), without quotes"
     )

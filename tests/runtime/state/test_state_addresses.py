@@ -86,7 +86,10 @@ def test_credentials_are_used_and_not_shown(url: str, shown: str, name: str | No
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("rediss://host?ssl_cafile=/etc/ca.pem", r"has ssl_cafile; it may have prefix, .*; with TLS .*ssl_ca_certs"),
+        (
+            "rediss://host?ssl_cafile=/etc/ca.pem",
+            r"has ssl_cafile; the allowed options are prefix, .*; with TLS .*ssl_ca_certs",
+        ),
         ("redis://host?ssl_cert_reqs=none", "has ssl_cert_reqs, but no TLS; write rediss:// instead of redis://"),
         ("unix:///x?ssl_ca_certs=/x", "has ssl_ca_certs, but no TLS"),
         ("rediss://host?ssl_cert_reqs=some", "is invalid"),

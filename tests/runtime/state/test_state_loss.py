@@ -23,8 +23,8 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 NOTHING_DONE = "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
 UNKNOWN = (
-    "The server's store cannot be reached; it is unknown how much of this was done. "
-    "Check that, and try again in 5 seconds."
+    "The server's store cannot be reached; some of this may have been done. "
+    "Check what was done, and try again in 5 seconds."
 )
 
 LIMITED = tool("limited", stubwright={"policy": {"rateLimit": "1/minute"}})

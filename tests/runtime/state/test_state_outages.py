@@ -34,8 +34,8 @@ pytestmark = pytest.mark.anyio
 
 NOTHING = "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
 UNKNOWN = (
-    "The server's store cannot be reached; it is unknown how much of this was done. "
-    "Check that, and try again in 5 seconds."
+    "The server's store cannot be reached; some of this may have been done. "
+    "Check what was done, and try again in 5 seconds."
 )
 TOLD = {NOTHING, UNKNOWN}
 

@@ -213,14 +213,14 @@ def test_other_places_are_refused(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["redis://localhost:none", "redis://localhost/0?db=two"])
 def test_urls_that_redis_does_not_take_are_refused(url: str) -> None:
-    with pytest.raises(StoreConfigurationError, match="the URL of the state is invalid"):
+    with pytest.raises(StoreConfigurationError, match="the state URL is invalid"):
         store_at(url, SHOP)
 
 
 def test_options_that_change_how_redis_is_used_are_refused() -> None:
     with pytest.raises(
         StoreConfigurationError,
-        match=r"has decode_responses, protocol; it may have prefix, db, .*; with TLS .*ssl_ca_certs",
+        match=r"has decode_responses, protocol; the allowed options are prefix, db, .*; with TLS .*ssl_ca_certs",
     ):
         store_at("redis://localhost/0?protocol=2&decode_responses=true&prefix=x&ssl_ca_certs=y", SHOP)
 
@@ -333,7 +333,7 @@ async def test_a_lost_store_says_so_and_comes_back(tmp_path: Path, caplog: pytes
                 lambda: store.publish("news", b"1"),
                 store.list_secrets,
             ):
-                with pytest.raises(StateLost, match=f"redis://127.0.0.1:{server.port}/0 does not answer"):
+                with pytest.raises(StateLost, match=f"redis://127.0.0.1:{server.port}/0 does not respond"):
                     await lost()
             server.start()
             assert await store.check()
