@@ -339,7 +339,9 @@ async def test_a_worker_that_is_asked_to_stop_ends_its_task_or_hands_it_back(
         assert (await wait_for_end(http, url, short))["result"]["content"][0]["text"] == "did 1"
         assert (await wait_for_end(http, url, long))["result"]["content"][0]["text"] == "did 2"
         said = await wait_for_end(http, url, fragile)
-        assert said["error"]["message"] == "The server stopped while it ran; its effects until then may persist"
+        assert (
+            said["error"]["message"] == "The server stopped while the task was running; its effects so far may persist"
+        )
     assert runs(project) == {"once 1": 1, "again 2": 2, "once 3": 1, "once 4": 1}
 
 
@@ -453,7 +455,7 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
             (("--run-again", "x"), "--run-again is for the tasks command, which does not serve"),
             (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
             (("--workers", "two"), "'two' is not a whole number, such as 4"),
-            (("--state", "redis:/x"), "--state: a text without a URL scheme is not supported for state"),
+            (("--state", "redis:/x"), "--state: a string without a URL scheme is not supported for state"),
         ],
         2,
     ),
@@ -481,11 +483,11 @@ async def test_a_task_that_was_given_up_is_listed_and_run_again(
         for _ in range(MAX_DEATHS):
             assert (await asyncio.to_thread(start(redis_url, "worker").popen.wait, 60)) == -signal.SIGKILL
         workers = start(redis_url, "worker")
-        workers.await_log("abandoned a task of fatal after 3 deaths of its process; the command `tasks` lists it")
+        workers.await_log("abandoned a task of fatal after its process died 3 times; the `tasks` command lists it")
         assert (await wait_for_end(http, url, task))["status"] == "failed"
         status, _, listed = await manage()
         assert status == 0
-        assert re.fullmatch(rf"{task}  fatal  by anonymous  called \S+  given up \S+ after 3 deaths .*\n", listed)
+        assert re.fullmatch(rf"{task}  fatal  by anonymous  called \S+  abandoned \S+ after 3 deaths .*\n", listed)
         (project / "mended").touch()
         status, log, output = await manage("--run-again", task)
         assert (status, log) == (0, "")
@@ -497,4 +499,4 @@ async def test_a_task_that_was_given_up_is_listed_and_run_again(
     assert content == [{"type": "text", "text": "did 1 at last"}]
     assert await manage() == (0, "no abandoned tasks\n", "")
     status, log, _ = await manage("--run-again", task)
-    assert (status, "is not the id of an abandoned task, or the task was already run again" in log) == (1, True)
+    assert (status, "is not the ID of an abandoned task, or the task was already rerun" in log) == (1, True)

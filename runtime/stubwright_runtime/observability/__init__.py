@@ -1,1 +1,1 @@
-"""Logs, telemetry, and the redaction of secrets in both."""
+"""Logging, telemetry, and secret redaction in both."""

@@ -1,4 +1,4 @@
-"""Stores the exceptions of handlers for a client in the same process (`raise_errors`)."""
+"""Stores handlers' exceptions for a client in the same process (`raise_errors`)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ _MOST: Final = 100
 
 
 class Failures:
-    """The stored exceptions by reference; none before `keep`."""
+    """Stored exceptions by reference; empty until `keep` is called."""
 
     def __init__(self) -> None:
         """Create a disabled store."""
         self._by_reference: dict[str, BaseException] | None = None
 
     def keep(self) -> None:
-        """Start to store exceptions."""
+        """Start storing exceptions."""
         if self._by_reference is None:
             self._by_reference = {}
 
     def add(self, reference: str, error: BaseException) -> None:
-        """Store an exception after `keep`."""
+        """Store an exception if `keep` was called."""
         kept = self._by_reference
         if kept is None:
             return
@@ -33,7 +33,7 @@ class Failures:
         return bool(self._by_reference)
 
     def pop(self, answer: str) -> BaseException | None:
-        """Remove and return the exception that an answer refers to; `None` without."""
+        """Remove and return the exception that a response refers to, or `None`."""
         kept = self._by_reference or {}
         match = next((reference for reference in kept if reference in answer), None)
         return None if match is None else kept.pop(match)

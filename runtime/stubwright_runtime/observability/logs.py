@@ -1,4 +1,4 @@
-"""The loggers of packages, which redact secrets and prevent log injection."""
+"""Package loggers, which redact secrets and prevent log injection."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .scope import SCOPE, Scope
 from .standard_error import BackgroundStream, open_background
 
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
-"""Loggers of libraries that log messages, headers or URLs."""
+"""Library loggers that log messages, headers or URLs."""
 
 _LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks"))
-"""Child loggers that are created with the first request; filters of parents do not apply to them."""
+"""Child loggers created with the first request; their parents' filters do not apply to them."""
 
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 _QUERY: Final = re.compile(r"\?\S+")
-"""A query. The endpoint has no parameters, but clients may send tokens there."""
+"""A query string. The endpoint has no parameters, but clients might send tokens there."""
 
 
 _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
@@ -32,17 +32,17 @@ _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 
 
 def redact_text(text: str) -> str:
-    """Remove secrets and tokens from a text."""
+    """Remove secrets and tokens from text."""
     return redact_jwts(scrub(text), "[token]")
 
 
 def redact_jwts(text: str, mark: str) -> str:
-    """Replace the access tokens in a text by a mark."""
+    """Replace access tokens in text with a marker."""
     return _JWT.sub(mark, text)
 
 
 class Redaction(logging.Filter):
-    """A filter for loggers and handlers that redacts records."""
+    """A filter that redacts records, for loggers and handlers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Redact a record, and keep it."""
@@ -57,7 +57,7 @@ class Redaction(logging.Filter):
         if (clean := [_clean(record, text) for text in texts]) != texts:
             record.msg, record.exc_text, record.stack_info = clean
             record.args = ()
-            record.exc_info = None  # the exception contains its text
+            record.exc_info = None  # the exception contains the text
         return True
 
 
@@ -72,7 +72,7 @@ def _clean(record: logging.LogRecord, text: str) -> str:
 
 
 def log() -> logging.Logger:
-    """Return the logger of the current package, by default the runtime's."""
+    """Return the current package's logger, by default the runtime's."""
     return make_logger(SCOPE.get().package)
 
 
@@ -84,12 +84,12 @@ def make_logger(name: str) -> logging.Logger:
 
 
 def name_after(package: str) -> None:
-    """Set the package of log records in this context."""
+    """Set the package for log records in this context."""
     SCOPE.set(Scope(package))
 
 
 def name_records(package: str) -> ContextValue[Scope]:
-    """Set the package of log records during the block."""
+    """Set the package for log records during the block."""
     outer = SCOPE.get()
     return ContextValue(SCOPE, Scope(package, outer.secrets, outer.waits))
 
@@ -98,7 +98,7 @@ class LogThrottle:
     """Logs frequent events: the first immediately, then at most one line per period, with a count."""
 
     def __init__(self, log: logging.Logger, message: str, seconds: float = 10.0) -> None:
-        """Use a message whose first argument is the count, and a period in seconds."""
+        """Take a message whose first argument is the count, and a period in seconds."""
         self._log = log
         self._message = message
         self._seconds = seconds
@@ -122,7 +122,7 @@ class LogThrottle:
 
 
 def redact_library_logs() -> None:
-    """Redact the records of libraries, regardless of the process's handlers."""
+    """Redact library records, regardless of the process's handlers."""
     for name in {*_LATE, *logging.root.manager.loggerDict}:
         if name.partition(".")[0] in _OTHERS:
             logging.getLogger(name).addFilter(REDACTION)
@@ -148,9 +148,9 @@ def drain_log() -> None:
 
 
 def set_up(level: str) -> None:
-    """Log to standard error, and only warnings of libraries, which log whole messages.
+    """Log to standard error; libraries, which log whole messages, log only warnings.
 
-    The process does not wait for a reader of standard error, except for up to a second at exit.
+    The process does not wait for standard error to be read, except for up to a second at exit.
 
     Args:
         level: The lowest level to log.
@@ -174,7 +174,7 @@ def _thread_failed(log: logging.Logger, failed: threading.ExceptHookArgs) -> Non
 
 
 class _Format(logging.Formatter):
-    """Replaces control characters, and indents continuation lines, so that unindented lines start records.
+    """Replaces control characters, and indents continuation lines so that only unindented lines start records.
 
     Attributes:
         folds: Whether tracebacks omit the runtime's frames.
@@ -183,7 +183,7 @@ class _Format(logging.Formatter):
     folds = False
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging calls it
-        """Format the traceback of a record."""
+        """Format a record's traceback."""
         if not self.folds or ei[1] is None:
             return super().formatException(ei)
         from .tracebacks import format_folded

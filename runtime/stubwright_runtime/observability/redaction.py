@@ -1,4 +1,4 @@
-"""Redacts the arguments in the manifest's `policy.redact`, which only handlers may see."""
+"""Redacts arguments listed in the manifest's `policy.redact`, which only handlers may see."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 REDACTED: Final = "[redacted]"
 
 _SHORTEST: Final = 4
-"""The minimum length of secrets to redact; shorter values occur in any text."""
+"""The minimum length of secrets to redact; shorter values occur in ordinary text."""
 
 _PIECE: Final = 8
-"""The length of pieces of longer secrets, which are redacted, too, because texts may be truncated."""
+"""The length of pieces of longer secrets, which are also redacted because text may be truncated."""
 
 _EDGE: Final = 256
-"""Characters at each end of a secret that are searched for pieces."""
+"""How many characters at each end of a secret to split into pieces."""
 
 _KEPT: Final = 256
-"""The number of recent secrets to redact if the current call is unknown."""
+"""How many recent secrets to redact if the current call is unknown."""
 
 _CHARACTERS: Final = 1024 * 1024
-"""The maximum total length of these secrets, except that the latest one may be longer."""
+"""The maximum total length of recent secrets; the latest one may exceed it."""
 
 # Short words must be whole parts of a name: `keyboard`, `compass` and `author` are not secrets.
 # Compiled on first use, because servers do not need it.
@@ -46,7 +46,7 @@ _INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
 
 
 def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
-    """Return a deep copy of JSON arguments with some values replaced by `"[redacted]"`.
+    """Return a deep copy of JSON arguments with some values replaced with `"[redacted]"`.
 
     Args:
         arguments: The arguments as JSON.
@@ -60,7 +60,7 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
 
 
 def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope]:
-    """Redact the secrets of a call during the block, and log for its package."""
+    """Redact a call's secrets during the block, and log under its package."""
     outer = SCOPE.get()
     return ContextValue(
         SCOPE, Scope(tool.package.name, [*(outer.secrets or ()), *find_secrets(tool, arguments)], outer.waits)
@@ -68,7 +68,7 @@ def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope
 
 
 def find_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Sequence[Secret]:
-    """Return the secrets among the arguments of a call, and store them as the latest."""
+    """Return the secrets among a call's arguments, and store them as the latest."""
     hidden = tool.list_hidden(arguments)
     if not hidden:
         return ()
@@ -94,9 +94,9 @@ def make_hider() -> Callable[[str], None]:
 
 
 def scrub(text: str) -> str:
-    """Redact the secrets of the current call in a text; outside of calls, the latest 256 secrets.
+    """Redact the current call's secrets in text, or outside calls, the latest 256 secrets.
 
-    Unless the call has no secrets, the input that pydantic quotes is redacted, too, because it may be all arguments.
+    If the call has secrets, input that pydantic quotes is also redacted, because it can include all arguments.
     """
     current = SCOPE.get().secrets
     if current is not None and not current:
@@ -107,17 +107,17 @@ def scrub(text: str) -> str:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Redact secrets in a text: plain, escaped for JSON, Python or URLs, and pieces of longer ones."""
+    """Redact secrets in text: plain, escaped for JSON, Python or URLs, and pieces of longer ones."""
     return _without_all(text, _longest_first(secrets))
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the value of a header, an option or a variable with this name is probably a secret."""
+    """Return whether a header, option or variable with this name probably contains a secret."""
     return re.search(_TELLING_NAME, name, re.IGNORECASE) is not None
 
 
 def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
-    """Return a copy of `value` with the values at `paths` redacted. A string on a path may be JSON, and is redacted."""
+    """Return a copy of `value` with the values at `paths` redacted. Strings on a path might be JSON, so they are redacted."""
     if [] in paths or (paths and isinstance(value, str)):
         return REDACTED
     if isinstance(value, dict):
@@ -134,12 +134,12 @@ def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
 
 @cache
 def _words(tool: Tool) -> str:
-    """Return the JSON of a tool's definition, which is not secret."""
+    """Return a tool's definition as JSON, which is not secret."""
     return json.dumps(tool.definition)
 
 
 def _texts(value: Json | Mapping[str, Any], path: list[str], known: str) -> Iterator[str]:
-    """Yield the texts at a path: strings, numbers, and keys that are not in `known`, the definition."""
+    """Yield the strings, numbers and keys at a path as text, except keys in `known`, the tool's definition."""
     if isinstance(value, str):
         yield value
         if value[:1] in "{[" and value[1:]:
@@ -169,7 +169,7 @@ class Secret:
 
     @cached_property
     def forms(self) -> Sequence[str]:
-        """Its possible encodings, longest first."""
+        """The secret's possible encodings, longest first."""
         written = {
             self.text,
             repr(self.text)[1:-1],
@@ -183,7 +183,7 @@ class Secret:
 
     @cached_property
     def pieces(self) -> Mapping[str, tuple[str, int]]:
-        """Pieces of its start and its end, with their positions; none for a short secret."""
+        """Pieces of the secret's start and end, with their positions; empty for a short secret."""
         edges = {self.text[:_EDGE], self.text[-_EDGE:]} if len(self.text) >= 2 * _PIECE else ()
         places = {
             edge[at : at + _PIECE]: (edge, at) for edge in edges for at in range(0, len(edge) - _PIECE + 1, _PIECE)
@@ -199,7 +199,7 @@ class _RecentSecrets:
         self._size = 0
 
     def add(self, secrets: Iterable[Secret]) -> None:
-        """Add secrets, and remove the oldest beyond the limits."""
+        """Add secrets, removing the oldest ones beyond the limits."""
         for secret in secrets:
             self._kept.append(secret)
             self._size += len(secret.text)
@@ -229,7 +229,7 @@ def _without_all(text: str, secrets: Iterable[Secret]) -> str:
 
 
 def _without_piece(text: str, edge: str, at: int) -> str:
-    """Redact the piece of `edge` at position `at` in a text, with the matching characters around it."""
+    """Redact the piece of `edge` at position `at` in text, with the matching characters around it."""
     parts: list[str] = []
     done = 0
     while (start := text.find(edge[at : at + _PIECE], done)) >= 0:

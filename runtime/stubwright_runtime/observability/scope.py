@@ -1,4 +1,4 @@
-"""The scope of a request, in a context variable for logging, redaction and the store."""
+"""The request scope, in a context variable for logging, redaction and the store."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Scope:
     """The scope of one request.
 
     Attributes:
-        package: The package of the log.
-        secrets: The `redaction.Secret`s of the call; `None` if the call is unknown.
-        waits: The remaining time to wait for the store (`state.outages`); `None` for no limit.
+        package: The package to log under.
+        secrets: The call's `redaction.Secret`s, or `None` if the call is unknown.
+        waits: The remaining time to wait for the store (`state.outages`), or `None` for no limit.
     """
 
     package: str

@@ -1,6 +1,6 @@
-"""A non-blocking stream to standard error, written by a thread.
+"""A non-blocking stream to standard error, which a thread writes.
 
-If a mebibyte is pending, further texts are dropped; a line reports their number.
+While a mebibyte is pending, further text is dropped; a line reports how many lines were lost.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class BackgroundStream:
     """A stream for `logging.StreamHandler` whose `write` never blocks."""
 
     def __init__(self, descriptor: int, encoding: str = "utf-8", most: int = _MOST_WAITING) -> None:
-        """Create a stream; its thread starts with the first text.
+        """Create a stream, whose thread starts with the first write.
 
         Args:
             descriptor: The file descriptor. It stays open.
-            encoding: The encoding of texts; other characters are escaped.
+            encoding: The text encoding; characters it cannot encode are escaped.
             most: The maximum pending bytes.
         """
         self._descriptor = descriptor
@@ -48,12 +48,12 @@ class BackgroundStream:
         self._error: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Add a text to the queue, or drop it if the queue is full; return the text's length."""
+        """Queue text, or drop it if the queue is full, and return the text's length."""
         self.write_bytes(text.replace("\n", os.linesep).encode(self._encoding, "backslashreplace"))
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Add encoded text to the queue, or drop it if the queue is full."""
+        """Queue encoded text, or drop it if the queue is full."""
         with self._changed:
             if self._error is not None or self._size + len(data) > self._most:
                 self._lost += data.count(b"\n")
@@ -79,7 +79,7 @@ class BackgroundStream:
         """Do nothing, because `logging` calls this after each record."""
 
     def drain(self, seconds: float) -> bool:
-        """Wait up to some seconds until all texts are written; return whether they are."""
+        """Wait up to some seconds until all text is written, and return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._size or self._error is not None, seconds)
 
@@ -88,10 +88,10 @@ class BackgroundStream:
         self._size += len(data)
 
     def _report_lost(self) -> bytes:
-        """Return a line with the number of lost lines, and reset it."""
+        """Return a line that reports the number of lost lines, and reset the number."""
         lost, self._lost = self._lost, 0
         noun = "line" if lost == 1 else "lines"
-        return f"… {lost:,} {noun} of the log lost: standard error was not read{os.linesep}".encode(
+        return f"… {lost:,} log {noun} lost: standard error was not read{os.linesep}".encode(
             self._encoding, "backslashreplace"
         )
 
@@ -143,7 +143,7 @@ class _RawStream(io.RawIOBase):
 
 @lru_cache(maxsize=1)
 def _open(descriptor: int, encoding: str) -> BackgroundStream:
-    """Return the shared stream to a descriptor, which keeps logs and prints in order."""
+    """Return the shared stream for a descriptor, which keeps logs and prints in order."""
     return BackgroundStream(descriptor, encoding)
 
 

@@ -1,4 +1,4 @@
-"""OpenTelemetry for servers and clients: attributes of requests, and histograms of durations."""
+"""OpenTelemetry for servers and clients: request attributes and duration histograms."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
 _BOUNDARIES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-"""The buckets in seconds of the conventions' four metrics."""
+"""The bucket boundaries in seconds for the conventions' four metrics."""
 
 LARGEST: Final = 64 * 1024
-"""The maximum characters of arguments or a result in a span."""
+"""The maximum length of arguments or a result in a span."""
 
 _CLIENT_METHODS: Final = frozenset(
     {
@@ -50,10 +50,10 @@ _CLIENT_METHODS: Final = frozenset(
         "tools/list",
     }
 )
-"""The methods of clients' requests and notifications in all revisions and extensions."""
+"""Client request and notification methods in all revisions and extensions."""
 
 OTHER: Final = "_OTHER"
-"""The value for unknown names in metrics."""
+"""The value that replaces unknown names in metrics."""
 
 HTTP: Final[Mapping[str, AttributeValue]] = {"network.transport": "tcp", "network.protocol.name": "http"}
 PIPE: Final[Mapping[str, AttributeValue]] = {"network.transport": "pipe"}
@@ -72,7 +72,7 @@ def is_method(method: str) -> bool:
 
 
 def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str, AttributeValue]:
-    """Return the attributes of a request, with shortened names."""
+    """Return a request's attributes, with shortened names."""
     attributes: dict[str, AttributeValue] = {"mcp.method.name": shorten(method)}
     name, uri = (params or {}).get("name"), (params or {}).get("uri")
     if method == "tools/call":
@@ -85,5 +85,5 @@ def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str,
 
 
 def hash_session(key: str) -> str:
-    """Return a hash of a session's id, which itself would grant access to the session."""
+    """Hash a session ID, which would itself grant access to the session."""
     return hashlib.sha256(key.encode()).hexdigest()[:16]

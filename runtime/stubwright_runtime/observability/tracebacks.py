@@ -1,4 +1,4 @@
-"""Formats tracebacks of handlers' exceptions without the runtime's frames."""
+"""Formats tracebacks of handler exceptions without the runtime's frames."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _RUNTIME: Final = f"{Path(__file__).parents[1]}"
 
 
 def format_folded(error: BaseException) -> str:
-    """Return the traceback of an exception and its causes, with one line per group of our frames.
+    """Format the traceback of an exception and its causes, with one line per group of runtime frames.
 
-    A traceback that ends in our code is not folded, because the bug may be ours.
+    A traceback that ends in the runtime is not folded, because the bug may be there.
     """
     formatted = traceback.TracebackException.from_exception(error)
     waiting = [formatted]
@@ -39,7 +39,7 @@ def _is_internal(frame: traceback.FrameSummary) -> bool:
 
 
 class _FoldedFrames(traceback.FrameSummary):
-    """A placeholder for consecutive frames of ours."""
+    """A placeholder for consecutive runtime frames."""
 
     def __init__(self, count: int) -> None:
         super().__init__(_RUNTIME, None, "", lookup_line=False)

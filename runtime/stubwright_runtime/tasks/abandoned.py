@@ -1,4 +1,4 @@
-"""The command `tasks`: lists the tasks whose processes died too often, or repeats a task."""
+"""The `tasks` command: lists tasks whose processes died too often, or reruns one."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 async def manage(package: Package, store: Store, engine: TaskEngine | None, again: str | None) -> None:
-    """List the abandoned tasks on standard output, or run one again and write its new id.
+    """Write the abandoned tasks to standard output, or rerun one and write its new ID.
 
     Args:
-        package: The package of the server.
-        store: The store of its tasks.
-        engine: Its task engine, unless it is the default.
-        again: The id of the task to run again; `None` to list all.
+        package: The server's package.
+        store: The store that contains its tasks.
+        engine: The server's task engine, unless it is the default.
+        again: The ID of the task to rerun, or `None` to list all.
 
     Raises:
-        BudgetExceeded: The task's caller has no room for another task.
-        LookupError: The id is not an abandoned task.
+        BudgetExceeded: The task's caller has no budget for another task.
+        LookupError: The ID does not identify an abandoned task.
         StateLost: The store cannot be reached.
     """
     tasks = Tasks(package, store, None, engine)
@@ -43,10 +43,10 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
 
 
 async def _repeat(tasks: Tasks, name: str) -> str:
-    """Submit a new task with the same call for the same caller, and return its id."""
+    """Submit a new task with the same call for the same caller, and return its ID."""
     async with tasks.task_store.claim_abandoned(name) as task:
         if task is None:
-            raise LookupError(f"{clean(name)} is not the id of an abandoned task, or the task was already run again")
+            raise LookupError(f"{clean(name)} is not the ID of an abandoned task, or the task was already rerun")
         repetition = task.repeat(tasks.task_store.now())
         await tasks.task_store.create(repetition, None)
         await tasks.submit(repetition.id)
@@ -55,7 +55,7 @@ async def _repeat(tasks: Tasks, name: str) -> str:
 
 def _describe(task: Task) -> str:
     caller = clean(task.principal.subject or task.principal.kind)
-    times = f"called {_format_time(task.created)}  given up {_format_time(task.updated)} after {task.deaths} deaths"
+    times = f"called {_format_time(task.created)}  abandoned {_format_time(task.updated)} after {task.deaths} deaths"
     return f"{task.id}  {clean(task.tool)}  by {caller}  {times}  kept until {_format_time(task.created + task.ttl)}"
 
 

@@ -25,11 +25,11 @@ _LEVELS: Final[Mapping[LogLevel, int]] = {
 }
 
 _MAX_CHARACTERS: Final = 500
-"""The maximum number of characters of a task's message."""
+"""The maximum length of a task's message."""
 
 
 class TaskChannel:
-    """The channel to the client of one task."""
+    """The channel to one task's client."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class TaskChannel:
         log: logging.Logger,
         save_message: Callable[[str], Awaitable[None]],
     ) -> None:
-        """Use the open connections, the server's log, and a function that saves the task's message."""
+        """Take the open connections, the server's log, and a function that saves the task's message."""
         self._task = task
         self._connections = connections
         self._log = log
@@ -46,37 +46,37 @@ class TaskChannel:
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
-        """The client's capabilities when it called."""
+        """The client's capabilities at the time of the call."""
         return self._task.capabilities
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The client's name and version when it called."""
+        """The client's name and version at the time of the call."""
         return self._task.client
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Store the message of the task, and notify its clients."""
+        """Store the task's message, and notify its clients."""
         await self._save_message(_describe_progress(done, total, message))
         await self._connections.send_progress(self._task.id, done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message, or write it to the server's log without a connection."""
+        """Send a log message, or write it to the server's log if the client is disconnected."""
         if not await self._connections.log(self._task.id, level, data, logger):
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
             self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)
 
     async def subscribe(self, uri: str) -> None:
-        """Do nothing: tasks cannot subscribe."""
+        """Do nothing, because tasks cannot subscribe."""
 
     async def release(self) -> None:
-        """Do nothing: tasks have no stream."""
+        """Do nothing, because tasks have no stream."""
 
     async def request(self, method: str, _params: Mapping[str, Any] | None, /) -> NoReturn:
-        """Raise RuntimeError: tasks store their questions instead of sending requests."""
+        """Raise RuntimeError, because tasks store their questions instead of sending requests."""
         raise RuntimeError(f"a task cannot send {method}")
 
     async def record_elicitation(self, elicitation: str) -> None:
-        """Do nothing: clients get the questions with the task's state."""
+        """Do nothing, because clients get the questions with the task's state."""
 
     async def complete_elicitation(self, elicitation: str) -> bool:
         """Notify the client that a URL elicitation is complete, if it is connected."""

@@ -1,4 +1,4 @@
-"""The client connections of running tasks, up to 2025-11-25. Clients may miss notifications."""
+"""Client connections for running tasks, up to 2025-11-25. Clients may miss notifications."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TaskConnection(Protocol):
 
     @property
     def session(self) -> str | None:
-        """The session id over HTTP, up to 2025-11-25."""
+        """The HTTP session ID, up to 2025-11-25."""
         ...
 
     @property
@@ -41,24 +41,24 @@ class TaskConnection(Protocol):
 
     @property
     def token(self) -> str | int | None:
-        """The progress token of the call; `None` without."""
+        """The call's progress token, or `None`."""
         ...
 
     @property
     def is_resumable(self) -> bool:
-        """True if the client can resume the stream of its request."""
+        """True if the client can resume its request's stream."""
         ...
 
     def wants(self, level: LogLevel) -> bool:
-        """Return whether the client requested messages of this level."""
+        """Return whether the client requested messages at this level."""
         ...
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Send a request on the stream of the call. Raises ProtocolError."""
+        """Send a request on the call's stream. Raises ProtocolError."""
         ...
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Send a notification on the stream of the call."""
+        """Send a notification on the call's stream."""
         ...
 
     async def notify_connection(self, method: str, params: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ class TaskConnection(Protocol):
 
 
 class TaskConnections:
-    """The connections by the ids of tasks."""
+    """Open connections by task ID."""
 
     def __init__(self, task_store: TaskStore) -> None:
         """Use a store of tasks."""
@@ -76,10 +76,10 @@ class TaskConnections:
         self._group: TaskGroup | None = None
 
     def open(self, task: Task, connection: TaskConnection) -> None:
-        """Start to notify a client of a task's changes."""
+        """Start notifying a client of a task's changes."""
         if self._group is not None:
             self._connections[task.id] = connection
-            # Drop arguments and answers, because it stays in memory until the task ends.
+            # Drop arguments and answers, because the request stays in memory until the task ends.
             self._group.start_soon(self._follow, task.end(), connection)
 
     async def send_progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
@@ -130,7 +130,7 @@ class TaskConnections:
                 try:
                     current = await self._task_store.find(task.id)
                 except StateLost:
-                    continue  # after an outage, the task store wakes all waiters
+                    continue  # after an outage, the task store wakes every waiter
                 if current is None:
                     break
                 status_params = wire.to_handshake_task(current)

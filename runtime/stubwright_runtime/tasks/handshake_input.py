@@ -1,4 +1,4 @@
-"""Sends the questions of a task to a client that waits for its result, up to 2025-11-25."""
+"""Sends a task's questions to a client that is waiting for its result, up to 2025-11-25."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from .service import Tasks
 
 _GONE: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
-"""Errors that are not answers of the client."""
+"""Errors that do not count as the client's answer."""
 
 
 class InputRequester:
-    """Sends the pending questions of tasks."""
+    """Sends tasks' pending questions."""
 
     def __init__(self, tasks: Tasks) -> None:
-        """Use the tasks of a server."""
+        """Use a server's tasks."""
         self._tasks = tasks
 
     async def ask(self, connection: TaskConnection, task: Task) -> None:
-        """Ask the first pending question of a task, until it is answered here or elsewhere.
+        """Ask a task's first pending question, until it is answered here or elsewhere.
 
         Raises:
             ProtocolError: The client cannot be asked.
@@ -63,13 +63,13 @@ class InputRequester:
                     if current is None or key not in current.pending:
                         asking.cancel()
         if failures:
-            raise failures.pop()  # pop, because its traceback holds this frame
+            raise failures.pop()  # pop, because its traceback references this frame
         if answers:
             await self._tasks.answer(task, {key: answers[0]})
 
 
 async def _send(connection: TaskConnection, task: Task, question: Question) -> Mapping[str, Any]:
-    """Return the client's answer to a question; an error becomes an invalid answer, which repeats the question."""
+    """Send a question and return the client's answer; an error becomes an invalid answer, which repeats the question."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.relate(task.id)}
     try:

@@ -1,4 +1,4 @@
-"""The questions of a task: an unanswered question ends the run, and the answer starts another, in all revisions."""
+"""A task's questions, in all revisions: an unanswered question ends the run, and the answer starts another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TaskInputRequests(InputRequests):
-    """The questions of one task."""
+    """One task's questions."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class TaskInputRequests(InputRequests):
         request: Request,
         save: Callable[[Mapping[str, Any]], Awaitable[None]],
     ) -> None:
-        """Restore the state of a task; `save` stores the values of `ctx.once`."""
+        """Restore a task's state; `save` stores the values from `ctx.once`."""
         state = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
         super().__init__(request, state)
         self._task = task
@@ -31,11 +31,11 @@ class TaskInputRequests(InputRequests):
 
     @property
     def in_handshake_era(self) -> bool:
-        """False: questions of tasks are never requests during a run."""
+        """False, because a task's questions are never sent as requests during a run."""
         return False
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the id of a URL elicitation: the same in each run, because the handler starts again."""
+        """Return a URL elicitation's ID, which is the same in each run because the handler restarts."""
         if self.revision.has("stateless"):
             return None
         self._visits += 1

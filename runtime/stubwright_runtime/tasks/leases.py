@@ -1,4 +1,4 @@
-"""The duration of leases on running tasks."""
+"""Lease durations for running tasks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ LEASE: Final = "10s"
 
 
 def find_duration(tool: Tool | None) -> float:
-    """Return the duration in seconds of leases on tasks of a tool."""
+    """Return the lease duration for a tool's tasks, in seconds."""
     settings: Mapping[str, Any] = {} if tool is None else tool.extension.get("task") or {}
     return parse_duration(settings.get("lease", LEASE))

@@ -1,4 +1,4 @@
-"""The methods and capabilities of tasks, in all revisions."""
+"""Task methods and capabilities, in all revisions."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     _Method: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
 
 _PAGE_SIZE: Final = 50
-"""The number of tasks on a page of the list."""
+"""The number of tasks per page of the list."""
 
 _MAX_SUBSCRIBED: Final = 1000
-"""The maximum number of tasks of one stream."""
+"""The maximum number of tasks per stream."""
 
 _ID: Final = 100
-"""Characters of a task's id that distinguish anonymous callers."""
+"""How many characters of a task's ID distinguish anonymous callers."""
 
 _POLL_INTERVAL: Final = 5.0
-"""Seconds between polls of an awaited task."""
+"""Seconds between polls for an awaited task."""
 
 _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 
@@ -55,10 +55,10 @@ _CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {
 
 
 class Methods:
-    """The middleware for methods of tasks."""
+    """Middleware for task methods."""
 
     def __init__(self, hub: Hub, listeners: Listeners, tasks: Tasks) -> None:
-        """Use a server, its subscription streams, and its tasks."""
+        """Take a server, its subscription streams, and its tasks."""
         self._hub = hub
         self._listeners = listeners
         self._tasks = tasks
@@ -77,7 +77,7 @@ class Methods:
         }
 
     def wrap(self, method: str, call_next: Answer) -> Answer:
-        """Wrap a method: handle requests about tasks, and add tasks to the server's capabilities."""
+        """Wrap a method to handle task requests and to add tasks to the server's capabilities."""
         if method.startswith("tasks/"):
             return partial(self._refuse_large_answers, partial(self._answer, call_next))
         if method == LISTENING:
@@ -104,7 +104,7 @@ class Methods:
         methods = self._stateless if is_stateless else self._handshake
         is_known = request.method in methods and (is_stateless or request.revision.has("handshake_tasks"))
         if (is_known or is_stateless) and not request.is_admissible:
-            await call_next(request)  # raises the error of an invalid request
+            await call_next(request)  # raises the error for an invalid request
         if not is_known:
             raise refuse_unknown_method(request.method)
         if not is_stateless:
@@ -123,7 +123,7 @@ class Methods:
             key = f"{key} {find_connection(request).session} {str(request.params.get('taskId'))[:_ID]}"
         if wait := self._rates.count(key):
             data = {"retryAfter": math.ceil(wait)}
-            text = f"More than {PER_SECOND} requests about tasks in a second; poll at the task's `pollInterval`"
+            text = f"More than {PER_SECOND} task requests per second; poll at the task's `pollInterval`"
             raise ProtocolError(INVALID_REQUEST, text, data)
 
     def _require(self, request: Request) -> None:
@@ -131,7 +131,7 @@ class Methods:
             raise refuse_without_tasks()
 
     async def _find(self, request: Request, name: str | None = None) -> Task:
-        """Return the task of a request. Errors do not reveal whether it exists."""
+        """Return a request's task. Errors do not reveal whether it exists."""
         task_id = _task_id(request) if name is None else name
         task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(request, task):
@@ -152,7 +152,7 @@ class Methods:
         return wire.to_handshake_task(await self._find(request))
 
     async def _result(self, request: Request) -> dict[str, Any]:
-        """Wait for the end of a task, and ask its questions.
+        """Wait for a task to finish, asking its questions.
 
         A client that cannot resume its stream waits only until its token expires.
         """
@@ -172,7 +172,7 @@ class Methods:
         return wire.to_final_result(task, result, self._hub.package.tools[task.tool].definition, request.revision)
 
     async def _end(self, request: Request) -> Task:
-        """Return a task after its end."""
+        """Wait for a task to finish, and return it."""
         task = await self._find(request)
         with self._tasks.task_store.watch([task.id]) as changed:
             while not task.is_terminal:
@@ -190,7 +190,7 @@ class Methods:
         if cursor is not None and not isinstance(cursor, str):
             raise refuse_parameters("`cursor` must be a string")
         principal, connection = self._hub.find_principal(over_http=request.over_http), find_connection(request)
-        if principal.kind == "anonymous" and connection.session is None:  # without a session, only ids give access
+        if principal.kind == "anonymous" and connection.session is None:  # without a session, only the IDs grant access
             return {"tasks": []}
         tasks = await self._tasks.task_store.list_owned(find_owner(principal, connection, request.revision))
         after = ("", "") if cursor is None else _parse_cursor(cursor)
@@ -226,9 +226,7 @@ class Methods:
         return {}
 
     async def _cancelled(self, task: Task) -> Task | None:
-        return await self._tasks.task_store.change(
-            task.id, lambda now: now.move("cancelled", "It was cancelled by request.")
-        )
+        return await self._tasks.task_store.change(task.id, lambda now: now.move("cancelled", "Cancelled by request."))
 
     async def _listen(self, call_next: Answer, request: Request) -> Result:
         """Subscribe a client to its existing tasks (the extension, "Task Status Notifications")."""
@@ -249,7 +247,7 @@ class Methods:
 
 
 def _task_id(request: Request) -> str:
-    """Return the `taskId` of a request. Raises ProtocolError without one."""
+    """Return a request's `taskId`. Raises ProtocolError if it is missing."""
     task_id = request.params.get("taskId")
     if not isinstance(task_id, str):
         raise refuse_parameters("`taskId` must be a string")
@@ -257,7 +255,7 @@ def _task_id(request: Request) -> str:
 
 
 def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the capability for tasks, if the revision supports tasks."""
+    """Add the tasks capability to a result, if the revision supports tasks."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
         extensions: dict[str, Any] = capabilities.get("extensions") or {}
@@ -268,15 +266,15 @@ def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, A
 
 
 def _subscribed_task_ids(params: object) -> list[str]:
-    """Return the task ids of a `subscriptions/listen` request."""
+    """Return the task IDs in a `subscriptions/listen` request."""
     wanted = params.get("notifications") if is_mapping(params) else None
     names = wanted.get("taskIds") if is_mapping(wanted) else None
     return list(dict.fromkeys(name for name in names if isinstance(name, str))) if is_list(names) else []
 
 
 def _position(task: Task) -> tuple[str, str]:
-    """Return the position of a task in the list, without revealing its id."""
-    # Padded, because positions are compared as strings.
+    """Return a task's position in the list, without revealing its ID."""
+    # Pad the numbers, because positions are compared as strings.
     return f"{task.created:020.6f}", hashlib.sha256(task.id.encode()).hexdigest()
 
 

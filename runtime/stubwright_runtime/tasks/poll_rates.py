@@ -1,4 +1,4 @@
-"""Limits the rate of a principal's requests about tasks, per process."""
+"""Limits each principal's task request rate, per process."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 
 PER_SECOND: Final = 100
 BURST: Final = 1000
-"""The maximum burst of a principal's requests."""
+"""A principal's maximum burst of requests."""
 
 _PRINCIPALS: Final = 10_000
-"""The maximum number of remembered principals."""
+"""The maximum number of principals to track."""
 
 
 class PollRates:
@@ -22,9 +22,9 @@ class PollRates:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, principal: str) -> float:
-        """Count a request; return 0, or the seconds to wait."""
+        """Count a request, and return 0 or the seconds to wait."""
         now = time.monotonic()
-        # Insert at the end, so that the least recent principal comes first.
+        # Insert at the end so that the least recent principal comes first.
         left, since = self._left.pop(principal, (float(BURST), now))
         left = min(float(BURST), left + (now - since) * PER_SECOND)
         is_let_in = left >= 1

@@ -1,4 +1,4 @@
-"""The record of a task, and its permitted changes.
+"""Task records and their permitted changes.
 
 MCP 2025-11-25 (basic/utilities/tasks, "Task Status Lifecycle") and the extension for 2026-07-28 define the statuses and
 their transitions.
@@ -25,15 +25,15 @@ _NEXT: Final[Mapping[Status, frozenset[Status]]] = {
     "working": frozenset({"working", "input_required", *OVER}),
     "input_required": frozenset({"working", "input_required", *OVER}),
 }
-"""The permitted next statuses. A status may repeat with another message or fewer questions."""
+"""The permitted next statuses. A status can repeat with another message or fewer questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A pending question of a task.
+    """A task's pending question.
 
     Attributes:
-        name: The handler's name for it.
+        name: The handler's name for the question.
         request: The request to the client: `method` and `params`.
     """
 
@@ -42,9 +42,9 @@ class Question:
 
 
 def make_id() -> str:
-    """Return an id for a new task, of 192 random bits: without tokens, the id alone grants access.
+    """Return a new task ID with 192 random bits, because without tokens the ID alone grants access.
 
-    It is hexadecimal, because argparse treats ids of `secrets.token_urlsafe` that begin with `-` as options.
+    It is hexadecimal because argparse would treat an ID from `secrets.token_urlsafe` that starts with `-` as an option.
     """
     return secrets.token_hex(24)
 
@@ -54,36 +54,36 @@ class Task:
     """One task.
 
     Attributes:
-        id: Its id for clients.
-        owner: Its owner.
+        id: The ID that clients use.
+        owner: The task's owner.
         tool: The tool.
-        arguments: Its valid arguments, including bound ones.
-        revision: The revision of its call.
+        arguments: The validated arguments, including bound ones.
+        revision: The protocol revision of the call.
         transport: The transport of the call.
-        call_id: Its id in the log and in the record of calls.
-        trace: The headers of its trace (W3C Trace Context).
-        client: The name and the version of the client program.
+        call_id: The call's ID in the log and in call records.
+        trace: The trace headers (W3C Trace Context).
+        client: The client program's name and version.
         principal: The caller.
         capabilities: The client's capabilities.
-        created: Its creation, in seconds since 1970.
-        updated: Its last change.
-        ttl: Its retention in seconds from its creation.
+        created: The creation time, in seconds since 1970.
+        updated: The time of the last change.
+        ttl: The retention in seconds from creation.
         poll: The suggested polling interval, in seconds.
-        status: Its status.
+        status: The task's status.
         message: A description of the status.
-        is_error: Whether it completed with an `isError` result.
-        result: The key of its stored result.
-        error: The JSON-RPC error that it failed with.
-        answers: The client's answers, by the names of questions.
-        done: The results of `ctx.once`, by key.
-        tries: The number of times that each question was asked.
-        pending: Its pending questions, by their keys on the wire.
-        used: All keys used on the wire so far, which are not reused.
+        is_error: Whether the task completed with an `isError` result.
+        result: The key of the stored result.
+        error: The JSON-RPC error that the task failed with.
+        answers: The client's answers, by question name.
+        done: Results from `ctx.once`, by key.
+        tries: How often each question was asked.
+        pending: Pending questions, by their wire keys.
+        used: All wire keys used so far, which are not reused.
         run: The current run, whose process may have crashed.
-        attempt: The number of its runs so far: a fencing token with which a database can reject a replaced run.
-        deaths: The number of processes that died while they ran it.
-        origin: The id of the abandoned task that this one repeats, with the same idempotency keys.
-        is_abandoned: Whether it was abandoned after too many deaths; its record retains the arguments.
+        attempt: The number of runs so far: a fencing token with which a database can reject a replaced run.
+        deaths: The number of processes that died while running the task.
+        origin: The ID of the abandoned task that this one repeats, with the same idempotency keys.
+        is_abandoned: Whether the task was abandoned after too many deaths; its record retains the arguments.
     """
 
     id: str = field(default_factory=make_id)
@@ -123,7 +123,7 @@ class Task:
         return self.status in OVER
 
     def move(self, status: Status, message: str | None = None, **changes: Any) -> Task:
-        """Return the task in another status. Questions are dropped unless it is `input_required`.
+        """Return the task with a new status. Questions are dropped unless it is `input_required`.
 
         Raises:
             ValueError: The transition is not allowed.
@@ -135,7 +135,7 @@ class Task:
         return replace(self, status=status, message=message, **changes)
 
     def wait_for(self, requests: Mapping[str, Mapping[str, Any]], **changes: Any) -> Task:
-        """Return the task with pending questions from requests by name, each under an unused key."""
+        """Return the task with pending questions from named requests, each under an unused key."""
         pending: dict[str, Question] = {}
         for name, request in requests.items():
             key, number = name, 1
@@ -144,10 +144,10 @@ class Task:
                 key = f"{name}~{number}"
             pending[key] = Question(name, request)
         used = (*self.used, *pending)
-        return self.move("input_required", "It waits for input.", pending=pending, used=used, run=None, **changes)
+        return self.move("input_required", "Waiting for input.", pending=pending, used=used, run=None, **changes)
 
     def answer(self, responses: Mapping[str, Any]) -> Task | None:
-        """Return the task with answers to its questions; `None` if no answer matches a question."""
+        """Return the task with answers to its questions, or `None` if no answer matches a question."""
         given = {self.pending[key].name: response for key, response in responses.items() if key in self.pending}
         if not given or self.status != "input_required":
             return None
@@ -158,7 +158,7 @@ class Task:
         return self.move("working", answers=answers)
 
     def repeat(self, now: float) -> Task:
-        """Return a new task that repeats this abandoned one, because ended tasks must not change."""
+        """Return a new task that repeats this abandoned one, because finished tasks must not change."""
         return replace(
             self,
             id=make_id(),
@@ -174,11 +174,11 @@ class Task:
         )
 
     def end(self) -> Task:
-        """Return the task without the fields that only its run needs."""
+        """Return the task without the fields that only a run needs."""
         return replace(self, arguments={}, answers={}, done={}, tries={}, capabilities=None, trace={})
 
     def dump_head(self) -> bytes:
-        """Return the fields for lists, and the owner, as JSON for `load`."""
+        """Return the fields for lists and the owner as JSON for `load`."""
         principal = replace(self.principal, claims={})
         return replace(self.end(), principal=principal, pending={}, used=(), error=None).dump()
 

@@ -1,6 +1,6 @@
 """Runs tasks under a lease, which expires if the process crashes.
 
-Then the task is run again if its tool has `idempotentHint`; otherwise it fails, because its effects are unknown.
+After a crash, the task is rerun if its tool has `idempotentHint`; otherwise it fails, because its effects are unknown.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ if TYPE_CHECKING:
 
 
 MAX_DEATHS: Final = 3
-"""The maximum number of processes that may die while they run a task, which may be the cause."""
+"""The maximum number of processes that may die while running a task, since the task might be the cause."""
 
 _CLAIM_TIMEOUT: Final = 10.0
-"""Seconds for which claiming a task is retried while the store is unavailable."""
+"""How many seconds to retry claiming a task while the store is unavailable."""
 
 _RETRY_INTERVAL: Final = 0.5
-"""Seconds between two attempts to store the end of a task."""
+"""Seconds between attempts to store a task's end."""
 
 _MESSAGE_INTERVAL: Final = 1.0
-"""The minimum seconds between two stored messages of a task."""
+"""The minimum seconds between storing a task's messages."""
 
 _MAX_CHARACTERS: Final = 200
-"""The maximum characters of an error in a task's message."""
+"""The maximum length of an error in a task's message."""
 
 
 @dataclass(slots=True)
@@ -71,11 +71,11 @@ class _Attempt:
     Attributes:
         task: The task.
         lease: Its lease.
-        call_state: The record of the call.
-        scope: The scope that is cancelled with the task.
-        message_saved_at: The time at which a message was last saved.
+        call_state: The call record.
+        scope: The scope to cancel with the task.
+        message_saved_at: When a message was last saved.
         pending_message: A message to save later.
-        is_ending: Whether its end is being saved.
+        is_ending: Whether the task's end is being saved.
     """
 
     task: Task
@@ -100,7 +100,7 @@ class Runs:
         compile_run: Callable[[str], Handle],
         recorder: Recorder | None,
     ) -> None:
-        """Use the stores, the connections, the scheduler, the server, the handlers of tools, and the recorder."""
+        """Take the stores, connections, scheduler, server, tool handlers, and recorder."""
         self._store = store
         self._task_store = task_store
         self._connections = connections
@@ -112,8 +112,8 @@ class Runs:
         self._running: set[str] = set()
 
     async def work(self, name: str) -> bool:
-        """Run a task if it is due: see `TaskWork`."""
-        if name in self._running:  # even after a store outage longer than a lease
+        """Run a task if it is due; see `TaskWork`."""
+        if name in self._running:  # applies even after a store outage longer than a lease
             return False
         self._running.add(name)
         try:
@@ -127,7 +127,7 @@ class Runs:
             return True
         tool = self._server.package.tools.get(task.tool)
         places = math.inf if tool is None else tool.policy.get("concurrency", math.inf)
-        # Unknown names must not become attributes of metrics.
+        # Unknown names must not become metric attributes.
         known = "" if tool is None else tool.name
         add_waiting(known, 1)
         try:
@@ -152,7 +152,7 @@ class Runs:
                     count_death(tool, is_retried=not task.is_terminal)
                     if task.is_abandoned:
                         log().error(
-                            "abandoned a task of %s after %d deaths of its process; the command `tasks` lists it",
+                            "abandoned a task of %s after its process died %d times; the `tasks` command lists it",
                             tool,
                             task.deaths,
                         )
@@ -165,13 +165,13 @@ class Runs:
                 try:
                     await self._store.release(lease_name, holder)
                 except StateLost:
-                    log().info("the lease of a task could not be released, and will expire")
+                    log().info("a task's lease could not be released and will expire")
         return True
 
     async def _claim(self, name: str, holder: str) -> Task | None:
-        """Claim a task, or fail it if the store has no room for its new record.
+        """Claim a task, or fail it if the store has no room for the new record.
 
-        This is retried during an outage, because the claim may have succeeded.
+        Retry during an outage, because the claim may have succeeded.
         """
         end = time.monotonic() + _CLAIM_TIMEOUT
         while True:
@@ -187,7 +187,7 @@ class Runs:
     def _mark_claimed(self, holder: str, task: Task) -> Task | None:
         if task.status != "working":
             return None
-        # An earlier attempt succeeded, and its answer was lost.
+        # An earlier attempt succeeded, but the response was lost.
         if task.run == holder:
             return task
         tool = self._server.package.tools.get(task.tool)
@@ -199,11 +199,11 @@ class Runs:
         is_repeatable = _is_repeatable(tool)
         if is_repeatable and task.deaths < MAX_DEATHS:
             return replace(task, run=holder, attempt=task.attempt + 1)
-        text = "Its process died, or did not respond for longer than its lease; its effects may persist"
+        text = "The task's process died or was unresponsive for longer than its lease; the task's effects may persist"
         return replace(_to_failed(task, INTERNAL_ERROR, text), is_abandoned=is_repeatable)
 
     def _make_request(self, attempt: _Attempt) -> Request:
-        """Return the request of a run, whose client has already received an answer."""
+        """Create the request for a run, whose client has already received a response."""
         task = attempt.task
 
         def open_channel(_request: Request) -> Channel:
@@ -224,7 +224,7 @@ class Runs:
             record=attempt.call_state,
             task_id=task.id,
             attempt=task.attempt,
-            patience=math.inf,  # admitted when the task was created
+            patience=math.inf,  # already admitted when the task was created
         )
 
     async def _run(self, attempt: _Attempt, request: Request) -> None:
@@ -257,7 +257,7 @@ class Runs:
                 self._recorder.record(attempt.call_state)
 
     async def _watch(self, attempt: _Attempt) -> None:
-        """Renew the lease, and cancel the run if the task was cancelled, expired, or was claimed elsewhere."""
+        """Renew the lease, and cancel the run if the task is cancelled, expires, or is claimed elsewhere."""
         lease = attempt.lease
         with self._task_store.watch([attempt.task.id]) as changed:
             while True:
@@ -269,7 +269,7 @@ class Runs:
                     task = await self._task_store.find(attempt.task.id)
                 except StateLost:
                     continue
-                # The status changes when the end is stored, which must not cancel this run.
+                # Storing the end changes the status, which must not cancel this run.
                 if attempt.is_ending:
                     continue
                 if not is_held or task is None or task.run != lease.holder or task.status != "working":
@@ -279,13 +279,13 @@ class Runs:
                     await self._save_message(attempt, attempt.pending_message)
 
     def _find_sent(self, task: Task) -> dict[str, Any]:
-        """Return the caller's arguments, without bound ones."""
+        """Return the arguments that the caller sent, without bound ones."""
         tool = self._server.package.tools.get(task.tool)
         bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
         return {name: value for name, value in task.arguments.items() if name not in bound}
 
     async def _run_handler(self, attempt: _Attempt, request: Request) -> None:
-        """Run the handler, and save its result."""
+        """Run the handler and save its result."""
         task = attempt.task
         tool = self._server.package.tools[task.tool]
         request.arguments, request.size = repair_unicode(dict(task.arguments))
@@ -319,7 +319,7 @@ class Runs:
             )
         except BudgetExceeded as error:
             await self._fail_for_storage(
-                attempt, f"{tool.name} cannot ask its questions, because they cannot be stored. {error}"
+                attempt, f"{tool.name} cannot ask its questions because they cannot be stored. {error}"
             )
 
     async def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
@@ -333,7 +333,7 @@ class Runs:
                 return None
             return now.move("completed", message, is_error=is_error, result=key)
 
-        # The handler has run: retry until its result is stored.
+        # The handler has finished, so retry until its result is stored.
         while True:
             try:
                 await self._task_store.complete(attempt.task, outcome.result, wait_for_end)
@@ -341,14 +341,14 @@ class Runs:
                 await anyio.sleep(_RETRY_INTERVAL)
             except BudgetExceeded as error:
                 await self._fail_for_storage(
-                    attempt, f"{attempt.task.tool} ran, but its result cannot be stored. {error}"
+                    attempt, f"{attempt.task.tool} finished, but its result cannot be stored. {error}"
                 )
                 return
             else:
                 return
 
     async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
-        """Fail the task, because its next record cannot be stored."""
+        """Fail the task because its next record cannot be stored."""
         attempt.call_state.status, attempt.call_state.reason = "limited", "storage"
         await self._fail(attempt, INTERNAL_ERROR, text)
 
@@ -388,16 +388,16 @@ class Runs:
                     attempt.task.id, lambda now: replace(now, run=None) if _is_run_by(now, attempt) else None
                 )
             else:
-                text = "The server stopped while it ran; its effects until then may persist"
+                text = "The server stopped while the task was running; its effects so far may persist"
                 await self._task_store.change(
                     attempt.task.id,
                     lambda now: _to_failed(now, INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None,
                 )
         except StateLost:
-            log().info("a task was stopped during a store outage; it counts as a death of its process")
+            log().info("a task was stopped during a store outage; this counts as a death of its process")
 
     async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
-        """Save the end of a run, and retry until the store is available."""
+        """Save a run's end, retrying until the store is available."""
         while True:
             try:
                 await self._task_store.change(attempt.task.id, make)
@@ -407,7 +407,7 @@ class Runs:
                 return
 
     async def _save_message(self, attempt: _Attempt, text: str) -> None:
-        """Save a message, now or with the next renewal of the lease."""
+        """Save a message now or with the next lease renewal."""
         attempt.pending_message = text
         if time.monotonic() - attempt.message_saved_at < _MESSAGE_INTERVAL or attempt.is_ending:
             return
@@ -419,17 +419,17 @@ class Runs:
         except StateLost:
             attempt.pending_message = text
         except BudgetExceeded:
-            log().warning("a message of a task was not stored: its caller's budget is exhausted")
+            log().warning("a task's message was not stored: its caller's budget is exhausted")
 
     async def _save(self, attempt: _Attempt, done: Mapping[str, Any]) -> None:
-        """Save the results of `ctx.once`."""
+        """Save the results from `ctx.once`."""
         await self._task_store.change(
             attempt.task.id, lambda now: replace(now, done={**now.done, **done}) if _is_run_by(now, attempt) else None
         )
 
 
 def _is_run_by(task: Task, attempt: _Attempt) -> bool:
-    """Return whether this is still the task's run."""
+    """Return whether this is still the task's current run."""
     return task.run == attempt.lease.holder and task.status == "working"
 
 
@@ -446,7 +446,7 @@ def _to_failed(task: Task, code: int, message: str, data: Any = None) -> Task:
 def _refuse(error: BudgetExceeded, task: Task) -> Task | None:
     if task.status != "working":
         return None
-    return _to_failed(task, INTERNAL_ERROR, f"{task.tool} cannot start, because its run cannot be stored. {error}")
+    return _to_failed(task, INTERNAL_ERROR, f"{task.tool} cannot start because its run cannot be stored. {error}")
 
 
 def _first_text(result: Mapping[str, Any]) -> str | None:
@@ -455,7 +455,7 @@ def _first_text(result: Mapping[str, Any]) -> str | None:
 
 
 async def _answer_nothing(_request: Request) -> Result:
-    """Do nothing: a run has no next middleware."""
+    """Do nothing, because a run has no next middleware."""
     return None
 
 

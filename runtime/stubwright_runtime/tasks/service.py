@@ -1,4 +1,4 @@
-"""The tasks of one server: creates them from calls, and runs them."""
+"""One server's tasks: creates them from calls, and runs them."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ MOST: Final = 100
 """The defaults of the manifest's `task`."""
 
 _GRACE: Final = 5.0
-"""The default seconds for running tasks to end."""
+"""The default seconds to wait for running tasks to finish."""
 
 _CHECK_INTERVAL: Final = 30.0
-"""Seconds between two checks whether a process runs a task."""
+"""Seconds between checks whether a process is running a task."""
 
 _MIN_TTL: Final = 1.0
-"""The minimum retention of a task, in seconds."""
+"""A task's minimum retention in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TaskSettings:
-    """The settings of a tool's tasks, from the manifest's `task`."""
+    """Settings for a tool's tasks, from the manifest's `task`."""
 
     ttl: float
     poll: float
@@ -82,19 +82,19 @@ class Tasks:
     """The tasks of one server.
 
     Attributes:
-        task_store: The store of the tasks.
-        engine: The engine that runs them.
+        task_store: The store for the tasks.
+        engine: The engine that runs the tasks.
         works: Whether this process also runs tasks.
-        grace: Seconds for running tasks to end when the server stops.
+        grace: Seconds to wait for running tasks when the server stops.
     """
 
     def __init__(
         self, package: Package, store: Store, recorder: Recorder | None, engine: TaskEngine | None = None
     ) -> None:
-        """Create the tasks of a package.
+        """Create the task service for a package.
 
         Raises:
-            MissingExtraError: A package that the engine for a shared store needs is not installed.
+            MissingExtraError: A package that the shared store's engine requires is not installed.
             StoreConfigurationError: An engine was given for a store that is not shared.
         """
         self.task_store = TaskStore(store)
@@ -110,7 +110,7 @@ class Tasks:
         self._server: ServerContext
 
     def serve(self, server: ServerContext, compile_run: Callable[[str], Handle]) -> None:
-        """Set the server, and a function that returns the handler of a tool's runs by name."""
+        """Set the server, and a function that returns the handler for a tool's runs by name."""
         self._server = server
         self._runs = Runs(
             self._store, self.task_store, self._connections, self._turns, server, compile_run, self._recorder
@@ -136,7 +136,7 @@ class Tasks:
         self.engine.stop()
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
-        """Store answers to a task's questions, and continue it after the last one. Other answers are ignored.
+        """Store answers to a task's questions, and continue the task after the last one. Other answers are ignored.
 
         Raises:
             StateLost: The answers may not have been stored.
@@ -147,7 +147,7 @@ class Tasks:
                 await self.submit(task.id)
 
     async def revive(self, task: Task) -> None:
-        """Submit a task again if no process runs it, because the process crashed or did not start it.
+        """Resubmit a task if no process is running it because the process crashed or never started it.
 
         Raises:
             StateLost: The task may not have been submitted.
@@ -156,16 +156,16 @@ class Tasks:
         if task.status != "working" or self.task_store.now() - task.updated < lease:
             return
         holder = secrets.token_hex(8)
-        # One check per interval is enough for all clients that poll a task.
+        # One check per interval is enough for all clients polling a task.
         if not await self._store.hold(f"task-look:{task.id}", holder, _CHECK_INTERVAL):
             return
-        # If the lease is free, no process runs the task.
+        # If the lease is free, no process is running the task.
         if await self._store.hold(f"task:{task.id}", holder, lease):
             await self._store.release(f"task:{task.id}", holder)
             await self.submit(task.id)
 
     async def submit(self, task: str) -> None:
-        """Submit a task to the engine. Raises StateLost if the engine may not have received it."""
+        """Submit a task to the engine. Raises StateLost if the engine might not have received it."""
         try:
             await self.engine.submit(task)
         except StateLost:
@@ -175,10 +175,10 @@ class Tasks:
             raise StateLost("the task engine did not accept a task", is_unknown=True) from error
 
     def find_starter(self, request: Request, tool: Tool) -> Handle | None:
-        """Return the function that runs a call as a task; `None` for a direct call.
+        """Return the function that runs a call as a task, or `None` for a direct call.
 
         Raises:
-            ProtocolError: The tool runs only as a task, or never as one, contrary to the request.
+            ProtocolError: The tool runs only as a task, or never as a task, contrary to the request.
         """
         support, is_stateless = tool.task_support, request.revision.has("task_extension")
         asked: Any = request.params.get("task") if request.revision.has("handshake_tasks") else None
@@ -196,13 +196,13 @@ class Tasks:
         return partial(self._begin, tool, asked)
 
     async def _begin(self, tool: Tool, asked: Any, request: Request) -> Outcome:
-        """Ask the questions that come before the task, then create and submit it."""
+        """Ask any questions that precede the task, then create and submit it."""
         terms, connection = _TaskSettings.from_tool(tool), find_connection(request)
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
         if asked_first:
             context: Any = compile_context(self._server, tool.stem, tool.extension)(request, tool.name)
-            # From 2026-07-28 on, concurrent questions are sent in one round.
+            # Since 2026-07-28, concurrent questions are sent in one round.
             await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         state, now = find_rounds(request).state, self.task_store.now()
         task = Task(
@@ -233,7 +233,7 @@ class Tasks:
                 self._connections.open(task, connection)
             try:
                 await self.submit(task.id)
-            # The caller gets an error without the id, so delete the task.
+            # The caller gets an error without the ID, so delete the task.
             except BaseException:
                 with mark_after_change():
                     await self.task_store.forget(task)
@@ -248,18 +248,18 @@ class Tasks:
 
 
 def find_connection(request: Request) -> TaskConnection:
-    """Return the connection to the sender of a request."""
+    """Return the connection to a request's sender."""
     return cast("TaskConnection", request.channel)
 
 
 def declares_tasks(connection: TaskConnection) -> bool:
-    """Return whether a client of 2026-07-28 supports tasks."""
+    """Return whether a 2026-07-28 client declares support for tasks."""
     capabilities = connection.capabilities
     return capabilities is not None and wire.EXTENSION in (capabilities.get("extensions") or {})
 
 
 def refuse_without_tasks() -> ProtocolError:
-    """Return the error for a client of 2026-07-28 without tasks (the extension, "Capability Negotiation")."""
+    """Return the error for a 2026-07-28 client without task support (the extension, "Capability Negotiation")."""
     return ProtocolError(
         MISSING_REQUIRED_CLIENT_CAPABILITY,
         f"This requires a client with the extension {wire.EXTENSION!r}",
@@ -268,7 +268,7 @@ def refuse_without_tasks() -> ProtocolError:
 
 
 def find_owner(principal: Principal, connection: TaskConnection, revision: Revision) -> str:
-    """Return the owner of a task: the principal, with the session of an anonymous one if the revision has sessions."""
+    """Return a task's owner: the principal, plus the session if it is anonymous and the revision has sessions."""
     if principal.kind != "anonymous" or revision.has("stateless"):
         return principal.key
     return json.dumps([principal.key, connection.session])
@@ -284,6 +284,6 @@ def _task_required(tool: Tool, is_stateless: bool) -> ProtocolError:
 
 
 def _limit_ttl(most: float, asked: Any) -> float:
-    """Return the retention of a task in seconds: the client's value, up to the manifest's limit."""
+    """Return a task's retention in seconds: the client's value, up to the manifest's limit."""
     wanted: float | None = None if asked is None else asked.get("ttl")
     return most if wanted is None else min(most, max(_MIN_TTL, wanted / 1000))

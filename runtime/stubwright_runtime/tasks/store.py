@@ -1,4 +1,4 @@
-"""Stores the tasks of a server. Changes are atomic, and ended tasks never change."""
+"""Stores a server's tasks. Changes are atomic, and finished tasks never change."""
 
 from __future__ import annotations
 
@@ -26,33 +26,34 @@ _TOPIC: Final = "task"
 _GIVEN_UP: Final = "tasks-given-up"
 
 _CLAIM: Final = 60.0
-"""Seconds after which another process may repeat an abandoned task, if the first one died."""
+"""Seconds after which another process may rerun an abandoned task if the first process died."""
 
 _MIN_RESULT_TTL: Final = 1.0
-"""The minimum retention of a result, in seconds."""
+"""A result's minimum retention in seconds."""
 
 
 class TaskStore:
-    """The stored tasks."""
+    """Stores tasks and their results."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
-        """Use a store, and a clock that returns seconds since 1970."""
+        """Take a store, and a clock that returns seconds since 1970."""
         self._store = store
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.now = clock
         store.listen(_TOPIC, self._wake)
 
     async def create(self, task: Task, most: int | None) -> bool:
-        """Store a new task, unless its caller has `most` unfinished tasks of this tool; return whether it was stored.
+        """Store a new task unless its caller has `most` unfinished tasks for this tool, and return whether it was
+        stored.
 
         Raises:
-            StateLost: The task may not have been stored.
+            StateLost: The task might not have been stored.
             BudgetExceeded: The task exceeds the caller's budget.
         """
         payer = task.principal.key
-        slot, store = json.dumps([payer, task.tool]), self._store  # shared by all sessions of the caller
+        slot, store = json.dumps([payer, task.tool]), self._store  # shared by all of the caller's sessions
         data, head = task.dump(), task.dump_head()
-        # Reserve room for the task, too: the error must not count a slot without its task.
+        # Reserve room for the task, too, because the error must not count a slot without its task.
         room = count_bytes(task.id, data, head)
         if not await store.create(_SLOT, task.id, b"", owner=slot, ttl=task.ttl, most=most, payer=payer, room=room):
             return False
@@ -60,7 +61,7 @@ class TaskStore:
             await store.create(
                 _TASK, task.id, data, owner=task.owner, ttl=task.ttl, payer=payer, head=head, tracked=True
             )
-        except BudgetExceeded:  # concurrent calls may have used the room
+        except BudgetExceeded:  # concurrent calls may have used up the room
             await store.delete(_SLOT, task.id)
             raise
         return True
@@ -71,17 +72,17 @@ class TaskStore:
         await self._store.delete(_SLOT, task.id)
 
     async def find(self, name: str) -> Task | None:
-        """Return the task with this id. Raises StateLost."""
+        """Return the task with this ID. Raises StateLost."""
         record = await self._store.get(_TASK, name)
         return None if record is None else Task.load(record.data)
 
     async def list_owned(self, owner: str) -> list[Task]:
-        """Return the heads of an owner's tasks, oldest first. Raises StateLost."""
+        """Return an owner's task heads, oldest first. Raises StateLost."""
         tasks = [Task.load(head) for head in await self._store.list_heads(_TASK, owner)]
         return sorted(tasks, key=lambda task: (task.created, task.id))
 
     async def list_abandoned(self) -> list[Task]:
-        """Return the abandoned tasks that were not repeated, oldest first. Raises StateLost."""
+        """Return abandoned tasks that were not rerun, oldest first. Raises StateLost."""
         tasks: list[Task] = []
         for name in await self._store.list_members(_GIVEN_UP):
             task = await self.find(name)
@@ -113,15 +114,15 @@ class TaskStore:
         """Change an unfinished task.
 
         Args:
-            name: Its id.
-            make: Returns the new task for the current one; `None` for no change. It may be called repeatedly.
+            name: The task's ID.
+            make: Returns the new task for the current one, or `None` for no change. Can be called repeatedly.
 
         Returns:
-            The new task; `None` if it did not change.
+            The new task, or `None` if it did not change.
 
         Raises:
-            StateLost: The change may not have been stored.
-            BudgetExceeded: The change exceeds the caller's budget; the end of a task never does.
+            StateLost: The change might not have been stored.
+            BudgetExceeded: The change exceeds the caller's budget; a task's end never does.
         """
         while True:
             record = await self._store.get(_TASK, name)
@@ -129,9 +130,9 @@ class TaskStore:
             if record is None or task is None or task.is_terminal or (changed := make(task)) is None:
                 return None
             if changed.is_abandoned:
-                await self._store.switch(_GIVEN_UP, name, on=True)  # first, so that the list is complete
+                await self._store.switch(_GIVEN_UP, name, on=True)  # add it first so that the list is complete
             is_forgotten = changed.is_terminal and not changed.is_abandoned
-            # Clocks differ between processes, and `updated` must not decrease.
+            # Clocks differ between processes, but `updated` must not decrease.
             changed = replace(changed.end() if is_forgotten else changed, updated=max(self.now(), task.updated))
             if await self._store.replace(
                 _TASK,
@@ -156,20 +157,20 @@ class TaskStore:
 
         Args:
             task: The task.
-            result: The result in the newest revision.
-            make: Returns the new task for the current one and the key of the result; `None` for no change.
+            result: The result in the newest revision's format.
+            make: Returns the new task for the current one and the result's key, or `None` for no change.
 
         Returns:
-            The new task; `None` if it did not change.
+            The new task, or `None` if it did not change.
 
         Raises:
-            StateLost: The change may not have been stored.
+            StateLost: The change might not have been stored.
             BudgetExceeded: The result exceeds the caller's budget.
-            TypeError: The result is not JSON.
+            TypeError: The result cannot be converted to JSON.
         """
         key, data = secrets.token_urlsafe(16), json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
         left = max(_MIN_RESULT_TTL, task.created + task.ttl - self.now())
-        # Store the result first: readers of a completed task need it.
+        # Store the result first, because readers of a completed task need it.
         await self._store.create(_RESULT, key, data, owner=task.id, ttl=left, payer=task.principal.key)
         changed = await self.change(task.id, lambda now: make(now, key))
         if changed is None:
@@ -177,14 +178,14 @@ class TaskStore:
         return changed
 
     async def get_result(self, task: Task) -> dict[str, Any] | None:
-        """Return the result of a task; `None` without one, or if it expired. Raises StateLost."""
+        """Return a task's result, or `None` if it has none or it expired. Raises StateLost."""
         record = None if task.result is None else await self._store.get(_RESULT, task.result)
         result: dict[str, Any] | None = None if record is None else json.loads(record.data)
         return result
 
     @contextmanager
     def watch(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
-        """Yield an event that is set when one of the tasks may have changed; the caller clears it."""
+        """Yield an event that is set when any of the tasks might have changed; the caller clears it."""
         changed = asyncio.Event()
         watched = [*names]
         for name in watched:

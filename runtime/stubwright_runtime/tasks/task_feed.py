@@ -1,4 +1,4 @@
-"""Sends notifications of tasks on streams of `subscriptions/listen` (2026-07-28)."""
+"""Sends task notifications on `subscriptions/listen` streams (2026-07-28)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class TaskFeed:
-    """The notifications about tasks on one stream."""
+    """Sends task notifications on one stream."""
 
     def __init__(self, task_store: TaskStore, names: Sequence[str]) -> None:
-        """Use a store of tasks, and the ids of the subscribed tasks."""
+        """Take a task store, and the IDs of the subscribed tasks."""
         self._task_store = task_store
         self._names = names
 
     @property
     def honored(self) -> Mapping[str, Any]:
-        """The tasks for the acknowledgement of the stream."""
+        """The tasks to report in the stream's acknowledgement."""
         return {"taskIds": [*self._names]}
 
     async def run(self, notifier: Notifier, meta: Mapping[str, Any]) -> None:
-        """Send each task's state, and each change, until cancelled."""
+        """Send each task's state and each change, until cancelled."""
         last_sent: dict[str, dict[str, Any]] = {}
         with self._task_store.watch(self._names) as changed:
             while True:
@@ -41,7 +41,7 @@ class TaskFeed:
                             else wire.to_detailed_task(task, await self._task_store.get_result(task))
                         )
                     except StateLost:
-                        continue  # after an outage, the task store wakes all waiters
+                        continue  # after an outage, the task store wakes every waiter
                     if params is not None and params != last_sent.get(name):
                         last_sent[name] = params
                         await notifier.notify("notifications/tasks", {**params, "_meta": meta})

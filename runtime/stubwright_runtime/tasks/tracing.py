@@ -1,4 +1,4 @@
-"""OpenTelemetry for tasks: metrics, and spans of runs in the trace of the call. It is imported only if enabled."""
+"""OpenTelemetry for tasks: metrics, and spans for runs in the call's trace. It is imported only if enabled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def make_trace_headers() -> dict[str, str]:
-    """Return the headers of the current trace (W3C Trace Context); without telemetry, the caller's, if recorded."""
+    """Return the current trace's headers (W3C Trace Context), or without telemetry, the caller's, if recorded."""
     trace: dict[str, str] = {}
     if is_observed():
         from opentelemetry.propagate import inject
@@ -33,7 +33,7 @@ def make_trace_headers() -> dict[str, str]:
 
 @contextmanager
 def open_span(task: Task, call_state: CallState) -> Generator[None, None, None]:
-    """Trace a run of a task, if telemetry is enabled."""
+    """Trace a task run, if telemetry is enabled."""
     if not is_observed():
         call_state.trace = read_trace_id(task.trace.get("traceparent"))
         yield
@@ -60,7 +60,7 @@ def open_span(task: Task, call_state: CallState) -> Generator[None, None, None]:
 
 
 def add_waiting(tool: str, number: int) -> None:
-    """Change the number of a tool's tasks that this process has received and not started."""
+    """Change the count of a tool's tasks that this process has received but not started."""
     if is_observed():
         _create_waiting().add(number, {"gen_ai.tool.name": tool})
 
@@ -72,7 +72,7 @@ def record_age(tool: str, seconds: float) -> None:
 
 
 def count_death(tool: str, *, is_retried: bool) -> None:
-    """Count a run whose process died, and the retry, if any."""
+    """Count a run whose process died, and its retry, if any."""
     if is_observed():
         for name in ("deaths", "retries") if is_retried else ("deaths",):
             _create_counter(name).add(1, {"gen_ai.tool.name": tool})
@@ -83,7 +83,7 @@ def _create_waiting() -> UpDownCounter:
     from opentelemetry.metrics import get_meter
 
     return get_meter("stubwright").create_up_down_counter(
-        "stubwright.task.waiting", unit="{task}", description="Tasks that this process has received and not started."
+        "stubwright.task.waiting", unit="{task}", description="Tasks that this process has received but not started."
     )
 
 
@@ -91,7 +91,7 @@ def _create_waiting() -> UpDownCounter:
 def _create_age() -> Histogram:
     from ..observability.telemetry import create_histogram
 
-    return create_histogram("stubwright.task.age", "The time from the creation or last change of a task to its run.")
+    return create_histogram("stubwright.task.age", "The time from a task's creation or last change to its run.")
 
 
 @cache
@@ -99,5 +99,5 @@ def _create_counter(name: str) -> Counter:
     from opentelemetry.metrics import get_meter
 
     return get_meter("stubwright").create_counter(
-        f"stubwright.task.{name}", unit="{run}", description=f"The {name} of runs of tasks."
+        f"stubwright.task.{name}", unit="{run}", description=f"The {name} of task runs."
     )

@@ -1,6 +1,6 @@
-"""Converts tasks to the wire format of 2025-11-25, and of the extension for 2026-07-28.
+"""Converts tasks to the wire formats of 2025-11-25 and of the extension for 2026-07-28.
 
-A task whose tool answers with `isError` is `failed` in 2025-11-25, and `completed` in the extension.
+A task whose tool returns `isError` is `failed` in 2025-11-25 but `completed` in the extension.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .records import Task
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-"""The extension that clients of 2026-07-28 with support for tasks declare."""
+"""The extension that 2026-07-28 clients declare if they support tasks."""
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
 def relate(task: str) -> dict[str, Any]:
-    """Return the `_meta` of a message about a task (MCP 2025-11-25, "Associating Task-Related Messages")."""
+    """Return the `_meta` for a message about a task (MCP 2025-11-25, "Associating Task-Related Messages")."""
     return {RELATED: {"taskId": task}}
 
 
@@ -60,7 +60,7 @@ def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, 
 def to_final_result(
     task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: Revision
 ) -> dict[str, Any]:
-    """Return the result for `tasks/result`: the result of the call, with the id of the task."""
+    """Return the result for `tasks/result`: the call's result, with the task's ID."""
     fitting = downgrade_result(result, definition, revision)
     return {**fitting, "_meta": {**fitting.get("_meta", {}), **relate(task.id)}}
 

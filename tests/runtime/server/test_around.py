@@ -262,5 +262,5 @@ async def test_a_misfit_and_a_task_that_failed_come_out_too(package: ModuleType)
 
 
 def test_only_a_server_of_this_process_has_what_was_raised(package: ModuleType) -> None:
-    with pytest.raises(ValueError, match="raise_errors requires a server object that build_server made"):
+    with pytest.raises(ValueError, match="raise_errors requires a server object created by build_server"):
         package.SurroundedClient.connect("http://127.0.0.1:1/mcp", raise_errors=True)

@@ -157,7 +157,7 @@ async def test_a_result_that_finds_no_room_fails_its_task_and_says_why(package: 
         name = known(await started(wire, "report"))
         assert (await wire.until(name, "failed"))["status"] == "failed"
         said = await wire("tasks/result" if revision == HANDSHAKE else "tasks/get", taskId=name)
-        assert said["error"]["message"].startswith("report ran, but its result cannot be stored. You have ")
+        assert said["error"]["message"].startswith("report finished, but its result cannot be stored. You have ")
 
 
 async def test_answers_that_find_no_room_are_refused_and_may_come_again(package: ModuleType) -> None:

@@ -99,7 +99,7 @@ def test_lost_lines_are_counted_where_they_were(pipe: tuple[int, int]) -> None:
     assert stream.drain(60)
     read += os.read(reading, 1 << 20)
     told = read.lstrip(b".").decode().splitlines(keepends=True)
-    assert told == [line] * 10 + ["… 3 lines of the log lost: standard error was not read\n", "last\n"]
+    assert told == [line] * 10 + ["… 3 log lines lost: standard error was not read\n", "last\n"]
 
 
 def test_a_closed_reader_is_no_error(pipe: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:

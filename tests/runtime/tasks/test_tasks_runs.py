@@ -188,7 +188,7 @@ async def test_a_task_for_whose_run_there_is_no_room_fails(
     async with in_memory(server(package, Filled(budget=Budget(each=8000))), STATELESS, TASKS) as wire:
         said = await wire.until(await made(wire, "work"), "failed")
     assert said["error"]["message"].startswith(
-        "work cannot start, because its run cannot be stored. You have 7.8 KiB of "
+        "work cannot start because its run cannot be stored. You have 7.8 KiB of "
     )
     assert not [record for record in caplog.records if record.exc_info]
 

@@ -1,1 +1,1 @@
-"""Task engines, in this process or over a Redis stream, and the scheduling of tasks."""
+"""Task engines, in memory or on a Redis stream, and task scheduling."""

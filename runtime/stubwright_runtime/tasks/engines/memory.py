@@ -1,4 +1,4 @@
-"""The in-memory task engine, whose tasks end with the process."""
+"""The in-memory task engine, whose tasks are lost when the process exits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...server.core.task_engine import TaskWork
 
 _RETRY_INTERVAL: Final = 0.02
-"""Seconds before a retry of a task whose last run is still ending."""
+"""Seconds before retrying a task whose last run is still finishing."""
 
 
 class MemoryEngine:
@@ -32,14 +32,14 @@ class MemoryEngine:
         self._context = contextvars.Context()
 
     def stop(self) -> None:
-        """Implement the protocol; there is no other process to leave tasks to."""
+        """Implement the protocol; no other process can take over the tasks."""
 
     async def submit(self, task: str) -> None:
         """Implement the protocol."""
         if self._group is None or self._work is None:
-            raise StateLost("tasks are not run here")
+            raise StateLost("tasks are not running here")
         start = self._group.start_soon
-        self._context.run(start, _work_at, self._work, task)  # not in the context of the current request
+        self._context.run(start, _work_at, self._work, task)  # outside the current request's context
 
     @asynccontextmanager
     async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
@@ -56,7 +56,7 @@ class MemoryEngine:
 
 async def _work_at(work: TaskWork, task: str) -> None:
     try:
-        # A client may answer before the run that asked has ended.
+        # A client may answer before the run that asked has finished.
         while True:
             if await work(task):
                 return

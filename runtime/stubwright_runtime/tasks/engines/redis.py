@@ -1,7 +1,7 @@
-"""The task engine over a Redis stream, for processes that share a store.
+"""The task engine on a Redis stream, for processes that share a store.
 
-The stream contains only ids, so that writers to Redis cannot choose functions or arguments. Other processes reclaim the
-tasks of a dead process.
+The stream contains only IDs, so that anyone who can write to Redis cannot choose functions or arguments. If a process
+dies, other processes reclaim its tasks.
 """
 
 from __future__ import annotations
@@ -26,49 +26,49 @@ if TYPE_CHECKING:
 
 
 MAX_CLAIMED: Final = 1000
-"""The maximum number of ids that one process has claimed; most of them wait for a slot."""
+"""The maximum number of IDs that one process claims; most of them wait for a slot."""
 
 IDLE: Final = 4000
-"""Milliseconds after which another process may claim an unfinished id. A lease prevents that the task runs twice."""
+"""Milliseconds after which another process may claim an unfinished ID. A lease keeps the task from running twice."""
 
 _GROUP: Final = "workers"
 _WORKER: Final = "worker"
-"""One consumer name for all processes: redelivery depends only on age."""
+"""The consumer name that all processes share, because redelivery depends only on age."""
 
 _BLOCK: Final = 1000
-"""Milliseconds of a blocking read; less than the connection's timeout."""
+"""The duration of a blocking read in milliseconds; less than the connection's timeout."""
 
 _LOOKS: Final = 4
-"""The number of scans for idle ids per idle time."""
+"""How many scans for idle IDs to make per idle time."""
 
 _BATCH: Final = 100
-"""The maximum number of idle ids to claim in one step."""
+"""The maximum number of idle IDs to claim in one step."""
 
 _CONNECTIONS: Final = 40
 """The maximum number of connections per process."""
 
 _RETRY_INTERVAL: Final = 1.0
-"""Seconds between two attempts to reach Redis."""
+"""Seconds between attempts to reach Redis."""
 
 _CANCEL_TIMEOUT: Final = 3.0
-"""Seconds for cancelled tasks to end; longer than a blocking read."""
+"""Seconds to wait for cancelled tasks to finish; longer than a blocking read."""
 
 _ID: Final = re.compile(rb"[A-Za-z0-9_-]{16,64}")
 _T = TypeVar("_T")
 
 
 class _Entry(NamedTuple):
-    """An entry of the stream: its id, and its fields unless it was deleted."""
+    """A stream entry: its ID, and its fields unless it was deleted."""
 
     place: bytes
     fields: dict[bytes, bytes] | None
 
 
 class _Stream:
-    """The stream of task ids."""
+    """The stream of task IDs."""
 
     def __init__(self, redis: Redis, key: str, idle: int) -> None:
-        """Use the stream with a key; ids are reclaimed after `idle` milliseconds."""
+        """Use the stream at a key; IDs are reclaimed after `idle` milliseconds."""
         self._redis = redis
         self._key = key
         self._idle = idle
@@ -76,11 +76,11 @@ class _Stream:
         self._cursor, self._next_look = b"0-0", 0.0
 
     async def add(self, task: str) -> None:
-        """Enqueue an id."""
+        """Enqueue an ID."""
         await self._redis.xadd(self._key, {b"data": task.encode()})
 
     async def receive(self) -> list[tuple[bytes, str]]:
-        """Claim or read entries, and return their places and task ids; none after a timeout.
+        """Claim or read entries, and return their stream IDs and task IDs; empty after a timeout.
 
         Raises:
             RedisError: Redis cannot be reached.
@@ -91,7 +91,7 @@ class _Stream:
                 await self._make_group()
             entries = await self._claim() or await self._read()
         except (RedisError, OSError):
-            self._has_group = False  # Redis may have lost the group
+            self._has_group = False  # Redis might have lost the group
             raise
         taken: list[tuple[bytes, str]] = []
         for entry in entries:
@@ -99,12 +99,11 @@ class _Stream:
             if _ID.fullmatch(data):
                 taken.append((entry.place, data.decode()))
             else:
-                log().warning("dropped an entry that is not the id of a task")
+                log().warning("dropped an entry that is not a task ID")
                 await self.remove(entry.place)
         return taken
 
     async def remove(self, place: bytes) -> None:
-        """Delete an id."""
         async with self._redis.pipeline(transaction=True) as steps:
             steps.xack(self._key, _GROUP, place)
             steps.xdel(self._key, place)
@@ -112,15 +111,15 @@ class _Stream:
 
     async def _make_group(self) -> None:
         try:
-            await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)  # from the first entry on
+            await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)  # start at the first entry
         except ResponseError as error:
-            # Another process created the group.
+            # Another process has already created the group.
             if not str(error).startswith("BUSYGROUP"):
                 raise
         self._has_group = True
 
     async def _claim(self) -> list[_Entry]:
-        """Claim a batch of idle entries; the list is scanned in steps."""
+        """Claim a batch of idle entries, scanning the list in steps."""
         clock = asyncio.get_running_loop().time
         if clock() < self._next_look:
             return []
@@ -133,7 +132,7 @@ class _Stream:
         return [_Entry(*entry) for entry in idle]
 
     async def _read(self) -> list[_Entry]:
-        """Read a new entry; wait for it, unless a scan is in progress."""
+        """Read a new entry, waiting for one unless a scan is in progress."""
         wait = _BLOCK if self._cursor == b"0-0" else None
         read = await self._redis.xreadgroup(_GROUP, _WORKER, {self._key: ">"}, count=1, block=wait)
         streams = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
@@ -141,19 +140,20 @@ class _Stream:
 
 
 class StreamEngine:
-    """Runs the tasks of a Redis stream."""
+    """Runs tasks from a Redis stream."""
 
     def __init__(self, store: Store, *, idle: int = IDLE) -> None:
         """Create an engine.
 
         Args:
-            store: The store whose Redis has the stream.
+            store: The store whose Redis server has the stream.
             idle: See `IDLE`.
         """
         self._store = store
         self._stop = asyncio.Event()
         self._is_unreachable = False
-        # Unlike the store, this may send a command twice: by its lease, a task that is queued twice runs once.
+        # Unlike the store, this client may send a command twice, because the lease lets a task that is queued twice run
+        # only once.
         options: dict[str, Any] = {
             **store.pool.connection_kwargs,
             "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
@@ -189,7 +189,7 @@ class StreamEngine:
                 await asyncio.wait([consumer], timeout=grace)
                 consumer.cancel()
                 if (await asyncio.wait([consumer], timeout=_CANCEL_TIMEOUT))[1]:
-                    log().warning("abandoning a task that does not end after its cancellation")
+                    log().warning("abandoning a task that did not finish after being cancelled")
             await self._pool.disconnect()
 
     async def _consume(self, work: TaskWork) -> None:
@@ -197,7 +197,7 @@ class StreamEngine:
         running: set[asyncio.Task[None]] = set()
         try:
             while not self._stop.is_set():
-                if len(running) >= MAX_CLAIMED:  # leave the rest to other processes
+                if len(running) >= MAX_CLAIMED:  # leave the remaining tasks to other processes
                     await self._before_stop(asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED))
                     continue
                 for taken in await self._before_stop(self._next()) or ():
@@ -205,7 +205,7 @@ class StreamEngine:
                     running.add(working)
                     working.add_done_callback(running.discard)
             if running:
-                # Not `gather`, which propagates cancellation: a second one would interrupt releasing a task.
+                # Do not use `gather`, which propagates cancellation; a second one would interrupt releasing a task.
                 await asyncio.wait(running)
         finally:
             for working in running:
@@ -213,7 +213,7 @@ class StreamEngine:
             await asyncio.gather(*running, return_exceptions=True)
 
     async def _before_stop(self, step: Coroutine[Any, Any, _T]) -> _T | None:
-        """Return the result of a step; `None` if `stop` is called first. An id in transit is reclaimed later."""
+        """Return a step's result, or `None` if `stop` is called first. An ID in transit is reclaimed later."""
         done = asyncio.create_task(step)
         both = (done, asyncio.create_task(self._stop.wait()))
         try:
@@ -237,13 +237,13 @@ class StreamEngine:
         return taken
 
     async def _work(self, work: TaskWork, place: bytes, task: str) -> None:
-        """Run one task; an unfinished one is delivered again."""
+        """Run one task; if it does not finish, it is redelivered."""
         try:
             if await work(task):
                 await self._stream.remove(place)
         except StateLost:
             return
         except RedisError as error:
-            log().warning("the id of a finished task could not yet be removed from Redis: %s", error)
+            log().warning("the ID of a finished task could not be removed from Redis yet: %s", error)
         except Exception:  # noqa: BLE001 - other tasks continue
             log().exception("a task could not be run")

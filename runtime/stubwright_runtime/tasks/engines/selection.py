@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def choose_engine(store: Store, engine: TaskEngine | None = None) -> TaskEngine:
-    """Return the given engine, or the default one for a store.
+    """Return the given engine, or the store's default.
 
     Raises:
-        MissingExtraError: A package that it needs is not installed.
+        MissingExtraError: A required package is not installed.
         StoreConfigurationError: An engine was given for a store that is not shared.
     """
     if engine is not None:
@@ -25,6 +25,6 @@ def choose_engine(store: Store, engine: TaskEngine | None = None) -> TaskEngine:
         return engine
     if not store.is_shared:
         return MemoryEngine()
-    with Extra("redis", "a server with tasks whose state is in Redis"):
+    with Extra("redis", "a server with tasks and state in Redis"):
         from .redis import StreamEngine
     return StreamEngine(store)

@@ -1,4 +1,4 @@
-"""Schedules the tasks of one process: round-robin over tools, and over the callers of each tool."""
+"""Schedules one process's tasks, round-robin over tools and over each tool's callers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections import Counter, deque
 from typing import Final, TypeAlias
 
 SLOTS: Final = 32
-"""The maximum number of tasks that one process runs if other processes can run the rest."""
+"""The maximum number of tasks that one process runs when other processes can run the rest."""
 
 _Waiting: TypeAlias = dict[str, deque[asyncio.Future[bool]]]
-"""The waiting tasks of one tool by caller, in the order of their turns."""
+"""One tool's waiting tasks by caller, in order of their turns."""
 
 
 class Turns:
-    """The slots of one process, and the waiting tasks. The number of running tasks per tool is limited, too."""
+    """One process's slots and waiting tasks. The number of running tasks per tool is also limited."""
 
     def __init__(self, slots: float) -> None:
-        """Create a scheduler for a number of slots."""
+        """Create a scheduler with this many slots."""
         self._slots = slots
         self._running: Counter[str] = Counter()
         self._places: dict[str, float] = {}
@@ -25,7 +25,7 @@ class Turns:
         self._is_open = True
 
     def open(self) -> None:
-        """Start tasks, also after `close`."""
+        """Start tasks; can also be called after `close`."""
         self._is_open = True
 
     def close(self) -> None:
@@ -39,12 +39,12 @@ class Turns:
         self._waiting.clear()
 
     async def acquire(self, tool: str, caller: str, places: float) -> bool:
-        """Wait for a slot for a task, which holds it until `release`.
+        """Wait for a task's slot, which it keeps until `release`.
 
         Args:
-            tool: The name of its tool.
-            caller: The caller of the task.
-            places: The maximum number of running tasks of the tool in this process.
+            tool: The tool's name.
+            caller: The task's caller.
+            places: The maximum number of the tool's tasks to run in this process.
 
         Returns:
             False after `close`.
@@ -63,7 +63,7 @@ class Turns:
             raise
 
     def release(self, tool: str) -> None:
-        """Free the slot of a task."""
+        """Free a task's slot."""
         self._running[tool] -= 1
         self._grant()
 
