@@ -196,8 +196,8 @@ def test_a_command_that_lacks_a_variable_is_told_with_the_option_that_passes_it(
     done = stubwright("call", "add", "--", sys.executable, "-c", program, cwd=tmp_path)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-2:] == [
-        f"stubwright: `{Path(sys.executable).name}` ended with exit status 1",
-        "  help: the command did not get SHOP_MODE, which is set here; pass it on with --env SHOP_MODE",
+        f"stubwright: `{Path(sys.executable).name}` exited with status 1",
+        "  help: the command did not inherit SHOP_MODE, which is set here; pass it with --env SHOP_MODE",
     ]
     assert "hidden" not in done.stderr
 
@@ -284,7 +284,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
             (
                 ["add", "--", sys.executable, "-c", "import sys; sys.exit('no key is set')"],
                 3,
-                f"no key is set\nstubwright: `{Path(sys.executable).name}` ended with exit status 1\n",
+                f"no key is set\nstubwright: `{Path(sys.executable).name}` exited with status 1\n",
             ),
             (
                 ["add", "--", "/nowhere/at-all"],
@@ -323,7 +323,7 @@ def test_a_result_that_breaks_its_schema_is_shown_and_told(desk: Path, tmp_path:
     )
     done = stubwright("call", "t", "--", sys.executable, str(server), cwd=desk)
     assert (done.returncode, done.stdout) == (1, '{\n  "n": "five"\n}\n')
-    assert done.stderr.startswith("stubwright: the result of 't' breaks its outputSchema:\n  ")
+    assert done.stderr.startswith("stubwright: the result of 't' violates its outputSchema:\n  ")
 
 
 def test_odd_results_are_described(desk: Path, tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_odd_results_are_described(desk: Path, tmp_path: Path) -> None:
         "        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], **whole}), flush=True)\n"
     )
     server = ("--", sys.executable, str(tmp_path / "server.py"))
-    broken = "stubwright: the server's answer is not valid MCP: content.0"
+    broken = "stubwright: the server's response is not valid MCP: content.0"
     for name, status, told in (
         ("infinite", 1, "stubwright: structuredContent in the result is NaN or infinite, which JSON does not support;"),
         ("odd", 3, f"{broken}.type: 'hologram' is not known (MCP error -32700)\n"),
@@ -363,7 +363,10 @@ def test_odd_results_are_described(desk: Path, tmp_path: Path) -> None:
     ("state", "told"),
     [
         ({"status": "cancelled", "statusMessage": "no paper"}, "the task of 'print' was cancelled: no paper\n"),
-        ({"code": -32602, "message": "unknown"}, "the server does not know the task of 'print' (any more): unknown\n"),
+        (
+            {"code": -32602, "message": "unknown"},
+            "the task of 'print' is unknown to the server, or has expired: unknown\n",
+        ),
     ],
 )
 def test_a_task_without_a_result_has_a_reason(state: dict[str, Any], told: str, tmp_path: Path) -> None:
@@ -576,7 +579,7 @@ def test_a_field_may_have_any_name(name: str, field: Any, text: str, value: Any)
 @pytest.mark.parametrize(
     ("form", "why"),
     [
-        ({"properties": {"size": {}}, "minProperties": 2}, "the answer breaks the question's schema"),
+        ({"properties": {"size": {}}, "minProperties": 2}, "the answer violates the question's schema"),
         ({"properties": {"size": {}, "n": {"type": "integer", "default": "x"}}}, "n: expected an integer"),
         ({"properties": {"size": {"$ref": "#/properties/n"}, "n": {}}}, "Pointer '/properties/n' does not exist"),
     ],

@@ -446,7 +446,7 @@ def test_the_file_of_a_name_is_one_that_every_system_allows(name: str, file: str
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ("raise SystemExit(3)", "ended with exit status 3 before its first response"),
+        ("raise SystemExit(3)", "exited with status 3 before its first response"),
         (
             "print('hello', flush=True)\nimport sys\nsys.stdin.read()",
             "did not respond within 1 s; allow more time with --timeout; it sent a line that is not JSON-RPC",

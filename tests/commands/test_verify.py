@@ -199,7 +199,7 @@ def test_json_has_every_contract(folder: Path) -> None:
     assert (b["state"], b["status"], b["comparison"]["counts"]["breaking"]) == ("changed", 1, 1)
     assert b["comparison"]["changes"][0]["old"]["file"] == "contracts/b.yaml"
     assert (c["state"], c["status"], c["comparison"]) == ("not verified", 3, None)
-    assert "ended with exit status 1" in c["problem"]
+    assert "exited with status 1" in c["problem"]
 
 
 @pytest.mark.long
@@ -278,7 +278,7 @@ def test_markdown_has_every_contract(folder: Path) -> None:
         [
             (
                 "import sys; sys.exit('no such desk')",
-                "ended with exit status 1 before its first response\n  | no such desk\n",
+                "exited with status 1 before its first response\n  | no such desk\n",
             ),
             ("sys.stdin.read()", "did not respond within 2 s; allow more time with --timeout\n"),
             (

@@ -122,7 +122,7 @@ def test_a_server_that_ends_or_hangs_is_started_again_and_the_rest_goes_on(tmp_p
     assert status == 1
     faults = {fault["tool"]: fault for fault in report["faults"] if fault["severity"] == "error"}
     assert faults["crash"]["check"] == "server-survives"
-    assert "ended with exit status 3\n  | cannot spell that" in faults["crash"]["message"]
+    assert "exited with status 3\n  | cannot spell that" in faults["crash"]["message"]
     assert not faults["crash"]["arguments"]["text"].isascii()
     assert faults["hang"]["check"] == "answers-in-time"
     assert faults["hang"]["arguments"]["number"] > 50
@@ -367,7 +367,7 @@ def test_a_schema_that_is_none_is_a_fault_and_one_that_leads_elsewhere_is_not(tm
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--", sys.executable, "-c", "raise SystemExit('no key')"), "ended with exit status 1"),
+        (("--", sys.executable, "-c", "raise SystemExit('no key')"), "exited with status 1"),
         (("http://127.0.0.1:9/mcp",), "cannot be reached"),
     ],
 )
@@ -394,7 +394,7 @@ def test_a_configuration_is_tested_and_its_secrets_are_variables_in_lines_of_cal
     assert unasked == {"server": "unset", "problem": "it needs the variable `UNSET_KEY`, which is not set"}
     assert [tool["name"] for tool in desk["tools"]] == ["stack", "good"]
     assert gone["server"] == "away"
-    assert "ended with exit status 1" in gone["problem"]
+    assert "exited with status 1" in gone["problem"]
     calls = [fault["call"] for fault in desk["faults"] if fault["check"] == "error-is-not-a-stack"]
     command = f'{python} {FAULTY} stack "${{DESK_KEY}}"'
     assert calls == [f"""stubwright call stack '{{"text": ""}}' --env DESK_KEY -- {command}"""]

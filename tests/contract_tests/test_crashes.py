@@ -63,7 +63,7 @@ class Servers:
     def run(self, *calls: str) -> None:
         """Lose the server after calls, such as `a:x`: the tool `a` with the argument `x`."""
         sent = [SentCall(TOOLS[call[0]], {"q": call[2:]}, float(number)) for number, call in enumerate(calls)]
-        self.loss = Loss(sent, "ended with exit status 1", float(len(sent)))
+        self.loss = Loss(sent, "exited with status 1", float(len(sent)))
 
     def pop_loss(self) -> Loss | None:
         loss, self.loss = self.loss, None
@@ -85,17 +85,17 @@ class Servers:
     async def call(self, tool: Any, arguments: Any) -> Answer:
         self.calls.append(f"{tool['name']}:{arguments.get('q', '')}")
         if not self._is_late and self._ends(self.calls):
-            return Disconnect("ended with exit status 1")
+            return Disconnect("exited with status 1")
         return Result({"content": []}, 0.1, 2)
 
     async def ask(self, method: str, **params: Any) -> Answer:
         self.calls.append(f"{method} {params.get('name', params.get('cursor'))}")
         if not self._is_late and self._ends(self.calls):
-            return Disconnect("ended with exit status 1")
+            return Disconnect("exited with status 1")
         return Result({}, 0.1, 2)
 
     async def outlast(self, _seconds: float) -> Disconnect | None:
-        return Disconnect("ended with exit status 1") if self._is_late and self._ends(self.calls) else None
+        return Disconnect("exited with status 1") if self._is_late and self._ends(self.calls) else None
 
 
 def explain(servers: Any, *calls: str) -> Fault:
@@ -113,7 +113,7 @@ def has_poison(calls: Sequence[str]) -> bool:
 
 def test_the_call_in_progress_is_blamed_if_it_ends_a_fresh_server_alone() -> None:
     fault = explain(Servers(has_poison), "b:", "b:", "a:xyz")
-    assert (fault.tool, fault.arguments, fault.message) == ("a", {"q": "x"}, "the server ended with exit status 1")
+    assert (fault.tool, fault.arguments, fault.message) == ("a", {"q": "x"}, "the server exited with status 1")
     assert write_command(fault, CallLine()) == """stubwright call a '{"q": "x"}'"""
 
 
@@ -121,7 +121,7 @@ def test_an_earlier_call_is_blamed_if_the_server_ends_after_its_answer() -> None
     calls = [*(9 * ["b:"]), "a:xyz", *(11 * ["b:"])]
     fault = explain(Servers(has_poison, is_late=True), *calls)
     assert (fault.tool, fault.arguments) == ("a", {"q": "x"})
-    assert fault.message.endswith("s after the response, the server ended with exit status 1")
+    assert fault.message.endswith("s after the response, the server exited with status 1")
     assert write_command(fault, CallLine()) == """stubwright test --call 'a {"q": "x"}'"""
 
 
@@ -130,7 +130,7 @@ def test_calls_that_only_together_end_the_server_are_listed() -> None:
         Servers(lambda calls: has_poison(calls) and calls[-1] == "b:end"), "b:", "b:", "a:x", "b:", "b:", "b:end"
     )
     assert fault.tool == "b"
-    assert fault.message == "after these calls, the server ended with exit status 1"
+    assert fault.message == "after these calls, the server exited with status 1"
     assert fault.calls == [Call("a", {"q": "x"}), Call("b", {"q": "end"})]
     line = CallLine("specs/desk.yaml", "--scope read")
     assert write_command(fault, line) == (
@@ -149,14 +149,14 @@ def test_a_request_that_is_not_a_call_is_named(is_late: bool) -> None:
     anyio.run(crashes.explain)
     [fault] = crashes.faults
     assert (fault.tool, [*fault.calls]) == ("", [])
-    assert fault.message.endswith("after a call of an unknown tool, the server ended with exit status 1")
+    assert fault.message.endswith("after a call of an unknown tool, the server exited with status 1")
 
 
 @pytest.mark.parametrize("servers", [100, 1])
 def test_no_tool_is_blamed_if_no_call_reproduces_the_end(servers: int) -> None:
     fault = explain(Servers(servers=servers), "a:x", "b:")
     assert (fault.tool, fault.arguments, fault.is_error) == ("", None, True)
-    assert fault.message == "the server ended with exit status 1 during the run, and no call reproduced it"
+    assert fault.message == "the server exited with status 1 during the run, and no call reproduced it"
     assert write_command(fault, CallLine()) is None
 
 
@@ -185,7 +185,7 @@ def replay(tmp_path: Path, *tools: str) -> Report:
 def test_calls_are_made_again_and_the_end_of_the_server_is_waited_for(tmp_path: Path) -> None:
     report = replay(tmp_path, "a", "b")
     [fault] = report.faults
-    assert (fault.check, fault.tool, fault.message) == (checks.SURVIVES, "b", "the server ended with exit status 7")
+    assert (fault.check, fault.tool, fault.message) == (checks.SURVIVES, "b", "the server exited with status 7")
     assert [(tool.name, tool.calls, tool.skipped) for tool in report.tools] == [("a", 1, ""), ("b", 1, "")]
 
 
@@ -207,7 +207,7 @@ def test_the_end_of_a_server_after_the_last_call_is_noticed(tmp_path: Path) -> N
         runner.Plan(Command((sys.executable, str(program))), tools=["a"], allows_writes=True, cases=1, budget=2)
     )
     [fault] = [fault for fault in report.faults if fault.check is checks.SURVIVES]
-    assert fault.message == "the server ended with exit status 7 during the run, and no call reproduced it"
+    assert fault.message == "the server exited with status 7 during the run, and no call reproduced it"
 
 
 def test_a_tool_whose_calls_end_the_server_is_not_called_again(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(
             (
                 [sys.executable, "-c", "raise SystemExit(4)"],
                 "",
-                "the server was not tested: *ended with exit status 4*",
+                "the server was not tested: *exited with status 4*",
             ),
             ("specs/none.yaml", ", case=3", "*@pytest.mark.contract has no option `case`"),
             (7, ", scopes='read'", "*@pytest.mark.contract: `scopes` must be a list, as in ?'read'?"),

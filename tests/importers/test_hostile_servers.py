@@ -147,7 +147,7 @@ def _check_end_over_http(era: str, answer: Callable[[Any], Said], said: str, tmp
                     (b"\xff", f"did not respond within {_START} s; allow more time with --timeout; it sent a"),
                     (
                         b'{"jsonrpc":"2.0","id":$ID,"result":5}',
-                        "it is not an answer of JSON-RPC: result: Input should be an object",
+                        "it is not a valid JSON-RPC response: result: Input should be an object",
                     ),
                 ]
             )

@@ -214,7 +214,7 @@ def test_a_server_that_asks_is_declined_and_that_is_told(tmp_path: Path) -> None
         [
             (
                 {"$stderr": "\n".join(f"line {n} \x1b[1mof many" for n in range(30)), "$exit": "initialize"},
-                " ended with exit status 3 before its first response\n"
+                " exited with status 3 before its first response\n"
                 + "\n".join("  | …" if n == 5 else f"  | line {n} �[1mof many" for n in (*range(6), *range(20, 30))),
             ),
             (
@@ -340,7 +340,7 @@ def test_a_wrong_command_line_starts_nothing(arguments: list[str], said: str, tm
     ("program", "end"),
     amounts.sample(
         [
-            ("raise SystemExit(3)", "ended with exit status 3"),
+            ("raise SystemExit(3)", "exited with status 3"),
             ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was terminated by SIGKILL"),
             ("import os, time; os.close(1); time.sleep(60)", "closed its standard output"),
         ],
@@ -385,7 +385,7 @@ def test_a_program_that_lacks_a_variable_is_told_with_the_option_that_passes_it(
     assert done.returncode != 0
     assert (
         "  | KeyError: 'SHOP_MODE'\n"
-        "  help: the command did not get SHOP_MODE, which is set here; pass it on with --env SHOP_MODE\n"
+        "  help: the command did not inherit SHOP_MODE, which is set here; pass it with --env SHOP_MODE\n"
     ) in done.stderr
     assert "hidden" not in done.stderr
 
@@ -397,7 +397,7 @@ def test_a_program_that_says_nothing_may_lack_credentials(tmp_path: Path, monkey
     command = ["--env", "D_URL", "--", sys.executable, "-c", "raise SystemExit(3)"]
     done = stubwright("import", "mcp", *command, cwd=tmp_path)
     assert done.stderr.splitlines()[1:] == [
-        "  help: the command did not get A_KEY, B_URL, which are set here; pass on the ones it needs with --env NAME"
+        "  help: the command did not inherit A_KEY, B_URL, which are set here; pass the ones it needs with --env NAME"
     ]
 
 
@@ -458,14 +458,14 @@ def strange() -> Iterator[str]:
         (
             "/status/401?token=hidden",
             (
-                "answers with HTTP 401 Unauthorized: the request had no token; "
-                'it asks for `Bearer realm="�[1mx"`; no; add credentials'
+                "returns HTTP 401 Unauthorized: the request had no token; "
+                'it requests `Bearer realm="�[1mx"`; no; add credentials'
             ),
         ),
-        ("/status/500", "answers with HTTP 500 Internal Server Error"),
-        ("/missing", "answers with HTTP 404 Not Found"),
+        ("/status/500", "returns HTTP 500 Internal Server Error"),
+        ("/missing", "returns HTTP 404 Not Found"),
         ("/elsewhere", "HTTP 307 Temporary Redirect, which redirects to 'http://example.com/mcp'"),
-        ("/page", "is not an MCP endpoint: it answers with HTTP 200 OK (text/plain)"),
+        ("/page", "is not an MCP endpoint: it returns HTTP 200 OK (text/plain)"),
     ],
 )
 def test_an_endpoint_that_says_no(path: str, said: str, strange: str, tmp_path: Path) -> None:

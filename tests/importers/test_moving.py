@@ -580,7 +580,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
                 "import os\nos.environ['BOOKS_KEY']\n",
                 "app.py:mcp",
                 1,
-                "  help: the command did not get BOOKS_KEY, which is set here; pass it on with --env BOOKS_KEY\n",
+                "  help: the command did not inherit BOOKS_KEY, which is set here; pass it with --env BOOKS_KEY\n",
             ),
             ("import sys\nsys.exit('not today')\n", "app.py:mcp", 1, "  | SystemExit: not today\n"),
             (

@@ -75,4 +75,4 @@ def test_the_framework_asks_before_dangerous_calls(report: dict[str, Any]) -> No
 
 def test_a_client_s_own_confirm_is_asked_instead(report: dict[str, Any]) -> None:
     assert report["confirm"]["is_error"]
-    assert report["confirm"]["text"].removeprefix("Error: ") == "the call of 'delete' was not confirmed"
+    assert report["confirm"]["text"].removeprefix("Error: ") == "the call to 'delete' was not confirmed"

@@ -233,7 +233,7 @@ def test_a_module_calls_a_generated_server(built: Path, program: str, package: s
     assert got == {
         "ids": [0, 1, 2, 3, 4],
         "first": 2,
-        "refused": "the call of delete_notes was not confirmed",
+        "refused": "the call to delete_notes was not confirmed",
         "failed": "2 notes are locked",
         "asked": [["delete_notes", {"ids": [1]}], ["delete_notes", {"ids": [1, 2]}]],
         "progress": [{"progress": 1, "total": 2, "message": "waiting"}],
@@ -306,7 +306,7 @@ def test_drift_is_described_as_in_python(built: Path) -> None:
     changes = [f'"pay": {fields}', '"list_notes" is new', '"delete_notes" is new', '"wait" is new']
     assert (got["none"], got["error"]) == (0, changes)
     assert got["warnings"] == [
-        "\n  ".join(["the server's tools differ from those this client was compiled for:", *changes])
+        "\n  ".join(["the server's tools differ from the tools this client was compiled for:", *changes])
     ]
 
 

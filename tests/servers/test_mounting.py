@@ -128,7 +128,7 @@ def test_clients_see_that_a_server_without_its_lifespan_fails(size: int, package
     with served(outer) as url:
         answer = httpx2.post(f"{url}/one/", content=(b"x" * size for _ in range(2)))
         assert (answer.status_code, answer.text) == (500, why)
-        with pytest.raises(Unreachable, match=rf"answers with HTTP 500 Internal Server Error \(text/plain\): {why}$"):
+        with pytest.raises(Unreachable, match=rf"returns HTTP 500 Internal Server Error \(text/plain\): {why}$"):
             anyio.run(call)
 
 

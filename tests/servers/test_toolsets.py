@@ -292,7 +292,7 @@ async def test_its_client_misses_its_own_tools(package: ModuleType) -> None:
     with pytest.raises(package.DriftError) as caught:
         async with package.SampleTriageClient.connect(narrower, drift="error"):
             pass
-    assert caught.value.changes == ('"list_issues" is not listed any more',)
+    assert caught.value.changes == ('"list_issues" is no longer listed',)
 
 
 async def test_equal_callers_get_equal_bytes(package: ModuleType) -> None:

@@ -73,7 +73,7 @@ async def test_what_is_wrong_is_said(package: ModuleType) -> None:
             await sample.call_for("openai-strict", "label", "{")
         with pytest.raises(ProjectionError, match="must be an object"):
             await sample.call_for("openai-strict", "label", "[]")
-        with pytest.raises(ValueError, match="there are no functions for 'cursor'"):
+        with pytest.raises(ValueError, match="unknown API 'cursor'"):
             sample.tools_for("cursor")
 
 

@@ -1,1 +1,1 @@
-"""The library of generated clients."""
+"""The runtime library for generated clients."""

@@ -124,7 +124,7 @@ async def test_dangerous_tools_need_approval_unless_the_client_asks(package: Mod
         assert [name for name, each in tools_of(sample).items() if each.needs_approval] == ["wipe"]
         asking = sample.with_options(confirm=lambda _name, _arguments: False)
         assert not any(each.needs_approval for each in tools_of(asking).values())
-        with pytest.raises(CallFailedError, match="the call of 'wipe' was not confirmed"):
+        with pytest.raises(CallFailedError, match="the call to 'wipe' was not confirmed"):
             await tools_of(asking)["wipe"].call({})
 
 
@@ -148,10 +148,10 @@ async def test_a_missing_framework_is_named(
     async with package.SampleClient.connect(package.build_server(Handlers())) as sample:
         with pytest.raises(MissingExtraError) as error:
             as_tools(sample, framework)
-    assert str(error.value) == f"as_tools(client, '{framework}') needs another package: install '{requirement}'"
+    assert str(error.value) == f"as_tools(client, '{framework}') requires another package; install '{requirement}'"
 
 
 async def test_an_unknown_framework_is_named(package: ModuleType) -> None:
     async with package.SampleClient.connect(package.build_server(Handlers())) as sample:
-        with pytest.raises(ValueError, match="there are no tools for 'crewai'; there are some for pydantic-ai, langch"):
+        with pytest.raises(ValueError, match="unknown framework 'crewai'; supported frameworks: pydantic-ai, langch"):
             as_tools(sample, "crewai")  # type: ignore[arg-type]

@@ -251,8 +251,8 @@ def test_omit_narrows(value: str | Omit, said: str) -> None:
 
 
 _NO_TARGET = (
-    "cannot connect to b'http://localhost'; give a URL (str), a command (a sequence of str), a server object, "
-    "a client, a session, or a transport of the SDK"
+    "cannot connect to b'http://localhost'; pass a URL (str), a command (a sequence of str), a server object, "
+    "a client, a session, or an SDK transport"
 )
 
 
@@ -263,13 +263,13 @@ _NO_TARGET = (
             "python 'a b'",
             {},
             ValueError,
-            "\"python 'a b'\" is not an http or https URL; a command is a sequence of strings: ['python', 'a b']",
+            "\"python 'a b'\" is not an http or https URL; pass a command as a sequence of strings: ['python', 'a b']",
         ),
         (
             "it's",
             {},
             ValueError,
-            '"it\'s" is not an http or https URL; a command is a sequence of strings: ["it\'s"]',
+            '"it\'s" is not an http or https URL; pass a command as a sequence of strings: ["it\'s"]',
         ),
         (
             "ws://localhost/mcp",
@@ -291,7 +291,7 @@ _NO_TARGET = (
             "'localhost:8000/mcp' is not an http or https URL; did you mean 'http://localhost:8000/mcp'?",
         ),
         ([], {}, ValueError, "the command is empty; its first item is the program to start"),
-        (["python", 3], {}, TypeError, "a command is a sequence of strings; 3 is of the type int"),
+        (["python", 3], {}, TypeError, "a command must be a sequence of strings; 3 is of type int"),
         (
             b"http://localhost",
             {},
@@ -329,7 +329,7 @@ async def test_a_client_outside_of_its_block_says_what_to_do() -> None:
     async with connection as client:
         await client.ping()
     for use in (client.ping, lambda: client.raw):
-        with pytest.raises(RuntimeError, match="the client is closed: its `async with` block ended"):
+        with pytest.raises(RuntimeError, match="the client is closed: its `async with` block was exited"):
             await use()
 
 
@@ -414,13 +414,13 @@ def nested(levels: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
-        (float("nan"), ValueError, "extra: nan is not a number that JSON has"),
-        (Point(x=float("nan")), ValueError, "extra.x: nan is not a number that JSON has"),
+        (float("nan"), ValueError, "extra: JSON cannot represent the number nan"),
+        (Point(x=float("nan")), ValueError, "extra.x: JSON cannot represent the number nan"),
         ([10**4300], ValueError, "extra[0]: an integer with more than 4300 digits cannot be sent"),
-        ({"a": [1, float("-inf")]}, ValueError, "extra.a[1]: -inf is not a number that JSON has"),
+        ({"a": [1, float("-inf")]}, ValueError, "extra.a[1]: JSON cannot represent the number -inf"),
         ({1: 2}, TypeError, "extra: the key 1 is not a string"),
-        ([1j], TypeError, "extra[0]: a value of type complex is not JSON"),
-        ([OMIT], TypeError, "extra[0]: a value of type Omit is not JSON"),
+        ([1j], TypeError, "extra[0]: a value of type complex cannot be converted to JSON"),
+        ([OMIT], TypeError, "extra[0]: a value of type Omit cannot be converted to JSON"),
         (nested(192), ValueError, "extra is nested more than 192 levels deep, too deep for a message"),
         (nested(5000), ValueError, "extra is nested more than 192 levels deep, too deep for a message"),
     ],
@@ -465,7 +465,7 @@ async def test_an_invalid_result_raises(era: str) -> None:
         with pytest.raises(InvalidResult) as raised:
             await client.render_shape(points=[])
     assert str(raised.value) == (
-        "the result of 'render-shape' breaks its outputSchema:\n"
+        "the result of 'render-shape' violates its outputSchema:\n"
         "  area: expected at least 0, got -1\n"
         "  label: expected a string, got 3"
     )
@@ -479,7 +479,7 @@ async def test_a_missing_structured_result_raises() -> None:
         with pytest.raises(InvalidResult) as raised:
             await client.render_shape(points=[])
     assert str(raised.value) == (
-        "the result of 'render-shape' breaks its outputSchema:\n  result: structuredContent is required, but missing"
+        "the result of 'render-shape' violates its outputSchema:\n  result: structuredContent is required but missing"
     )
 
 
@@ -493,7 +493,7 @@ async def test_before_structured_content_the_text_is_read() -> None:
 @pytest.mark.parametrize(
     ("texts", "violation"),
     [
-        (["no JSON"], "result: structuredContent is required, but missing, and no text block is JSON"),
+        (["no JSON"], "result: structuredContent is required but missing, and no text block is JSON"),
         (['[1, "two"]'], 'result[1]: expected an integer, got the string "two"'),
         (["[1, NaN]"], "result[1]: expected a JSON value, got nan"),
         (['["\\ud800"]'], "result: contains a lone surrogate, which is not a character"),
@@ -693,7 +693,7 @@ async def test_a_call_is_refused_by_all_but_true(answer: Any, later: bool) -> No
     async with ShapesClient.connect(script.server, confirm=lambda *_: wait() if later else answer) as client:
         with pytest.raises(CallRefused) as raised:
             await client.erase(users=["ada"])
-    assert str(raised.value) == "the call of 'erase' was not confirmed"
+    assert str(raised.value) == "the call to 'erase' was not confirmed"
     assert (raised.value.tool, raised.value.arguments) == ("erase", {"users": ["ada"]})
     assert script.asked == []
 
@@ -857,7 +857,7 @@ async def test_why_there_is_no_connection_is_not_wrapped() -> None:
         async with ShapesClient.connect("http://user:s3cret@127.0.0.1:9/mcp?token=s3cret"):
             pass
     assert raised.value.message == ("`http://127.0.0.1:9/mcp` cannot be reached: connection refused")
-    with pytest.raises(mcp.MCPError, match="`python` ended with exit status 0"):
+    with pytest.raises(mcp.MCPError, match="`python` exited with status 0"):
         async with ShapesClient.connect([sys.executable, "-c", ""]):
             pass
     with pytest.raises(
@@ -971,7 +971,7 @@ async def test_an_integer_beyond_the_safe_range_is_not_sent() -> None:
     async with _reached("http", script) as client:
         headers = ParameterHeaders(client.raw)
         await headers.send_with_headers(cast("Any", tool), {"region": {"id": 2**53 - 1, "free": 2**60}}, 60, send)
-        told = r"`region.id` is sent in a header, and must be within ±9007199254740991, not -9007199254740992"
+        told = r"`region.id` is sent in a header and must be within ±9007199254740991, not -9007199254740992"
         with pytest.raises(ValueError, match=told):
             await headers.send_with_headers(cast("Any", tool), {"region": {"id": -(2**53)}}, 60, send)
     assert sent == [1]
@@ -1013,7 +1013,7 @@ async def test_an_unreadable_list_does_not_stop_the_call(caplog: pytest.LogCaptu
     async with _reached("http", script) as client:
         await client.query(region="us-west1")
     assert script.asked == ["tools/list", "tools/call"]
-    assert "calls of 'query' without Mcp-Param headers: tools/list cannot be read" in caplog.text
+    assert "calls to 'query' without Mcp-Param headers: tools/list cannot be read" in caplog.text
 
 
 async def test_a_slow_list_does_not_stop_the_call(caplog: pytest.LogCaptureFixture) -> None:
@@ -1022,7 +1022,7 @@ async def test_a_slow_list_does_not_stop_the_call(caplog: pytest.LogCaptureFixtu
     async with _reached("http", script, timeout=0.3) as client:
         await client.query(region="us-west1")
     assert script.asked == ["tools/list", "tools/call"]
-    assert "calls of 'query' without Mcp-Param headers: tools/list cannot be read" in caplog.text
+    assert "calls to 'query' without Mcp-Param headers: tools/list cannot be read" in caplog.text
 
 
 # --- the class itself --------------------------------------------------------------------------------------------

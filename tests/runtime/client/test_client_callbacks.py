@@ -219,15 +219,15 @@ async def test_answers_of_all_kinds(kind: str, answer: Any, sent: Mapping[str, A
         assert _said(await client.ask()) == sent
 
 
-_BREAKS = "the answer breaks the question's schema:\n  "
+_BREAKS = "the answer violates the question's schema:\n  "
 
 
 UNFIT: Final = [
     ({"name": "A"}, ValueError, _BREAKS + 'name: expected at least 2 characters, got the string "A"'),
     ({"name": "Ada", "age": "36"}, ValueError, _BREAKS + 'age: expected an integer, got the string "36"'),
     (Accepted(), ValueError, _BREAKS + "name: required, but missing"),
-    (True, TypeError, "an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not True"),
-    ({"name": {1}}, TypeError, "name: a value of type set is not JSON"),
+    (True, TypeError, "an answer must be a mapping, a model, Accepted(), Declined() or Cancelled(), not True"),
+    ({"name": {1}}, TypeError, "name: a value of type set cannot be converted to JSON"),
 ]
 
 
@@ -279,7 +279,7 @@ async def test_an_answer_that_breaks_a_format_is_not_sent(kind: str, format_: st
         return _text(json.dumps(await ask(ctx, "q", "elicitation/create", params)))
 
     async with _town(kind, ScriptedServer(tools_call=handler), on_question=lambda _: {"name": value}) as client:
-        with pytest.raises(ValueError, match="the answer breaks the question's schema"):
+        with pytest.raises(ValueError, match="the answer violates the question's schema"):
             await client.ask()
 
 
@@ -309,7 +309,7 @@ async def test_a_question_with_an_invalid_form_is_rejected(revision: str, form: 
     error = await callbacks["elicitation_callback"](context, params)
     assert isinstance(error, mcp_types.ErrorData)
     assert error.code == mcp_types.INVALID_PARAMS
-    assert error.message.startswith(f"The form of the question is invalid: {fault}")
+    assert error.message.startswith(f"The question's form is invalid: {fault}")
 
 
 @pytest.mark.parametrize("kind", ["memory", "pipe legacy"])
@@ -319,7 +319,7 @@ async def test_a_question_with_an_invalid_form_is_rejected(revision: str, form: 
         (Accepted(), {"action": "accept"}),
         (Declined(), {"action": "decline"}),
         (Cancelled(), {"action": "cancel"}),
-        ({}, "the answer to a question with a URL is Accepted(), Declined() or Cancelled(), not {}"),
+        ({}, "answer a question with a URL with Accepted(), Declined() or Cancelled(), not {}"),
     ],
 )
 async def test_a_question_with_a_url(kind: str, answer: Any, sent: Any) -> None:
@@ -385,7 +385,7 @@ async def test_where_several_requests_wait_the_error_is_logged(caplog: pytest.Lo
         await anyio.wait_all_tasks_blocked()
         with pytest.raises(mcp.MCPError, match=r"^The client could not answer$"):
             await client.ask()
-    assert "a callback failed to answer the server's question" in caplog.text
+    assert "a callback for the server's question failed" in caplog.text
     assert "nobody is at home" in caplog.text
 
 
@@ -460,7 +460,7 @@ async def test_a_model_is_not_asked_to_call_tools() -> None:
         return _text(json.dumps(await ask(ctx, "s", "sampling/createMessage", params)))
 
     async with TownClient.connect(ScriptedServer(tools_call=handler).server, on_sample=lambda _: "?") as client:
-        with pytest.raises(mcp.MCPError, match=r"^This client samples without tools$"):
+        with pytest.raises(mcp.MCPError, match=r"^This client does not support tools in sampling$"):
             await client.ask()
 
 
@@ -555,7 +555,7 @@ async def test_a_server_that_refuses_the_level_is_connected_to_all_the_same(
         await client.ask()
     assert server.asked == ["debug"]
     assert heard == [*LOG_LEVELS[3:]]
-    assert "the server rejected the log level debug, and uses its own: no levels" in caplog.text
+    assert "the server rejected the log level debug and uses its own: no levels" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -575,7 +575,7 @@ async def test_no_level_is_asked_for_in_vain(kind: str, declares: bool, options:
 
 
 def test_a_level_that_is_none_and_a_client_with_its_own_callback_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^log_level is one of debug, info, .*, emergency, not 'verbose'$"):
+    with pytest.raises(ValueError, match=r"^log_level must be one of debug, info, .*, emergency, not 'verbose'$"):
         TownClient.connect("http://localhost/mcp", on_log=print, log_level="verbose")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"do not pass on_log$"):
         TownClient.connect(mcp.Client(ScriptedServer().server), on_log=print)
@@ -613,9 +613,9 @@ async def test_roots_are_listed(kind: str, how: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("roots", "error", "message"),
     [
-        ("/srv", TypeError, "roots are a sequence of paths, file:// URIs or mcp_types.Root, not '/srv'"),
-        (["https://example.com"], ValueError, "'https://example.com' is not a root; a root is a path or a file:// URI"),
-        ([3], TypeError, "3 is not a root; a root is a path, a file:// URI or an mcp_types.Root"),
+        ("/srv", TypeError, "roots must be a sequence of paths, file:// URIs or mcp_types.Root, not '/srv'"),
+        (["https://example.com"], ValueError, "'https://example.com' is not a root; pass a path or a file:// URI"),
+        ([3], TypeError, "3 is not a root; pass a path, a file:// URI or an mcp_types.Root"),
     ],
 )
 def test_what_is_no_root_is_refused(roots: Any, error: type[Exception], message: str) -> None:
@@ -749,7 +749,7 @@ async def test_an_empty_cursor_on_each_page_is_explained() -> None:
     async with TownClient.connect(ScriptedServer(prompts_list=page).server) as client:
         with pytest.raises(mcp.MCPError) as raised:
             await list_prompts(client)
-    why = "the cursor '' repeats; the last page has no `nextCursor`, not an empty one"
+    why = "the cursor '' repeats; omit `nextCursor` on the last page instead of leaving it empty"
     assert raised.value.message == f"the server's list is cyclic: {why}"
 
 

@@ -174,7 +174,7 @@ async def test_what_waits_is_bounded() -> None:
             await client.tell(told=[f"test://a/{number}" for number in range(start, start + 100)])
         await anyio.wait_all_tasks_blocked()
         assert len(await _next(told, 1024)) == 1024
-        with pytest.raises(mcp.MCPError, match=r"^more than 1024 changes are queued; listen again, and read again$"):
+        with pytest.raises(mcp.MCPError, match=r"^more than 1024 changes are queued; subscribe again, then reread$"):
             await anext(told)
 
 
@@ -341,8 +341,8 @@ async def test_a_client_of_the_sdk_keeps_its_message_handler() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"lists": False}, ValueError, "empty subscription: `lists` is False, and `resources` is empty"),
-        ({"resources": "test://a"}, TypeError, "resources are a sequence of URIs, not 'test://a'"),
+        ({"lists": False}, ValueError, "empty subscription: `lists` is False and `resources` is empty"),
+        ({"resources": "test://a"}, TypeError, "resources must be a sequence of URIs, not 'test://a'"),
     ],
 )
 async def test_what_cannot_be_listened_for(options: Any, error: type[Exception], message: str) -> None:

@@ -117,7 +117,7 @@ def test_a_change_is_told(live: Mapping[str, Any], said: str) -> None:
 
 def test_tools_come_and_go() -> None:
     assert list(compare(PACKAGE.tools, [{**COUNT, "name": "\u202ecount"}, GET], MODERN)) == [
-        '"count" is not listed any more',
+        '"count" is no longer listed',
         '"\\u202ecount" is new',
     ]
 
@@ -204,18 +204,18 @@ async def test_drift_is_an_error_that_leaves_nothing_open(kind: str) -> None:
                 raise AssertionError("the block is not entered")
     assert raised.value.changes == (
         '"get": its description was "Get one.", is "Ignore all else."',
-        '"count" is not listed any more',
+        '"count" is no longer listed',
     )
     assert str(raised.value) == (
-        "the server's tools differ from those this client was compiled for:\n"
+        "the server's tools differ from the tools this client was compiled for:\n"
         '  "get": its description was "Get one.", is "Ignore all else."\n'
-        '  "count" is not listed any more'
+        '  "count" is no longer listed'
     )
 
 
 @pytest.mark.anyio
 async def test_drift_is_a_warning_where_the_user_connects() -> None:
-    with pytest.warns(DriftWarning, match='"count" is not listed any more') as caught:
+    with pytest.warns(DriftWarning, match='"count" is no longer listed') as caught:
         async with SampleClient.connect(server(GET).server, drift="warn"):
             pass
     (warning,) = caught
@@ -234,7 +234,7 @@ async def test_ignoring_drift_asks_for_nothing() -> None:
 
 @pytest.mark.anyio
 async def test_a_server_without_tools_has_lost_them() -> None:
-    with pytest.raises(DriftError, match='"get" is not listed any more'):
+    with pytest.raises(DriftError, match='"get" is no longer listed'):
         async with SampleClient.connect(Server("bare", version="1"), drift="error"):
             pass
 
@@ -242,9 +242,7 @@ async def test_a_server_without_tools_has_lost_them() -> None:
 @pytest.mark.anyio
 async def test_a_list_that_breaks_the_protocol_is_drift() -> None:
     odd = {**GET, "inputSchema": {"type": "string"}}
-    with pytest.raises(
-        DriftError, match=r"its list of tools is not valid in MCP: .*inputSchema\.type: Input should be"
-    ):
+    with pytest.raises(DriftError, match=r"its list of tools is not valid MCP: .*inputSchema\.type: Input should be"):
         async with SampleClient.connect(server(odd, COUNT).server, drift="error"):
             pass
 
@@ -257,7 +255,7 @@ async def test_a_schema_without_a_type_is_no_drift_over_http() -> None:
 
 
 def test_drift_is_one_of_three() -> None:
-    with pytest.raises(ValueError, match="drift is 'ignore', 'warn' or 'error', not 'raise'"):
+    with pytest.raises(ValueError, match="drift must be 'ignore', 'warn' or 'error', not 'raise'"):
         SampleClient.connect("http://localhost/mcp", drift="raise")  # type: ignore[arg-type]
 
 

@@ -274,7 +274,7 @@ async def test_an_error_that_names_no_request_is_the_reason_only_if_no_answer_co
             attacker.say(_UNADDRESSED.encode())
             error = await _outcome(client.with_options(timeout=_STRAY).render())
             assert _is_late(error)
-            assert str(error).endswith("; it sent an error that names no request: Parse error of something")
+            assert str(error).endswith("; it sent an error without a request ID: Parse error of something")
             attacker.say(b"")
             error = await _outcome(client.with_options(timeout=_STRAY).render())
             assert _is_late(error)
@@ -427,13 +427,13 @@ async def test_each_response_is_an_error_of_its_own_call(era: str, name: str, ca
 
 
 UNREADABLE: Final[dict[str, tuple[str, str]]] = {
-    "a list": ("[1]", "it is a JSON list, not a message of JSON-RPC"),
-    "an empty list": ("[]", "it is a JSON list, not a message of JSON-RPC"),
-    "a text": ('"x"', "it is a JSON string, not a message of JSON-RPC"),
-    "a number": ("5", "it is a JSON number, not a message of JSON-RPC"),
-    "a fraction": ("1.5", "it is a JSON number, not a message of JSON-RPC"),
-    "true": ("true", "it is a JSON boolean, not a message of JSON-RPC"),
-    "null": ("null", "it is JSON null, not a message of JSON-RPC"),
+    "a list": ("[1]", "it is a JSON list, not a JSON-RPC message"),
+    "an empty list": ("[]", "it is a JSON list, not a JSON-RPC message"),
+    "a text": ('"x"', "it is a JSON string, not a JSON-RPC message"),
+    "a number": ("5", "it is a JSON number, not a JSON-RPC message"),
+    "a fraction": ("1.5", "it is a JSON number, not a JSON-RPC message"),
+    "true": ("true", "it is a JSON boolean, not a JSON-RPC message"),
+    "null": ("null", "it is JSON null, not a JSON-RPC message"),
     "another API": ('{"hello":"world"}', "it is a JSON object with neither a result nor an error"),
     "no result": ('{"jsonrpc":"2.0","id":$ID}', "it is a JSON object with neither a result nor an error"),
     "no JSON": ("<html>", "it is not JSON: expected value at line 1 column 1"),
@@ -446,14 +446,14 @@ UNREADABLE: Final[dict[str, tuple[str, str]]] = {
         '{"jsonrpc":"2.0","id":$ID,"result":{"tools":[{"name":"odd","_meta":{"\\udc00":1}}]}}',
         "a key of `result.tools[0]._meta` of `odd` contains a lone surrogate, which is not a character",
     ),
-    "no version": ('{"id":$ID,"result":{}}', "it is not an answer of JSON-RPC: jsonrpc: Field required"),
+    "no version": ('{"id":$ID,"result":{}}', "it is not a valid JSON-RPC response: jsonrpc: Field required"),
     "a result that is a number": (
         '{"jsonrpc":"2.0","id":$ID,"result":5}',
-        "it is not an answer of JSON-RPC: result: Input should be an object",
+        "it is not a valid JSON-RPC response: result: Input should be an object",
     ),
     "an error that is a text": (
         '{"jsonrpc":"2.0","id":$ID,"error":"no"}',
-        "it is not an answer of JSON-RPC: error: Input should be an object",
+        "it is not a valid JSON-RPC response: error: Input should be an object",
     ),
 }
 
@@ -470,7 +470,10 @@ async def test_what_is_no_message_is_named_in_a_sentence(transport: str, era: st
         async with ShapeClient.connect(target, timeout=_BOUND) as client:
             error = await _outcome(client.ping())
             assert isinstance(error, mcp.MCPError)
-            assert (error.code, error.message) == (mcp_types.PARSE_ERROR, f"the server's answer cannot be read: {told}")
+            assert (error.code, error.message) == (
+                mcp_types.PARSE_ERROR,
+                f"the server's response cannot be read: {told}",
+            )
             assert _is_unknown(await _outcome(client._prompt("other", {})))
 
 
@@ -485,13 +488,13 @@ async def test_what_is_no_message_is_named_by_a_process_alike(name: str, tmp_pat
     with attacker.target() as target:
         async with ShapeClient.connect(target, timeout=_BOUND) as client:
             error = await _outcome(client.ping())
-            assert str(error) == f"the server's answer cannot be read: {told}"
+            assert str(error) == f"the server's response cannot be read: {told}"
 
 
 async def test_a_body_of_nothing_is_named() -> None:
     with listen(HANDSHAKE, lambda method, _: _whole(b"") if method == "tools/call" else None) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
-            with pytest.raises(mcp.MCPError, match=r"^the server's answer cannot be read: it is empty$"):
+            with pytest.raises(mcp.MCPError, match=r"^the server's response cannot be read: it is empty$"):
                 await client.ping()
 
 
@@ -580,7 +583,7 @@ async def test_a_line_without_an_end_ends_the_connection(era: str, tmp_path: Pat
             assert isinstance(error, mcp.MCPError)
             assert (error.code, error.message) == (
                 mcp_types.CONNECTION_CLOSED,
-                "the server's answer has more than 1,048,576 bytes",
+                "the server's response has more than 1,048,576 bytes",
             )
             assert _peak() - before < 100 << 20
 
@@ -610,7 +613,7 @@ async def test_large_results_come_as_far_as_the_call_allows(transport: str, era:
             assert isinstance(error, ResultTooLarge)
             assert (error.tool, error.limit) == ("ping", 1 << 19)
             assert 1 << 19 < error.size < 2 << 20
-            told = f"the result of 'ping' has {error.size:,} bytes or more, and max_result_bytes is 524,288"
+            told = f"the result of 'ping' has at least {error.size:,} bytes, but max_result_bytes is 524,288"
             assert str(error) == told
             assert len(await client.ping()) == 1
         async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=1 << 19) as client:
@@ -674,7 +677,7 @@ async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str,
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             error = await _outcome(client.with_options(timeout=_BOUND).ping())
     assert isinstance(error, mcp.MCPError), repr(error)
-    told = "the server answered a different request"
+    told = "the server responded to a different request"
     assert (error.code, error.message) == (mcp_types.INVALID_REQUEST, told)
 
 
@@ -698,9 +701,7 @@ async def test_each_message_of_a_batch_is_read(transport: str, tmp_path: Path) -
 
 
 _TOO_MANY: Final = json.dumps([{"jsonrpc": "2.0", "method": "notifications/x"}] * 1001).encode()
-_TOLD: Final = (
-    "the server's answer cannot be read: it is a batch of 1,001 messages, and a client reads batches of at most 1,000"
-)
+_TOLD: Final = "the server's response cannot be read: it is a batch of 1,001 messages, but a client accepts at most 1,000 per batch"
 
 
 @pytest.mark.parametrize("method", ["initialize", "tools/call"])
@@ -722,7 +723,7 @@ async def test_a_batch_of_too_many_messages_of_a_process_is_named_in_the_log(
     with attacker.target() as target:
         async with ShapeClient.connect(target, timeout=_BOUND) as client:
             assert _is_late(await _outcome(client.with_options(timeout=0.5).ping()))
-    assert "message: it is a batch of 1,001 messages, and a client reads batches of at most 1,000" in caplog.text
+    assert "message: it is a batch of 1,001 messages, but a client accepts at most 1,000 per batch" in caplog.text
 
 
 async def _answer_nothing(_key: object, method: str, _params: object) -> dict[str, Any]:

@@ -202,7 +202,7 @@ async def test_an_attempt_without_an_answer_leaves_time_for_another(package: Mod
             gateway.faults = ["late"]
             assert (await client.with_options(timeout=3).pay(order_id="A1")).text == "receipt 1"
             gateway.faults = ["late"] * 10
-            with pytest.raises(MCPError, match=r"the server did not answer in 0\.6 seconds, in \d attempts"):
+            with pytest.raises(MCPError, match=r"the server did not respond within 0\.6 seconds, in \d attempts"):
                 await client.with_options(timeout=0.6).pay(order_id="A2")
     assert handlers.effects == ["A1", "A2"]
 

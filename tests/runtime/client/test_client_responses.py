@@ -183,12 +183,12 @@ async def test_extra_takes_no_argument_of_the_method(package: Any, server: Any) 
     events: list[Any] = []
     async with package.OpenClient.connect(server, on_call=events.append) as client:
         with pytest.raises(
-            TypeError, match="forecast: 'place' in `extra` is an argument of the method; pass it as such"
+            TypeError, match="forecast: 'place' in `extra` is a parameter of the method; pass it directly"
         ):
             await client.forecast(extra={"place": "Paris"})
-        with pytest.raises(TypeError, match="renamed: 'from' in `extra` is an argument of the method"):
+        with pytest.raises(TypeError, match="renamed: 'from' in `extra` is a parameter of the method"):
             await client.renamed(from_="a", extra={"from": "b"})
-        with pytest.raises(TypeError, match="anything: the names in `extra` are strings, not 5"):
+        with pytest.raises(TypeError, match="anything: names in `extra` must be strings, not 5"):
             await client.anything(extra={5: 1})
         for method in (client.closed, client.sealed, client.with_raw_response.closed):
             with pytest.raises(TypeError, match="unexpected keyword argument 'extra'"):

@@ -239,7 +239,7 @@ async def test_sessions_that_always_vanish_are_an_error() -> None:
                 assert isinstance(raised.value, ConnectError)
                 assert (raised.value.target, raised.value.status) == (url, 404)
                 assert raised.value.why == (
-                    "does not know the client's session any more: it answers with HTTP 404 Not Found: Session not found"
+                    "no longer recognizes the client's session: it returns HTTP 404 Not Found: Session not found"
                 )
                 assert (methods.count("initialize"), methods.count("tools/call")) == (1 + number, 2 * number)
             errors = await asyncio.gather(*(client.ping() for _ in range(5)), return_exceptions=True)
@@ -250,7 +250,7 @@ async def test_sessions_that_always_vanish_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("way", "why"),
     [
-        ("refused", "answers with HTTP 503 Service Unavailable"),
+        ("refused", "returns HTTP 503 Service Unavailable"),
         ("error", "no more sessions"),
         ("revision", "the server's revision changed from '2025-11-25' to '2025-03-26'"),
     ],
@@ -279,7 +279,7 @@ async def test_a_handshake_that_fails_is_an_error_of_all_that_wait_for_it(way: s
             errors = await asyncio.gather(*(client.ping() for _ in range(3)), return_exceptions=True)
             for error in errors:
                 assert isinstance(error, SessionLost)
-                assert error.why == f"does not know the client's session any more, and a new one failed: {why}"
+                assert error.why == f"no longer recognizes the client's session, and a new one failed: {why}"
             is_terminal = True
             assert await client.ping() == []  # the next call tries again
         assert "tools/call" in methods

@@ -132,5 +132,5 @@ async def test_each_field_of_the_frontmatter_is_compared(client: Any, changes: d
 
 async def test_a_file_outside_of_the_skill_is_not_requested(client: Any) -> None:
     (skill,) = await list_skills(client)
-    with pytest.raises(SkillError, match=r"^skill://other/SKILL\.md cannot be trusted: it is not a file of"):
+    with pytest.raises(SkillError, match=r"^skill://other/SKILL\.md cannot be trusted: it is not a file in"):
         await read_skill(client, skill, "skill://other/SKILL.md")

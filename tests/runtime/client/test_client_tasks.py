@@ -178,7 +178,7 @@ async def test_a_server_may_answer_at_once(shop: Any, kind: str) -> None:
         assert [event.outcome for event in events] == [None, "ok"]
         assert [state.status async for state in task.updates()] == ["completed"]
         assert (await task).order == "7"
-        with pytest.raises(ValueError, match="the id of a task must not be empty"):
+        with pytest.raises(ValueError, match="the task ID is empty"):
             client.tasks.ship_order.resume(task.id)
 
 
@@ -273,7 +273,7 @@ async def test_a_protocol_error_is_raised_as_in_a_call(shop: Any, kind: str) -> 
 
 async def test_a_failure_without_an_error_says_so(shop: Any) -> None:
     async with _connected(shop, "memory", TaskServer(["failed"], interval=10)) as client:
-        with pytest.raises(mcp.MCPError, match="the task failed, and the server gave no reason"):
+        with pytest.raises(mcp.MCPError, match="the task failed without a reason from the server"):
             await (await client.tasks.ship_order(order_id="7"))
 
 
@@ -320,7 +320,7 @@ async def test_a_task_that_is_not_known_any_more_has_expired(shop: Any, kind: st
         task = await client.tasks.ship_order(order_id="7")
         assert [state.status async for state in task.updates()] == ["working"]
         with pytest.raises(
-            shop.TaskExpired, match=r"does not know the task of 'ship_order' \(any more\): Task has exp"
+            shop.TaskExpired, match=r"the task of 'ship_order' is unknown to the server, or has expired: Task has exp"
         ):
             await task
         again = client.tasks.ship_order.resume("t1")
@@ -405,7 +405,7 @@ async def test_tasks_are_listed_page_by_page(shop: Any) -> None:
 
 async def test_where_there_is_no_list_an_error_says_what_to_do(shop: Any) -> None:
     async with _connected(shop, "memory", TaskServer()) as client:
-        with pytest.raises(shop.TasksUnsupported, match="store the `id` of each task, and `resume` it"):
+        with pytest.raises(shop.TasksUnsupported, match="store each task's `id`, and `resume` it"):
             [state async for state in client.tasks.list()]
     server = TaskServer()
     server.handler_server.offered = None
@@ -447,7 +447,7 @@ async def test_waiting_has_a_time_and_the_task_goes_on(shop: Any, kind: str) -> 
     events: list[Any] = []
     async with _connected(shop, kind, server, on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
-        with pytest.raises(TimeoutError, match=r"has not ended in 0.1 seconds; it continues"):
+        with pytest.raises(TimeoutError, match=r"did not finish in 0.1 seconds; it continues"):
             await task.wait(timeout=0.1)
         assert len(events) == 1
         assert (await task.wait(timeout=10)).order == "7"
@@ -651,7 +651,7 @@ async def test_a_question_that_nobody_can_be_asked_is_an_error(shop: Any) -> Non
             await (await client.tasks.ship_order(order_id="7"))
     odd = _asked(a={"method": "tools/list"})
     async with _connected(shop, "memory", TaskServer([odd], interval=10)) as client:
-        with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP"):
+        with pytest.raises(mcp.MCPError, match="the server's response is not valid MCP"):
             await (await client.tasks.ship_order(order_id="7"))
 
 
@@ -683,7 +683,7 @@ async def test_a_task_is_looked_at_neither_too_often_nor_never(
 async def test_a_state_that_is_none_is_an_error(shop: Any, kind: str, state: Any, message: str) -> None:
     async with _connected(shop, kind, TaskServer([state], interval=10)) as client:
         task = await client.tasks.ship_order(order_id="7")
-        with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP") as error:
+        with pytest.raises(mcp.MCPError, match="the server's response is not valid MCP") as error:
             await task
     assert error.value.error.code == mcp_types.PARSE_ERROR
     assert message in error.value.error.message
@@ -711,7 +711,7 @@ async def test_a_result_that_is_none_ends_the_task(shop: Any, state: Any) -> Non
     async with _connected(shop, "http", TaskServer([state], interval=10), on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
         for _ in range(2):
-            with pytest.raises(mcp.MCPError, match="the server's answer is not valid MCP"):
+            with pytest.raises(mcp.MCPError, match="the server's response is not valid MCP"):
                 await task
     assert [event.outcome for event in events] == [None, "error"]
 
@@ -719,7 +719,7 @@ async def test_a_result_that_is_none_ends_the_task(shop: Any, state: Any) -> Non
 async def test_the_result_of_another_task_is_refused(shop: Any) -> None:
     odd = {**ORDER, "_meta": {RELATED: {"taskId": "t2"}}}
     async with _connected(shop, "pipe legacy", TaskServer(["completed"], result=odd, interval=10)) as client:
-        with pytest.raises(mcp.MCPError, match="the result of another task"):
+        with pytest.raises(mcp.MCPError, match="another task's result"):
             await (await client.tasks.ship_order(order_id="7"))
 
 

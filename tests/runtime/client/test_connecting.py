@@ -89,8 +89,8 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"WWW_Authenticate": 'Bearer resource_metadata="https://x.example/meta"'},
         b"",
         (
-            "answers with HTTP 401 Unauthorized: the request had no token; "
-            'it asks for `Bearer resource_metadata="https://x.example/meta"`'
+            "returns HTTP 401 Unauthorized: the request had no token; "
+            'it requests `Bearer resource_metadata="https://x.example/meta"`'
         ),
     ),
     "a token that is over": (
@@ -98,31 +98,28 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         401,
         {"WWW_Authenticate": 'Bearer error="invalid_token", error_description="The token is over"'},
         b'{"error": "invalid_token"}',
-        "answers with HTTP 401 Unauthorized: the request had no token; invalid_token; The token is over",
+        "returns HTTP 401 Unauthorized: the request had no token; invalid_token; The token is over",
     ),
     "a scope": (
         Forbidden,
         403,
         {"WWW_Authenticate": 'Bearer error="insufficient_scope", scope="inv:write inv:read"'},
         b"",
-        "answers with HTTP 403 Forbidden: insufficient_scope; it requires the scopes `inv:write inv:read`",
+        "returns HTTP 403 Forbidden: insufficient_scope; it requires the scopes `inv:write inv:read`",
     ),
     "an error of MCP with 403": (
         Forbidden,
         403,
         {"Content_Type": "application/json"},
         b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not from here","data":7}}',
-        "answers with HTTP 403 Forbidden: not from here",
+        "returns HTTP 403 Forbidden: not from here",
     ),
     "a page": (
         NotMCP,
         200,
         {"Content_Type": "text/html; charset=utf-8"},
         b"<html>",
-        (
-            "is not an MCP endpoint: it answers with HTTP 200 OK (text/html); check the path, which is `/mcp` on most "
-            "servers"
-        ),
+        ("is not an MCP endpoint: it returns HTTP 200 OK (text/html); check the path, which is `/mcp` on most servers"),
     ),
     "another API": (
         NotMCP,
@@ -130,7 +127,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Content_Type": "application/json"},
         b'{"hello": "world"}',
         (
-            "is not an MCP endpoint: it answers with HTTP 200 OK (application/json); "
+            "is not an MCP endpoint: it returns HTTP 200 OK (application/json); "
             "check the path, which is `/mcp` on most servers"
         ),
     ),
@@ -140,7 +137,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Content_Type": "text/html"},
         b"<html>",
         (
-            "is not an MCP endpoint: it answers with HTTP 501 Not Implemented (text/html); "
+            "is not an MCP endpoint: it returns HTTP 501 Not Implemented (text/html); "
             "check the path, which is `/mcp` on most servers"
         ),
     ),
@@ -150,8 +147,8 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Allow": "GET"},
         b"",
         (
-            "is not an MCP endpoint: it answers with HTTP 405 Method Not Allowed; check the path, which is `/mcp` on "
-            "most servers; a URL of HTTP+SSE, the transport of MCP 2024-11-05, is not supported"
+            "is not an MCP endpoint: it returns HTTP 405 Method Not Allowed; check the path, which is `/mcp` on "
+            "most servers; HTTP+SSE, the MCP 2024-11-05 transport, is not supported"
         ),
     ),
     "a page that is not there": (
@@ -159,17 +156,14 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         404,
         {"Content_Type": "text/html"},
         b"<html>",
-        (
-            "does not exist: it answers with HTTP 404 Not Found (text/html); "
-            "check the path, which is `/mcp` on most servers"
-        ),
+        ("does not exist: it returns HTTP 404 Not Found (text/html); check the path, which is `/mcp` on most servers"),
     ),
     "a gateway": (
         Unreachable,
         502,
         {"Content_Type": "text/html"},
         b"<html>",
-        "answers with HTTP 502 Bad Gateway (text/html)",
+        "returns HTTP 502 Bad Gateway (text/html)",
     ),
     "a host that is not allowed": (
         ConnectError,
@@ -177,31 +171,31 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Content_Type": "text/plain; charset=utf-8"},
         b"Invalid Host header",
         (
-            "answers with HTTP 421 Misdirected Request: it does not serve the host `mcp.example.com`; "
+            "returns HTTP 421 Misdirected Request: it does not serve the host `mcp.example.com`; "
             "add it to the server's allowed hosts, in a generated server with `--allow-host`"
         ),
     ),
-    "too many": (Unreachable, 429, {}, b"", "answers with HTTP 429 Too Many Requests"),
+    "too many": (Unreachable, 429, {}, b"", "returns HTTP 429 Too Many Requests"),
     "a foreign origin": (
         Forbidden,
         403,
         {"Content_Type": "text/plain; charset=utf-8"},
         b"Invalid Origin header\n",
-        "answers with HTTP 403 Forbidden: Invalid Origin header",
+        "returns HTTP 403 Forbidden: Invalid Origin header",
     ),
     "a token that a gateway refuses": (
         Unauthorized,
         401,
         {"Content_Type": "Text/Plain"},
         b"the key is over",
-        "answers with HTTP 401 Unauthorized: the request had no token; the key is over",
+        "returns HTTP 401 Unauthorized: the request had no token; the key is over",
     ),
     "a text with control characters": (
         Unreachable,
         503,
         {"Content_Type": "text/plain"},
         b"\x1b[31mno upstream\r\n\r\ntry later \xff",
-        "answers with HTTP 503 Service Unavailable (text/plain): \ufffd[31mno upstream try later \ufffd",
+        "returns HTTP 503 Service Unavailable (text/plain): \ufffd[31mno upstream try later \ufffd",
     ),
     "a long text": (
         NotFound,
@@ -209,7 +203,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Content_Type": "text/plain"},
         b"x" * 5000,
         (
-            f"does not exist: it answers with HTTP 404 Not Found (text/plain): {'x' * 199}…; "
+            f"does not exist: it returns HTTP 404 Not Found (text/plain): {'x' * 199}…; "
             "check the path, which is `/mcp` on most servers"
         ),
     ),
@@ -218,21 +212,21 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         502,
         {"Content_Type": "text/plain"},
         b"Bad gateway.",
-        "answers with HTTP 502 Bad Gateway (text/plain)",
+        "returns HTTP 502 Bad Gateway (text/plain)",
     ),
     "the error of a web framework": (
         Forbidden,
         403,
         {"Content_Type": "application/json"},
         b'{"title": "No", "detail": "Not on the list"}',
-        "answers with HTTP 403 Forbidden: Not on the list",
+        "returns HTTP 403 Forbidden: Not on the list",
     ),
     "the error of an OAuth server": (
         Unauthorized,
         401,
         {"Content_Type": "application/json"},
         b'{"error": "invalid_token", "error_description": "the token is over"}',
-        "answers with HTTP 401 Unauthorized: the request had no token; the token is over",
+        "returns HTTP 401 Unauthorized: the request had no token; the token is over",
     ),
     "a problem": (
         NotMCP,
@@ -240,7 +234,7 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         {"Content_Type": "application/problem+json"},
         b'{"type": "about:blank", "title": "No", "status": 409, "detail": "in\\nuse"}',
         (
-            "is not an MCP endpoint: it answers with HTTP 409 Conflict (application/problem+json): in use; "
+            "is not an MCP endpoint: it returns HTTP 409 Conflict (application/problem+json): in use; "
             "check the path, which is `/mcp` on most servers"
         ),
     ),
@@ -249,28 +243,28 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         503,
         {"Content_Type": "application/json; charset=utf-8"},
         b'[{"loc": ["header"]}]',
-        'answers with HTTP 503 Service Unavailable (application/json): [{"loc": ["header"]}]',
+        'returns HTTP 503 Service Unavailable (application/json): [{"loc": ["header"]}]',
     ),
     "an error in JSON that repeats the status": (
         Unreachable,
         502,
         {"Content_Type": "application/json"},
         b'{"message": "Bad Gateway"}',
-        "answers with HTTP 502 Bad Gateway (application/json)",
+        "returns HTTP 502 Bad Gateway (application/json)",
     ),
     "an error in JSON that is cut": (
         Unreachable,
         500,
         {"Content_Type": "application/json"},
         b'{"detail": ',
-        'answers with HTTP 500 Internal Server Error (application/json): {"detail":',
+        'returns HTTP 500 Internal Server Error (application/json): {"detail":',
     ),
     "a text that looks like an answer": (
         Unreachable,
         500,
         {"Content_Type": "text/plain"},
         b'{"error": {"message": "no"}}',
-        'answers with HTTP 500 Internal Server Error (text/plain): {"error": {"message": "no"}}',
+        'returns HTTP 500 Internal Server Error (text/plain): {"error": {"message": "no"}}',
     ),
 }
 
@@ -301,7 +295,7 @@ ECHOES: Final[dict[str, tuple[int, dict[str, str], bytes, str]]] = {
             b"Cookie: id=abcdefgh, X-Key: key-1, key=s3cret, x: acme"
         ),
         (
-            "answers with HTTP 403 Forbidden: Authorization: Bearer [redacted], Bearer [redacted]..., "
+            "returns HTTP 403 Forbidden: Authorization: Bearer [redacted], Bearer [redacted]..., "
             "Cookie: id=[redacted], X-Key: [redacted], key=[redacted], x: acme"
         ),
     ),
@@ -310,7 +304,7 @@ ECHOES: Final[dict[str, tuple[int, dict[str, str], bytes, str]]] = {
         {"Content_Type": "application/json"},
         b'{"headers": {"authorization": "Bearer tok-1234567890abcdefgh"}}',
         (
-            "answers with HTTP 500 Internal Server Error (application/json): "
+            "returns HTTP 500 Internal Server Error (application/json): "
             '{"headers": {"authorization": "Bearer [redacted]"}}'
         ),
     ),
@@ -318,20 +312,20 @@ ECHOES: Final[dict[str, tuple[int, dict[str, str], bytes, str]]] = {
         401,
         {"WWW_Authenticate": 'Bearer error="invalid_token", error_description="tok-1234567890abcdefgh is over"'},
         b"",
-        "answers with HTTP 401 Unauthorized: invalid_token; [redacted] is over",
+        "returns HTTP 401 Unauthorized: invalid_token; [redacted] is over",
     ),
     "an error of MCP": (
         403,
         {"Content_Type": "application/json"},
         b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "tok-1234567890abcdefgh is over"}}',
-        "answers with HTTP 403 Forbidden: [redacted] is over",
+        "returns HTTP 403 Forbidden: [redacted] is over",
     ),
     "words that are in the URL by chance": (
         404,
         {"Content_Type": "text/plain"},
         b"no such path for s3cret",
         (
-            "does not exist: it answers with HTTP 404 Not Found (text/plain): no such [redacted] for [redacted]; "
+            "does not exist: it returns HTTP 404 Not Found (text/plain): no such [redacted] for [redacted]; "
             "check the path, which is `/mcp` on most servers"
         ),
     ),
@@ -417,7 +411,7 @@ async def test_what_is_no_message_fails_that_call_alone(status: int, media: str 
         async with EchoClient.connect(secret) as client:
             with pytest.raises(MCPError) as raised:
                 await client.ping()
-            assert str(raised.value) == f"`{url}` answers with {shown}"
+            assert str(raised.value) == f"`{url}` returns {shown}"
             assert type(raised.value) is NotMCP
             assert raised.value.status == status
             assert await client.ping() == []
@@ -438,7 +432,7 @@ async def test_a_text_that_does_not_end_hides_no_status(ending: str, monkeypatch
     said = Said(write, 403, {"Content-Type": "text/plain"}, is_cut=ending == "cut")
     with listen(HANDSHAKE, lambda method, _: said if method == "tools/call" else None) as (url, _):
         async with EchoClient.connect(url, timeout=10) as client:
-            with pytest.raises(Forbidden, match=r"answers with HTTP 403 Forbidden: not from here"):
+            with pytest.raises(Forbidden, match=r"returns HTTP 403 Forbidden: not from here"):
                 await client.ping()
             is_terminal.set()
 
@@ -463,7 +457,7 @@ async def test_a_stream_that_breaks_off_fails_that_call_alone(headers: dict[str,
 
     with serve(answer) as url:
         async with EchoClient.connect(url) as client:
-            with pytest.raises(Unreachable, match=f"interrupted its answer{why}"):
+            with pytest.raises(Unreachable, match=f"interrupted its response{why}"):
                 await client.ping()
             assert await client.ping() == []
 
@@ -482,7 +476,7 @@ async def test_a_session_that_is_over_is_no_missing_page() -> None:
 
     with serve(answer) as url:
         async with EchoClient.connect(url) as client:
-            with pytest.raises(SessionLost, match="does not know the client's session any more"):
+            with pytest.raises(SessionLost, match="no longer recognizes the client's session"):
                 await client.ping()
 
 
@@ -512,8 +506,8 @@ def command(code: str) -> list[str]:
 @pytest.mark.parametrize(
     ("code", "why", "status"),
     [
-        ("import sys; print('no key is set', file=sys.stderr); sys.exit(3)", "ended with exit status 3", 3),
-        ("import sys; sys.stdin.readline(); sys.exit('no key is set')", "ended with exit status 1", 1),
+        ("import sys; print('no key is set', file=sys.stderr); sys.exit(3)", "exited with status 3", 3),
+        ("import sys; sys.stdin.readline(); sys.exit('no key is set')", "exited with status 1", 1),
         (
             (
                 "import os, signal, sys; print('no key is set', file=sys.stderr, flush=True); "
@@ -561,7 +555,7 @@ async def test_a_command_that_ends_says_which_variables_it_lacked(monkeypatch: p
             pass
     assert raised.value.withheld == ("WEATHER_MODE",)
     assert str(raised.value).splitlines()[-1] == (
-        "  the command did not get WEATHER_MODE, which is set here; pass it on with the parameter `env`"
+        "  the command did not inherit WEATHER_MODE, which is set here; pass it with the parameter `env`"
     )
     assert "hidden" not in str(raised.value)
 
@@ -642,9 +636,9 @@ def test_variables_that_a_command_may_have_needed(
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (["A_KEY"], "did not get A_KEY, which is set here; pass it on with --env A_KEY"),
-        (["A", "B"], "did not get A, B, which are set here; pass on the ones it needs with --env NAME"),
-        (list("ABCDEFG"), "did not get A, B, C, D, E and 2 more, which are set here; pass on"),
+        (["A_KEY"], "did not inherit A_KEY, which is set here; pass it with --env A_KEY"),
+        (["A", "B"], "did not inherit A, B, which are set here; pass the ones it needs with --env NAME"),
+        (list("ABCDEFG"), "did not inherit A, B, C, D, E and 2 more, which are set here; pass"),
     ],
 )
 def test_variables_are_told_in_a_line(names: list[str], told: str) -> None:
@@ -719,7 +713,7 @@ async def test_a_call_that_the_end_of_the_block_cuts_off_says_so() -> None:
     async with EchoClient.connect(command(SILENT)) as client:
         call = asyncio.create_task(client.ping())
         await anyio.sleep(0.05)
-    with pytest.raises(mcp.MCPError, match="the client was closed before the answer arrived") as raised:
+    with pytest.raises(mcp.MCPError, match="the client was closed before the response arrived") as raised:
         await call
     assert raised.value.code == mcp_types.CONNECTION_CLOSED
 
@@ -732,7 +726,7 @@ async def test_a_command_that_does_not_answer_in_time_is_named() -> None:
             pass
     assert raised.value.code == mcp_types.REQUEST_TIMEOUT
     assert str(raised.value) == (
-        f"`{Path(sys.executable).name}` did not answer in 0.5 seconds\n  | waiting for the database"
+        f"`{Path(sys.executable).name}` did not respond within 0.5 seconds\n  | waiting for the database"
     )
 
 
@@ -748,7 +742,7 @@ async def test_a_server_that_does_not_answer_in_time_is_named() -> None:
             async with EchoClient.connect(f"http://ann:s3cret@127.0.0.1:{port}/mcp?key=s3cret", timeout=0.5):
                 pass
         tasks.cancel_scope.cancel()
-    assert str(raised.value) == f"`http://127.0.0.1:{port}/mcp` did not answer in 0.5 seconds"
+    assert str(raised.value) == f"`http://127.0.0.1:{port}/mcp` did not respond within 0.5 seconds"
 
 
 @pytest.mark.parametrize(
@@ -756,7 +750,11 @@ async def test_a_server_that_does_not_answer_in_time_is_named() -> None:
     [
         ("/nowhere/at-all", None, "`at-all` cannot be started: program not found; is it installed?"),
         (__file__, None, "`test_connecting.py` cannot be started: Permission denied"),
-        (sys.executable, "/nowhere", f"`{Path(sys.executable).name}` cannot be started: its folder does not exist"),
+        (
+            sys.executable,
+            "/nowhere",
+            f"`{Path(sys.executable).name}` cannot be started: its working directory does not exist",
+        ),
     ],
 )
 async def test_a_command_that_cannot_be_started_is_named(program: str, folder: str | None, why: str) -> None:
@@ -767,7 +765,7 @@ async def test_a_command_that_cannot_be_started_is_named(program: str, folder: s
 
 
 def test_an_error_can_be_copied_and_sent_to_another_process() -> None:
-    error = ServerExited("python", "ended with exit status 1", status=1, stderr=["a", "b"], withheld=["A_KEY"])
+    error = ServerExited("python", "exited with status 1", status=1, stderr=["a", "b"], withheld=["A_KEY"])
     for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert type(other) is ServerExited
         assert (str(other), other.why, other.status, other.stderr) == (str(error), error.why, 1, ("a", "b"))

@@ -70,7 +70,9 @@ async def test_an_open_client_receives_changes_before_2026_07_28(package: Module
     ):
         assert stream is not None
     async with opened("session", package) as session, package.HeldClient.connect(session) as typed:
-        with pytest.raises(TypeError, match="up to 2025-11-25, only the client that you connected to receives changes"):
+        with pytest.raises(
+            TypeError, match="up to revision 2025-11-25, only the client that you passed in receives changes"
+        ):
             async with package.changes(typed):
                 pass
 

@@ -1,1 +1,1 @@
-"""The tools of a client for frameworks that run agents, a module for each framework."""
+"""Adapters that expose a client's tools to agent frameworks, one module per framework."""

@@ -1,4 +1,4 @@
-"""The tools of a client in a form that the modules of the agent frameworks wrap."""
+"""A client's tools in the form that the framework modules wrap."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 class CallFailedError(Exception):
-    """A call failed, and the model should be informed. The message is for the model."""
+    """A call failed in a way that the model should see. The message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image, an audio recording or a file in a result.
+    """An image, audio recording or file in a result.
 
     Attributes:
-        data: The data in base64, as the server sent it.
+        data: The base64 data, as the server sent it.
         mime_type: Its MIME type.
         name: Its file name, if known.
     """
@@ -65,12 +65,12 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """The result of a call, for a model.
+    """A call's result, in a form for a model.
 
     Attributes:
-        parts: Texts and media; the first is the JSON of `value` if the tool has an `outputSchema`.
+        parts: Text and media; the first part is the JSON of `value` if the tool has an `outputSchema`.
         is_structured: Whether the tool has an `outputSchema`, and the server sent `structuredContent`.
-        value: The `structuredContent`; `None` without it.
+        value: The `structuredContent`, or `None`.
     """
 
     parts: Sequence[str | Media]
@@ -79,19 +79,19 @@ class AgentResult:
 
     @property
     def text(self) -> str | None:
-        """The text if the result has no media; otherwise `None`."""
+        """The text if the result has no media, else `None`."""
         texts = [part for part in self.parts if isinstance(part, str)]
         return "\n".join(texts) if len(texts) == len(self.parts) else None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool of a client, for an agent.
+    """A client's tool, for an agent.
 
     Attributes:
-        client: The client that calls it.
+        client: The client that calls the tool.
         function: The tool as a function.
-        needs_approval: Whether the framework has to ask a person before each call.
+        needs_approval: Whether the framework must ask a person before each call.
     """
 
     client: Binding
@@ -100,15 +100,15 @@ class AgentTool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema of the arguments."""
+        """The JSON Schema for the arguments."""
         return dict(self.function.parameters)
 
     async def call(self, arguments: Mapping[str, Any] | str) -> AgentResult:
-        """Call the tool with a model's arguments: an object, or its JSON.
+        """Call the tool with the model's arguments, as an object or its JSON.
 
         Raises:
-            CallFailedError: The arguments cannot be read or sent, the tool answered with `isError`, the server
-                refused the request or did not answer in time, or the client's `confirm` refused the call.
+            CallFailedError: The arguments cannot be parsed or sent, the tool returned `isError`, the server rejected
+                the request or timed out, or the client's `confirm` declined the call.
             Exception: The result is invalid or too large, or the connection failed; see `Binding`.
         """
         tool = self.client._package.tools[self.function.tool]
@@ -128,9 +128,9 @@ class AgentTool:
 
 
 def list_agent_tools(client: Binding, form: Form) -> list[AgentTool]:
-    """Return the tools of a client, in the order of its manifest.
+    """Return the client's tools in manifest order.
 
-    If the client has a `confirm`, every call uses it, so the framework does not ask a second time.
+    If the client has a `confirm`, every call uses it, and the framework does not ask again.
     """
     package, has_confirm = client._package, client.__stubwright__[2].confirm is not None
     return [
@@ -140,7 +140,7 @@ def list_agent_tools(client: Binding, form: Form) -> list[AgentTool]:
 
 
 def read_response(tool: Tool, response: CallResponse[Any]) -> AgentResult:
-    """Return a result for a model: JSON if the tool has an `outputSchema`, otherwise the content."""
+    """Convert a result for a model: JSON if the tool has an `outputSchema`, else the content."""
     value = response.structured
     parts = [_read_block(block) for block in response.content]
     is_structured = tool.output_name is not None and "structured_content" in response.result.model_fields_set

@@ -1,6 +1,7 @@
 """Tools for LangChain. An error is a `ToolMessage` with `status="error"`.
 
-LangChain itself does not ask people. Tools with `metadata["requires_approval"]` are for its `HumanInTheLoopMiddleware`.
+LangChain itself does not ask for approval. `metadata["requires_approval"]` marks tools for its
+`HumanInTheLoopMiddleware`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _KINDS: Final = frozenset({"image", "audio", "video"})
 
 
 def make_tools(client: Binding) -> list[StructuredTool]:
-    """Return the tools of a client."""
+    """Convert a client's tools to LangChain tools."""
     return [_make_tool(tool) for tool in list_agent_tools(client, _FORM)]
 
 

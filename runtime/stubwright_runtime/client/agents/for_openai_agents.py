@@ -1,4 +1,4 @@
-"""Tools for the OpenAI Agents SDK. A dangerous tool has `needs_approval`, and an error is the text of the output."""
+"""Tools for the OpenAI Agents SDK. A dangerous tool sets `needs_approval`, and an error becomes the output text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make_tools(client: Binding) -> list[FunctionTool]:
-    """Return the tools of a client."""
+    """Convert a client's tools to function tools."""
     return [_make_tool(tool) for tool in list_agent_tools(client, FORMS["openai"])]
 
 

@@ -1,4 +1,4 @@
-"""Tools for Pydantic AI. A dangerous tool has `requires_approval`, and an error is its `ToolFailed`."""
+"""Tools for Pydantic AI. A dangerous tool sets `requires_approval`, and an error becomes Pydantic AI's `ToolFailed`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make_tools(client: Binding) -> list[Tool[Any]]:
-    """Return the tools of a client."""
+    """Convert a client's tools to Pydantic AI tools."""
     return [_make_tool(tool) for tool in list_agent_tools(client, FORMS["openai"])]
 
 
@@ -31,7 +31,7 @@ def _make_tool(tool: AgentTool) -> Tool[Any]:
             for part in result.parts
         ]
         if result.is_structured:
-            parts[0] = result.value  # the framework writes the JSON
+            parts[0] = result.value  # the framework serializes the JSON
         return parts[0] if len(parts) == 1 else parts
 
     made: Tool[Any] = Tool.from_schema(call, tool.function.name, tool.function.description, tool.schema)

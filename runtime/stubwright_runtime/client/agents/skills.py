@@ -1,4 +1,4 @@
-"""Reads the skills of a connected server (SEP-2640), and verifies each file."""
+"""Reads skills from a connected server (SEP-2640), and verifies each file."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ _FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n((?:[^\n]*\n)*?)---[ \t]*\r?(?:
 
 
 class SkillError(Exception):
-    """A file of a skill differs from its entry, so it may not be used."""
+    """A skill's file does not match its entry and must not be used."""
 
     def __init__(self, uri: str, why: str) -> None:
-        """Show the file's URI and the reason."""
         super().__init__(replace_controls(f"{uri} cannot be trusted: {why}"))
         self.uri = uri
 
 
 class SkillFile(BaseModel):
-    """A file of a skill, as its entry describes it."""
+    """A skill's file, as described in the skill's entry."""
 
     uri: str
     digest: str
@@ -47,12 +46,12 @@ class SkillFile(BaseModel):
 
 
 class Skill(BaseModel):
-    """The entry of a skill, which an application shows before it loads the skill.
+    """A skill's entry, which an application shows before it loads the skill.
 
     Attributes:
-        uri: The URI of its `SKILL.md`.
-        frontmatter: The frontmatter of its `SKILL.md`.
-        resources: All its files.
+        uri: The URI of the skill's `SKILL.md`.
+        frontmatter: The frontmatter of the skill's `SKILL.md`.
+        resources: All files of the skill.
     """
 
     uri: str
@@ -83,10 +82,10 @@ class _GetResult(Result):
 
 
 async def list_skills(client: Binding) -> list[Skill]:
-    """Return the entries of all skills.
+    """Return the entries for all skills.
 
     Raises:
-        MCPError: As for a tool; also if the server has no skills, or the list is endless.
+        MCPError: As for a tool; also if the server has no skills, or its list never ends.
     """
     session, _, options = client.__stubwright__
 
@@ -100,13 +99,13 @@ async def list_skills(client: Binding) -> list[Skill]:
 
 
 async def get_skill(client: Binding, uri: str) -> Skill:
-    """Return the entry of the skill whose `SKILL.md` has this URI; raises as `list_skills`."""
+    """Return the entry for the skill whose `SKILL.md` has this URI; raises the same exceptions as `list_skills`."""
     session, _, options = client.__stubwright__
     return (await session.send(_GetRequest(params=_GetParams(uri=uri)), _GetResult, options)).skill
 
 
 async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> bytes:
-    """Return a file of a skill, verified against the size and the digest in the skill's entry.
+    """Read a skill's file, and verify its size and digest against the skill's entry.
 
     Args:
         client: A connected client.
@@ -115,13 +114,13 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
 
     Raises:
         MCPError: As for a resource.
-        SkillError: The file is not in the entry, or differs from it.
+        SkillError: The entry does not list the file, or the file does not match it.
         MissingExtraError: The extra `skills`, which parses frontmatter, is not installed.
     """
     address = skill.uri if uri is None else uri
     described = next((file for file in skill.resources if file.uri == address), None)
     if described is None:
-        raise SkillError(address, f"it is not a file of {skill.uri}")
+        raise SkillError(address, f"it is not a file in {skill.uri}")
     session, _, options = client.__stubwright__
     params = ReadResourceRequestParams(uri=address)
     contents = (await session.send_rounds(ReadResourceRequest, params, ReadResourceResult, options)).contents
@@ -142,7 +141,7 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
 
 
 def _has_frontmatter(data: bytes, expected: dict[str, Any]) -> bool:
-    """Return whether a `SKILL.md` begins with this frontmatter."""
+    """Return whether a `SKILL.md` starts with this frontmatter."""
     with Extra("skills", "reading a skill"):
         import yaml
 
@@ -154,7 +153,7 @@ def _has_frontmatter(data: bytes, expected: dict[str, Any]) -> bool:
 
 
 def _is_equal(node: Any, value: object) -> bool:
-    """Return whether a YAML node equals a JSON value. Versions of YAML differ in the types of unquoted scalars."""
+    """Return whether a YAML node equals a JSON value. YAML versions type unquoted scalars differently."""
     if node is None:
         return False
     if isinstance(value, dict):
@@ -173,7 +172,7 @@ def _is_equal(node: Any, value: object) -> bool:
 
 
 def _reads_as(text: str, value: object) -> bool:
-    """Return whether an unquoted scalar represents this null, boolean or number."""
+    """Return whether an unquoted scalar can be read as this null, boolean or number."""
     if value is None:
         return text in ("", "~", "null", "Null", "NULL")
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Converts the tools of a connected client to tool objects of an agent framework, which is imported on demand."""
+"""Converts a connected client's tools to an agent framework's tool objects; the framework is imported on demand."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _REQUIREMENTS: Final[Mapping[str, tuple[str, str, str]]] = {
     "langchain": ("langchain_core", ".for_langchain", "langchain-core>=1.8"),
     "openai-agents": ("agents", ".for_openai_agents", "openai-agents>=0.24"),
 }
-"""The package of each framework, our module for it, and the oldest release that was tested."""
+"""Each framework's package, our module for it, and the oldest tested release."""
 
 
 def as_tools(client: Binding, framework: Framework) -> list[Any]:
-    """Return the tools of a connected client as tool objects of an agent framework.
+    """Convert a connected client's tools to an agent framework's tool objects.
 
-    A model gets the schema of `tools/list`, and the result as JSON or content. If a tool fails, or `confirm` refuses a
-    call, the model gets the error and the run continues. If the client has no `confirm`, the framework asks a person
-    before each call of a dangerous tool, as `connect` defines it.
+    The model gets the schema from `tools/list`, and the result as JSON or content. If a tool fails, or `confirm`
+    declines a call, the model gets the error and the run continues. If the client has no `confirm`, the framework asks
+    a person before each call of a dangerous tool, as `connect` defines it.
 
     Args:
-        client: A client inside its `async with` block. A toolset's client has the tools of the toolset.
+        client: A client inside its `async with` block. A toolset client has only the toolset's tools.
         framework: The framework: `pydantic-ai` (returns `pydantic_ai.Tool`), `langchain`
             (`langchain_core.tools.StructuredTool`) or `openai-agents` (`agents.FunctionTool`).
 
     Raises:
         ValueError: The framework is not one of these.
-        MissingExtraError: The framework is not installed, or too old. A subclass of `ImportError`.
+        MissingExtraError: The framework is not installed or is too old. This is a subclass of `ImportError`.
     """
     if framework not in _REQUIREMENTS:
-        raise ValueError(f"there are no tools for {framework!r}; there are some for {', '.join(_REQUIREMENTS)}")
+        raise ValueError(f"unknown framework {framework!r}; supported frameworks: {', '.join(_REQUIREMENTS)}")
     package, module, requirement = _REQUIREMENTS[framework]
     try:
         importlib.import_module(package)
@@ -47,6 +47,6 @@ def as_tools(client: Binding, framework: Framework) -> list[Any]:
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
-        words = f"as_tools(client, {framework!r}) needs another package: install {requirement!r}"
+        words = f"as_tools(client, {framework!r}) requires another package; install {requirement!r}"
         raise MissingExtraError(words, name=error.name) from error
     return tools

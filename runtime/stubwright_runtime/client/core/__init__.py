@@ -1,1 +1,1 @@
-"""A call of a client, from typed arguments to a typed result."""
+"""Performs client calls, from typed arguments to typed results."""

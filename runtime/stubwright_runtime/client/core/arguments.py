@@ -1,4 +1,4 @@
-"""Converts the arguments of a call to JSON, without validation: the server enforces the schema."""
+"""Converts call arguments to JSON without validation, because the server enforces the schema."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ if TYPE_CHECKING:
     from ...package import Tool
 
 _DIGITS: Final = 4300
-"""The longest integer that Python formats by default. Longer ones end a connection of the SDK over HTTP."""
+"""The longest integer that Python formats by default. Longer ones break an SDK connection over HTTP."""
 
 _BITS: Final = 14_000  # integers with fewer bits have fewer digits
 
 
 def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
-    """Return the arguments of a call, including arguments without a parameter of the method.
+    """Merge a call's arguments with additional ones that have no method parameter.
 
     Args:
         tool: The tool.
-        given: The method's arguments by their names on the wire; omitted ones are `OMIT`.
+        given: The method's arguments by wire name; omitted ones are `OMIT`.
         extra: Additional arguments.
 
     Raises:
-        TypeError: The name of an additional argument is a parameter of the method, or not a string.
+        TypeError: An additional argument's name is a method parameter, or not a string.
     """
     if not extra:
         return given
     for name in extra:
         if not isinstance(name, str):
-            raise TypeError(f"{tool.method}: the names in `extra` are strings, not {name!r}")
+            raise TypeError(f"{tool.method}: names in `extra` must be strings, not {name!r}")
         if name in given:
-            raise TypeError(f"{tool.method}: {name!r} in `extra` is an argument of the method; pass it as such")
+            raise TypeError(f"{tool.method}: {name!r} in `extra` is a parameter of the method; pass it directly")
     return {**given, **extra}
 
 
 def to_json(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the arguments as JSON.
+    """Convert arguments to JSON.
 
-    `OMIT` is dropped, and models are dumped with `model_dump(mode="json")`. A lone surrogate, which no transport can
-    send and which ends the connection on some, becomes U+FFFD.
+    `OMIT` is dropped, and models are dumped with `model_dump(mode="json")`. A lone surrogate becomes U+FFFD: no
+    transport can send it, and some close the connection.
 
     Args:
-        given: The arguments by their names on the wire.
+        given: The arguments by wire name.
 
     Raises:
         TypeError: A value is not a JSON value.
-        ValueError: A number is infinite or NaN, which the SDK would send as `null`; or an integer has more than 4,300
+        ValueError: A number is infinite or NaN, which the SDK would send as `null`, or an integer has more than 4,300
             digits, which neither Python nor servers parse.
         DepthError: A value is nested too deeply for a message.
     """
@@ -70,7 +70,7 @@ def _to_sendable(value: object, name: str) -> Any:
         json_value = _to_json(value, name)
     except RecursionError:
         raise DepthError(name) from None
-    if isinstance(json_value, dict | list) and is_too_deep([json_value]):  # in the object of all arguments
+    if isinstance(json_value, dict | list) and is_too_deep([json_value]):  # within the arguments object
         raise DepthError(name)
     return json_value
 
@@ -86,7 +86,7 @@ def _to_json(value: object, place: str) -> Any:
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"{place}: {value} is not a number that JSON has")
+            raise ValueError(f"{place}: JSON cannot represent the number {value}")
         return value
     if is_mapping(value):
         return {_check_key(key, place): _to_json(below, f"{place}.{key}") for key, below in value.items()}
@@ -101,8 +101,8 @@ def _to_json(value: object, place: str) -> Any:
     if text is not None:
         return text
     raise TypeError(
-        f"{place}: a value of type {type(value).__name__} is not JSON"
-    )  # not its value, which may be a secret
+        f"{place}: a value of type {type(value).__name__} cannot be converted to JSON"
+    )  # omit the value, which can be a secret
 
 
 def _check_key(key: object, place: str) -> str:

@@ -1,4 +1,4 @@
-"""The base class of generated clients. The MCP libraries are imported when a connection is opened."""
+"""The base class for generated clients. The MCP libraries are imported when a connection is opened."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 class Binding:
-    """The base class of generated clients.
+    """The base class for generated clients.
 
-    A tool's method raises the following exceptions; methods of prompts and resources raise only the last two groups.
+    Tool methods raise the following exceptions; prompt and resource methods raise only the last three groups.
 
-    - `ToolFailed` if the tool answered with `isError`; it carries the whole result.
-    - `InvalidResult` if the result breaks the tool's `outputSchema`, or its content is broken.
-    - `ResultTooLarge` if the result has more bytes than `max_result_bytes`.
+    - `ToolFailed` if the tool returned `isError`; `result` is the whole result.
+    - `InvalidResult` if the result violates the tool's `outputSchema`, or its content is invalid.
+    - `ResultTooLarge` if the result exceeds `max_result_bytes`.
     - `CallRefused` if `confirm` declined.
-    - `MCPError` for a protocol error, such as an unknown tool; for a response that is not MCP
+    - `MCPError` for a protocol error, such as an unknown tool, and for a response that is not MCP
       (`mcp_types.PARSE_ERROR`), exceeds `max_result_bytes`, or does not arrive in time
       (`mcp_types.REQUEST_TIMEOUT`). If the connection failed, it is a `ConnectError`: `Unauthorized`,
       `Forbidden`, `NotFound`, `NotMCP`, `SessionLost`, `Unreachable` or `ServerExited`.
-    - `TypeError` or `ValueError` for an argument that is not a JSON value, and for an `idempotency_key` that the tool
-      does not accept; the call is not sent. Also for an answer of `on_question` that is invalid for the question.
-    - Any exception that a callback of `connect` raises.
+    - `TypeError` or `ValueError` for an argument that is not a JSON value, for an `idempotency_key` that the tool
+      does not accept (in both cases the call is not sent), and for an invalid answer from `on_question`.
+    - Any exception raised by a callback passed to `connect`.
     """
 
     _package: ClassVar[Package]
     _toolset: ClassVar[str | None] = None
 
     def __init_subclass__(cls) -> None:
-        """Make deprecated methods usable as tools of agent frameworks."""
+        """Make deprecated methods usable as agent framework tools."""
         super().__init_subclass__()
         make_deprecated_awaitable(cls)
 
@@ -106,64 +106,65 @@ class Binding:
         drift: Literal["ignore", "warn", "error"] = "ignore",
         raise_errors: bool = False,
     ) -> AbstractAsyncContextManager[Self, None]:
-        """Connect for the length of an `async with` block, whose value is the client.
+        """Connect on entering an `async with` block, whose value is the client, and disconnect on exit.
 
         Args:
-            target: The URL of a Streamable HTTP endpoint (`str`); a command to start (a sequence of `str`); a server
-                object in the same process; an `mcp.Client`, a `ClientSession` or FastMCP's client, which stays open
-                if it is; or a transport of the SDK that is not open yet.
-            timeout: The seconds that the server has for each answer, including the connection, but not the time that
-                `on_question`, `on_sample` or `roots` take; `None` for no limit. By default 60, or the
+            target: A Streamable HTTP endpoint URL (`str`); a command to start (a sequence of `str`); a server object in
+                the same process; an `mcp.Client`, `ClientSession` or FastMCP client, which stays open if it already is;
+                or an SDK transport that is not open yet.
+            timeout: The seconds to wait for each response, including connecting but excluding time spent in
+                `on_question`, `on_sample` or `roots`; `None` for no limit. Defaults to 60, or to the
                 `read_timeout_seconds` of an `mcp.Client`.
-            max_result_bytes: The maximum number of bytes of each answer, after decompression; `None` for no limit. A
-                larger answer is not read to its end: over HTTP the call raises, and a command is stopped, since its
-                answers share one stream. Results of other targets are measured after they were received.
-            sanitize: The part of answers from which control characters, escape sequences and bidirectional overrides
-                are removed, and whose data and MIME types are checked: `text` for all strings of content, `all` for
-                `structuredContent` and `_meta`, too, `none` for no part. Exceptions contain the original text.
-            confirm: Called before each call of a tool that the compiled manifest declares dangerous: with
-                `policy.confirm`, or without `readOnlyHint: true` and `destructiveHint: false` (MCP 2025-11-25, schema,
-                `ToolAnnotations`), or with hints that the manifest does not trust. Receives the tool's wire name and
-                the arguments; every return value except `True` refuses the call. May be `async`. By default, no call
-                is confirmed.
+            max_result_bytes: The maximum size of each response in bytes, after decompression; `None` for no limit. The
+                client stops reading a larger response: over HTTP the call raises, and a command is stopped, since its
+                responses share one stream. Results from other targets are measured after they are received.
+            sanitize: Which parts of a response to strip of control characters, escape sequences and bidirectional
+                overrides: `text` for all strings in content, `all` to include `structuredContent` and `_meta`, `none`
+                for nothing. Except with `none`, data and MIME types are also checked. Exceptions contain the original
+                text.
+            confirm: Called before each call to a tool that the compiled manifest declares dangerous: one with
+                `policy.confirm`, one with neither `readOnlyHint: true` nor `destructiveHint: false` (MCP 2025-11-25,
+                schema, `ToolAnnotations`), or one whose hints the manifest does not trust. Receives the tool's wire
+                name and the arguments; any return value except `True` declines the call. May be `async`. By default,
+                calls need no confirmation.
             confirm_all: Call `confirm` before every call.
-            on_call: Called at the start and the end of each call, for indicators and audit logs. May be `async`.
-            on_progress: Called with progress: the amount done, the total, and a message. May be `async`.
-            on_log: Called with the messages that the server logs for its clients: the level, the logger's name or
-                `None`, and the unchanged data. May be `async`; its exceptions are logged.
-            log_level: The lowest level of these messages (MCP 2026-07-28, server/utilities/logging). A server of an
-                older revision that declares `logging` is asked for it once; lower messages are dropped.
-            on_question: Called with a `Question` to a person. Returns the values of its form as a
-                mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. Missing values get the defaults of
-                the question's schema. May be `async`. Without it, servers know that no person can be asked.
-            on_sample: Called for a message of a model, with `mcp_types.CreateMessageRequestParams`. Returns
-                `mcp_types.CreateMessageResult` or a text. May be `async`. Without it, servers know that there is no
-                model.
-            roots: The paths or `file://` URIs that the server may access, or a function that returns them, which may
-                be `async`. Without it, servers get no roots.
-            headers: HTTP headers of every request; only for a URL.
-            toolset: The toolset of the server to use; only for a URL, and for a command of a generated server. The
-                client of a toolset gets the tools that are in both.
-            auth: Authorizes every request, such as the SDK's `OAuthClientProvider`, which gets tokens when the server
-                requires one or more scopes; this time counts for `timeout`. Only for a URL.
-            env: Environment variables for the command, in addition to the few that it always gets (`PATH`, `HOME` and
-                the like); pass `os.environ` for all.
-            cwd: The working folder of the command.
-            drift: The reaction if the server's tools differ from the compiled ones: in titles, descriptions, schemas
-                or annotations, or by new and missing tools. `warn` issues a `DriftWarning` and `error` raises
-                `DriftError` when the block is entered; `ignore` does not list the tools.
-            raise_errors: Raise a handler's own exception in place of `Internal error in … (reference …)`, in tests.
-                Only for a server object that `build_server` made. A `ToolError` remains a `ToolFailed`.
+            on_call: Called at the start and end of each call, for indicators and audit logs. May be `async`.
+            on_progress: Called on progress with the amount done, the total, and a message. May be `async`.
+            on_log: Called for each log message from the server with the level, the logger's name or `None`, and the
+                unmodified data. May be `async`; its exceptions are logged.
+            log_level: The lowest level for these messages (MCP 2026-07-28, server/utilities/logging). On older
+                revisions, it is set once on servers that declare `logging`; messages below it are dropped.
+            on_question: Called with a `Question` for a person. Returns the form's values as a mapping or a model, or
+                `Accepted()`, `Declined()` or `Cancelled()`. Missing values get the defaults from the question's schema.
+                May be `async`. Without it, the client does not declare elicitation.
+            on_sample: Called to sample a message from a model, with `mcp_types.CreateMessageRequestParams`. Returns an
+                `mcp_types.CreateMessageResult` or a string. May be `async`. Without it, the client does not declare
+                sampling.
+            roots: The paths or `file://` URIs that the server may access, or a function, possibly `async`, that returns
+                them. Without it, servers get no roots.
+            headers: HTTP headers for every request; only for a URL.
+            toolset: The server's toolset to use; only for a URL or a generated server's command. A toolset client gets
+                the tools that are in both.
+            auth: Authorizes every request. The SDK's `OAuthClientProvider`, for example, gets tokens when the server
+                requires a token or additional scopes; this time counts toward `timeout`. Only for a URL.
+            env: Environment variables for the command, in addition to the few it always inherits (`PATH`, `HOME` and
+                the like); pass `os.environ` to pass all.
+            cwd: The command's working directory.
+            drift: What to do if titles, descriptions, schemas or annotations of the server's tools differ from the
+                compiled ones, or if tools were added or removed. On entry, `warn` issues a `DriftWarning` and `error`
+                raises `DriftError`; `ignore` does not list the tools.
+            raise_errors: For tests: raise the handler's own exception instead of `Internal error in … (reference …)`.
+                Only for a server object created by `build_server`. A `ToolError` remains a `ToolFailed`.
 
         Raises:
-            TypeError: The target is none of these.
-            ValueError: A string is not an http or https URL (it never becomes a process), or an option does not fit; a
-                client brings its own callbacks.
+            TypeError: The target has an unsupported type.
+            ValueError: A string is not an http or https URL (strings never start a process), or an option does not
+                apply to the target; for example, an existing client has its own callbacks.
         """
         if drift not in ("ignore", "warn", "error"):
-            raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
+            raise ValueError(f"drift must be 'ignore', 'warn' or 'error', not {drift!r}")
         if log_level not in LOG_LEVELS:
-            raise ValueError(f"log_level is one of {', '.join(LOG_LEVELS)}, not {log_level!r}")
+            raise ValueError(f"log_level must be one of {', '.join(LOG_LEVELS)}, not {log_level!r}")
         failures = _keep_failures(target) if raise_errors else None
         own = getattr(target, "read_timeout_seconds", None) if isinstance(timeout, Omit) else None
         seconds = (own or TIMEOUT) if isinstance(timeout, Omit) else timeout
@@ -235,8 +236,8 @@ class Binding:
     ) -> Self:
         """Return a client on the same connection with some options replaced.
 
-        `None` removes an option. `connect` describes the options. `idempotency_key` is the key for one call of a tool
-        with `once: {key: request}`; pass the same key to repeat the call later.
+        `None` removes an option. See `connect` for the options. `idempotency_key` is the key for one call to a tool
+        with `once: {key: request}`; pass the same key to retry the call later.
         """
         other = copy.copy(self)
         other._options = self._options.with_changes(
@@ -252,7 +253,7 @@ class Binding:
         return other
 
     def tools_for(self, target: str) -> list[dict[str, Any]]:
-        """Return the tools in the format of a model's API, for the `tools` of a request.
+        """Return the tools in a model API's format, for the `tools` of a request.
 
         Args:
             target: The API: `openai`, `openai-responses`, `openai-strict`, `anthropic`, `anthropic-strict`, `gemini`,
@@ -266,18 +267,18 @@ class Binding:
         return list_functions(self._package, target, self._toolset)
 
     async def call_for(self, target: str, name: str, arguments: Mapping[str, Any] | str) -> CallResponse[Any]:
-        """Call the function of `tools_for` that a model chose.
+        """Call the function from `tools_for` that a model chose.
 
         Args:
             target: The API.
             name: The function's name.
-            arguments: The model's arguments: an object, or its JSON.
+            arguments: The model's arguments, as an object or its JSON.
 
         Returns:
-            The whole response, even of a failed tool.
+            The whole response, even if the tool failed.
 
         Raises:
-            ProjectionError: The function is unknown, or its arguments cannot be read; the message is for the model.
+            ProjectionError: The function is unknown, or its arguments cannot be parsed; the message is for the model.
             ValueError: The API is unknown.
         """
         from ..features.functions import read_call
@@ -288,12 +289,12 @@ class Binding:
 
     @property
     def raw(self) -> UntypedClient:
-        """The untyped client, for requests without a method here. Its requests are neither checked nor confirmed."""
+        """The untyped client, for requests that have no method here. Its requests are neither checked nor confirmed."""
         return self._session.client
 
     @property
     def __stubwright__(self) -> tuple[Session, Any, Options]:
-        """The session, the subscriptions and the options, for functions outside of the class."""
+        """The session, subscriptions and options, for functions outside the class."""
         return self._session, self._subscriptions, self._options
 
     async def _call(
@@ -303,22 +304,20 @@ class Binding:
         output: type[_Output],
         extra: Mapping[str, object] | None = None,
     ) -> _Output:
-        """Call a tool that has an `outputSchema`."""
         tool = self._package.tools[name]
         return (await call_model(self._session, self._options, tool, arguments, extra, output))[0]
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
     ) -> ToolContent:
-        """Call a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
         return (await call_content(self._session, self._options, tool, arguments, extra))[0]
 
 
 def _keep_failures(target: Target) -> Failures:
-    """Make a server retain the exceptions of its handlers. Raises ValueError for a target that cannot."""
+    """Make a server retain its handlers' exceptions. Raises ValueError for other targets."""
     failures: Failures | None = getattr(target, "failures", None)
     if failures is None:
-        raise ValueError("raise_errors requires a server object that build_server made")
+        raise ValueError("raise_errors requires a server object created by build_server")
     failures.keep()
     return failures

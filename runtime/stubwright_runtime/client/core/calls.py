@@ -1,4 +1,4 @@
-"""Performs a call: reports its start, confirms it, sends it, checks its result, and reports its end."""
+"""Performs a call: reports its start, confirms it, sends it, validates its result, and reports its end."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ async def call_model(
     extra: Mapping[str, object] | None,
     output: type[_Output],
 ) -> tuple[_Output, CallToolResult]:
-    """Call a tool that has an `outputSchema`, and return the model of its result, and the result.
+    """Call a tool that has an `outputSchema`, and return the result's model and the result.
 
     Raises:
-        ToolFailed: The tool answered with `isError`.
+        ToolFailed: The tool returned `isError`.
         Exception: As documented for `Binding`.
     """
 
@@ -56,19 +56,19 @@ async def call_content(
     arguments: Mapping[str, object],
     extra: Mapping[str, object] | None,
 ) -> tuple[ToolContent, CallToolResult]:
-    """Call a tool that has no `outputSchema`, and return its content and the result; raises as `call_model`."""
+    """Call a tool that has no `outputSchema`, and return its content and the result. Raises as `call_model`."""
     read = partial(ToolContent, tool.name)
     return await _perform(session, options, tool, with_extra(tool, arguments, extra), read)
 
 
 def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:
-    """Return a function that parses a result into the model of the `outputSchema`, and raises `InvalidResult`."""
+    """Return a function that parses a result into the `outputSchema`'s model or raises `InvalidResult`."""
 
     def read(result: CallToolResult) -> _Output:
         value = read_structured(tool, result, mirrored=not session.modern)
         try:
             return output.model_validate(value)
-        except (ValidationError, RecursionError) as error:  # a value that the schema allows, and the model does not
+        except (ValidationError, RecursionError) as error:  # a value that the schema allows but the model does not
             wrong = describe_problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
             raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
 
@@ -117,11 +117,11 @@ async def _call(
 def read_result(
     tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
 ) -> tuple[_T, CallToolResult]:
-    """Return the value of a result, and the sanitized result; `record` gets the number of sanitized strings.
+    """Return a result's value and the sanitized result; `record` gets the number of sanitized strings.
 
     Raises:
-        ToolFailed: It has `isError`.
-        InvalidResult: Its content is broken, or `read` rejects it.
+        ToolFailed: The result has `isError`.
+        InvalidResult: Its content is invalid, or `read` rejects it.
     """
     if result.is_error:
         raise ToolFailed(result)

@@ -1,4 +1,4 @@
-"""Confirms dangerous calls, by the compiled manifest: the server's current hints are untrusted (`ToolAnnotations`)."""
+"""Confirms calls that are dangerous by the compiled manifest; the server's current hints are untrusted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Options) -> None:
-    """Call `confirm`, if the caller set one, for a dangerous tool, or for every tool with `confirm_all`.
+    """Call `confirm`, if set, for a dangerous tool, or for every tool with `confirm_all`.
 
     Raises:
         CallRefused: `confirm` did not return `True`.
@@ -30,19 +30,19 @@ async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Option
 
 
 def is_dangerous(tool: Tool) -> bool:
-    """Return whether the manifest requires confirmation of each call."""
+    """Return whether the manifest requires confirmation for each call."""
     return requires_confirmation(tool.policy, tool.definition.get("annotations"), tool.package.manifest.get("client"))
 
 
 def requires_confirmation(
     policy: Mapping[str, Any], annotations: Mapping[str, Any] | None, client: Mapping[str, Any] | None
 ) -> bool:
-    """Return whether each call of a tool is confirmed, by its policy, its annotations, and the manifest's `client`.
+    """Return whether a tool's calls need confirmation, based on its policy and annotations and the manifest's `client`.
 
-    `policy.confirm` decides. Without it, the annotations decide: a tool changes things unless it has `readOnlyHint:
-    true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema, `ToolAnnotations`,
-    defaults). With `client: {hints: untrusted}`, they count only for a tool with `policy.trusted` (MCP 2025-11-25,
-    server/tools: annotations are untrusted unless they come from trusted servers).
+    `policy.confirm` decides if set. Otherwise the annotations decide: a tool is destructive unless it has
+    `readOnlyHint: true` or `destructiveHint: false` (MCP 2025-11-25, schema, `ToolAnnotations`, defaults). With
+    `client: {hints: untrusted}`, annotations count only for a tool with `policy.trusted` (MCP 2025-11-25, server/tools:
+    annotations are untrusted unless they come from trusted servers).
     """
     wanted = policy.get("confirm")
     if wanted is not None:

@@ -1,17 +1,17 @@
-"""Exceptions for a server that cannot be reached.
+"""Exceptions for an unreachable server.
 
     MCPError
-    └── ConnectError      the server cannot be reached, or its HTTP server answers for it
+    └── ConnectError      the server cannot be reached, or a proxy responds in its place
         ├── Unauthorized  the server requires a valid token (401)
-        ├── Forbidden     the server does not allow this to this caller (403)
+        ├── Forbidden     the caller lacks permission (403)
         ├── NotFound      the path does not exist (404, 410)
         ├── NotMCP        the server does not speak MCP
-        ├── SessionLost   the client's session expired, and a new one failed (404)
-        ├── Unreachable   no answer, or a gateway answers for the server (5xx, 408, 429)
+        ├── SessionLost   the session expired, and a new one failed (404)
+        ├── Unreachable   no response, or a gateway responds for the server (5xx, 408, 429)
         ├── ServerNotFound  the command cannot be started
-        └── ServerExited  the command ended
+        └── ServerExited  the command exited
 
-Opening a connection and any later request may raise them.
+Connecting and any later request can raise them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class ConnectError(MCPError):
-    """A server cannot be reached, or a proxy in front of it refuses the request.
+    """A server cannot be reached, or a proxy in front of it rejects the request.
 
     Attributes:
-        target: The URL, without user, password and query; or the program that was started.
-        why: The problem, as a sentence that continues the target.
-        status: The HTTP status of the answer; `None` without an answer. A `ServerExited` has the exit status.
-        retry_after: The seconds to wait before a retry (`Retry-After` of a 408, 429 or 5xx); `None` without.
+        target: The URL without user, password and query, or the program that was started.
+        why: The problem, as a predicate whose subject is the target.
+        status: The HTTP status, or `None` without a response. For `ServerExited`, the exit status.
+        retry_after: Seconds to wait before a retry (`Retry-After` of a 408, 429 or 5xx response), or `None`.
     """
 
     retry_after: float | None = None
@@ -55,55 +55,54 @@ class ConnectError(MCPError):
 
 
 class Unauthorized(ConnectError):
-    """The server answered with 401: it requires a token, or rejected this one.
+    """The server returned 401: it requires a token, or rejected this one.
 
     Attributes:
-        challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` without.
+        challenge: The `WWW-Authenticate` header (RFC 6750, section 3), or `None`.
     """
 
     challenge: str | None = None
 
 
 class Forbidden(ConnectError):
-    """The server answered with 403: the caller lacks permission.
+    """The server returned 403: the caller lacks permission.
 
     Attributes:
-        challenge: Its `WWW-Authenticate` header, which may name the missing scopes (RFC 6750, section 3.1); `None`
-            without.
+        challenge: The `WWW-Authenticate` header, which can list the missing scopes (RFC 6750, section 3.1), or `None`.
     """
 
     challenge: str | None = None
 
 
 class NotFound(ConnectError):
-    """The HTTP server does not serve the URL's path (404, 410). The request was not run."""
+    """The HTTP server does not serve the URL's path (404, 410). The request was not processed."""
 
 
 class NotMCP(ConnectError):
-    """The server at the URL does not speak MCP, such as a web site."""
+    """The server at the URL, such as a website, does not speak MCP."""
 
 
 class SessionLost(ConnectError):
     """The client's session expired (404), and a new session failed, too.
 
-    The request was not run. The next request tries to start a session again.
+    The request was not processed. The next request tries to start a new session.
     """
 
 
 class Unreachable(ConnectError):
-    """The server is unavailable: the connection failed or broke, or the server is late or overloaded.
+    """The server is unavailable: the connection failed or broke, or the server timed out or is overloaded.
 
-    If there was an answer (408, 429, 5xx), `status` is its status. The request may have been run, unless `why` reports
-    that the server cannot be reached.
+    After a response (408, 429, 5xx), `status` is its HTTP status. The request may have been processed, unless `why`
+    reports that the server cannot be reached.
     """
 
 
 class Busy(MCPError):
-    """The server is busy: it answered with a JSON-RPC error and HTTP status 429 or 503. Try again later.
+    """The server is busy: it returned a JSON-RPC error with HTTP status 429 or 503. Try again later.
 
     Attributes:
         status: The HTTP status.
-        retry_after: The seconds to wait before a retry (`Retry-After`); `None` without.
+        retry_after: Seconds to wait before a retry (`Retry-After`), or `None`.
     """
 
     status: int | None = None
@@ -111,16 +110,17 @@ class Busy(MCPError):
 
 
 class ServerNotFound(ConnectError):
-    """The command cannot be started: the program or its folder is missing, or it is not executable."""
+    """The command cannot be started: the program or working directory is missing, or the program is not executable."""
 
 
 class ServerExited(ConnectError):
-    """The command ended, or closed its standard output.
+    """The command exited or closed its standard output.
 
     Attributes:
-        status: Its exit status; the negative number of the signal that ended it; `None` if it still runs.
-        stderr: The last lines that it wrote to standard error.
-        withheld: The names of environment variables that the command was not passed, and may have needed.
+        status: The exit status; the negated signal number if a signal killed the command; `None` if it is still
+            running.
+        stderr: The last lines of its standard error.
+        withheld: Names of environment variables that the command was not passed but may have needed.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class ServerExited(ConnectError):
         stderr: Sequence[str] = (),
         withheld: Sequence[str] = (),
     ) -> None:
-        """Create an error with the last lines of standard error, and the variables that may be missing."""
+        """Create an error that shows the last lines of standard error and possibly missing variables."""
         lines = [why, *(f"  | {line}" for line in stderr)]
         if withheld:
             lines.append(f"  {describe_withheld(withheld, 'the parameter `env`')}")

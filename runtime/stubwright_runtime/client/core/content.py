@@ -1,4 +1,4 @@
-"""Checks and sanitizes the content of a server's answers by the rules for our own servers."""
+"""Checks and sanitizes content from a server, by the same rules that our servers follow."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 _WRONG: Final = "is not valid MCP"
 _DATA: Final = frozenset({"data", "blob"})
-"""Fields of blocks that are base64, and need no sanitizing."""
+"""Base64 fields in content blocks, which need no sanitizing."""
 
 _PLAIN: Final = (bool, int, float)
 
 _MOST_PROBLEMS: Final = 20
-"""The most problems of one result that a message lists."""
+"""The maximum number of problems that an error message lists."""
 
 
 class ToolContent(list["ContentBlock"]):
-    """The content of the result of a tool that has no `outputSchema`: a list of its blocks.
+    """The result content of a tool without an `outputSchema`: a list of content blocks.
 
     Attributes:
-        tool: The tool's name on the wire.
-        result: The whole result, with clean content.
+        tool: The tool's wire name.
+        result: The whole result, with sanitized content.
     """
 
     def __init__(self, tool: str, result: CallToolResult) -> None:
@@ -50,7 +50,7 @@ class ToolContent(list["ContentBlock"]):
 
     @property
     def text(self) -> str:
-        """The text blocks, joined by line breaks. Raises `InvalidResult` without any."""
+        """The text blocks, joined by line breaks. Raises `InvalidResult` if there are none."""
         texts = [block.text for block in self if block.type == "text"]
         if not texts:
             kinds = ", ".join(dict.fromkeys(block.type for block in self))
@@ -58,7 +58,7 @@ class ToolContent(list["ContentBlock"]):
         return "\n".join(texts)
 
     def json(self) -> Any:
-        """Return `text` parsed as JSON.
+        """Parse `text` as JSON.
 
         Raises:
             InvalidResult: The result has no text, or the text is not JSON (RFC 8259, without `NaN`).
@@ -73,16 +73,16 @@ class ToolContent(list["ContentBlock"]):
 
 
 def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tuple[CallToolResult, int]:
-    """Return a sanitized result, and the number of strings that changed.
+    """Return the sanitized result and the number of strings that changed.
 
     Args:
         tool: The tool.
-        result: The result of the server.
-        sanitize: `text` sanitizes the strings of content, `all` also `structuredContent` and `_meta`; `none`
-            disables this, and the checks of data and MIME types.
+        result: The server's result.
+        sanitize: `text` sanitizes strings in content, `all` also those in `structuredContent` and `_meta`; `none`
+            disables sanitizing and the checks for data and MIME types.
 
     Raises:
-        InvalidResult: Data are not base64, a MIME type is invalid, there are more than 10,000 blocks, or the result is
+        InvalidResult: Data is not base64, a MIME type is invalid, there are more than 10,000 blocks, or the result is
             nested too deeply.
     """
     if len(result.content) > MOST_BLOCKS:
@@ -106,10 +106,10 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
 
 
 def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[_Model]:
-    """Return the contents of a resource, or the messages of a prompt, sanitized.
+    """Check and sanitize a resource's contents or a prompt's messages.
 
     Raises:
-        MCPError: Data are not base64, or a MIME type is invalid (`PARSE_ERROR`).
+        MCPError: Data is not base64, or a MIME type is invalid (`PARSE_ERROR`).
     """
     if sanitize == "none":
         return [*parts]
@@ -118,14 +118,14 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
 
         from ..rpc.mcp_error import MCPError
 
-        message = f"the server's answer {_WRONG}: {'; '.join(broken)}"
+        message = f"the server's response {_WRONG}: {'; '.join(broken)}"
         raise MCPError(code=PARSE_ERROR, message=message)
     clean_parts: list[_Model] = _Sanitizer().clean([*parts])
     return clean_parts
 
 
 def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a result whose nesting MCP does not limit, with their places."""
+    """Yield the parts of a result whose nesting MCP does not limit, with their paths."""
     yield "structuredContent", result.structured_content
     if result.meta is not None:
         yield "_meta", result.meta
@@ -137,7 +137,7 @@ def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
 
 
 def find_problems(parts: Sequence[BaseModel], name: str) -> list[str]:
-    """Describe the invalid fields of blocks, with their places."""
+    """Describe each invalid field in content blocks, with its path."""
     problems: list[str] = []
     for index, part in enumerate(parts):
         for place, wrong in _find_broken(part):
@@ -160,7 +160,7 @@ def _find_broken(part: BaseModel) -> Iterator[tuple[str, str]]:
             check_mime_type(mime_type, kind if kind in ("image", "audio") else None)
         except ValueError as error:
             yield ".mimeType", str(error)
-    for name in ("resource", "content"):  # in an embedded resource, and in a prompt's message
+    for name in ("resource", "content"):  # in an embedded resource or a prompt message
         below = fields.get(name)
         if isinstance(below, BaseModel):
             for place, wrong in _find_broken(below):

@@ -1,4 +1,4 @@
-"""Results of lenient calls that do not match their `outputSchema`; the exception has the result."""
+"""The exception for results of lenient calls that do not match their `outputSchema`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ if TYPE_CHECKING:
     from ...package import Tool
 
 META: Final = "io.stubwright/output"
-"""The `_meta` key with the server's description of the mismatch."""
+"""The `_meta` key for the server's description of the mismatch."""
 
 
 class DeviatingResult(InvalidResult):
-    """The call was made, and its result, which is unchanged here, does not match the `outputSchema`.
+    """The call succeeded, but its result does not match the `outputSchema`. The result is available unchanged.
 
     Attributes:
-        text: The text of the result.
-        value: That text as JSON if it is JSON; otherwise `None`.
+        text: The result's text.
+        value: The text parsed as JSON, or `None` if it is not JSON.
     """
 
     def __init__(self, tool: str, violations: list[str], result: CallToolResult) -> None:
-        """Show the tool and the mismatch."""
         super().__init__(tool, violations, result)
         self.text = "\n".join(block.text for block in result.content if block.type == "text")
         self.value: Any = _read(self.text)

@@ -1,4 +1,4 @@
-"""The environment variables of commands, and missing variables that a failed command may have needed."""
+"""Selects environment variables for commands, and finds missing variables that a failed command may have needed."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _INHERITED: Final = (
     if os.name == "nt"
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 )
-"""The variables that the MCP SDKs pass on. A test compares them with the SDK's list."""
+"""The variables that the MCP SDKs pass to commands. A test compares them with the SDK's list."""
 
 _RUNNERS: Final = re.compile(
     r"SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
     r"|(?i:(?:ALL|HTTPS?|NO)_PROXY)"
-    r"|PIP_.+|UV_(?!PUBLISH_).+|(?i:npm_config_).+"  # servers do not need variables for publishing
+    r"|PIP_.+|UV_(?!PUBLISH_).+|(?i:npm_config_).+"  # servers do not need the variables for publishing
 )
 """The variables that package runners such as npx and uvx need to fetch a server."""
 
@@ -41,19 +41,19 @@ _NEEDED: Final = re.compile(
     r"\w+_(?:CONFIG|CREDENTIALS?|DSN|ENDPOINT|HOME|HOST|KEY|PASSWORD|PROFILE|PROXY|REGION|SECRET|TOKEN|UR[IL])",
     re.IGNORECASE,
 )
-"""Names of credentials and of locations of files and servers."""
+"""Names for credentials and for file and server locations."""
 
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{2,}|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
-"""A name that is unlikely to be a word of a sentence."""
+"""A name that is unlikely to be an ordinary word."""
 
 _MISSING_MODULE: Final = re.compile(r"\bNo module named\b")
-"""Python's message for a missing module, which names no variable."""
+"""Python's message for a missing module, which does not mention a variable."""
 
 _SHOWN: Final = 5
 
 
 def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that every command inherits, without shell functions, which could run code in it."""
+    """Return the variables that every command inherits, except shell functions, which could run code in it."""
     return {
         name: value
         for name, value in environment.items()
@@ -62,15 +62,15 @@ def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *, at_start: bool) -> tuple[str, ...]:
-    """Return the sorted names of variables that a command may have needed, but did not get.
+    """Return the sorted names of variables that a command did not get but may have needed.
 
     Args:
-        ours: The names of all variables that are set here.
-        passed: The names of the variables that the command got.
-        lines: The command's last output, which may name variables. A module that Python did not find counts as
-            `PYTHONPATH`.
-        at_start: Whether the command ended before its first answer. If so, unnamed variables count, too, if they look
-            like credentials or configuration.
+        ours: The names of all variables set in this process.
+        passed: The names of the variables passed to the command.
+        lines: The last lines of the command's output, which can mention variables. A module that Python did not find
+            counts as `PYTHONPATH`.
+        at_start: Whether the command exited before its first response. If so, variables that look like credentials or
+            configuration count even if not mentioned.
     """
     withheld = sorted({name for name in ours if _WORD.fullmatch(name)} - passed)
     words = {word for line in lines for word in _list_words(line)}
@@ -83,13 +83,13 @@ def _list_words(line: str) -> list[str]:
 
 
 def describe_withheld(names: Sequence[str], option: str) -> str:
-    """Return a sentence on variables that a command did not get, and the option that passes them.
+    """Describe the variables that a command did not get, and the option that passes them.
 
-    `NAME` in `option` is replaced by the name of the variable.
+    `NAME` in `option` is replaced with the variable's name.
     """
     shown = ", ".join(names[:_SHOWN])
     if len(names) > _SHOWN:
         shown += f" and {len(names) - _SHOWN} more"
     if len(names) == 1:
-        return f"the command did not get {shown}, which is set here; pass it on with {option.replace('NAME', shown)}"
-    return f"the command did not get {shown}, which are set here; pass on the ones it needs with {option}"
+        return f"the command did not inherit {shown}, which is set here; pass it with {option.replace('NAME', shown)}"
+    return f"the command did not inherit {shown}, which are set here; pass the ones it needs with {option}"

@@ -1,6 +1,6 @@
 """Multi-round requests: answers the server's input requests until it returns a result.
 
-The callbacks answer one question at a time, since most questions go to the same person.
+Callbacks handle one question at a time, since most questions go to the same person.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Params = TypeVar("_Params", bound="InputResponseRequestParams")
 _Result = TypeVar("_Result")
 
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
-"""Seconds before the next round if the server requested another round without a question."""
+"""Seconds to wait before the next round if the server asked no question."""
 
 
 async def send_until_result(
@@ -33,12 +33,12 @@ async def send_until_result(
 
     Args:
         client: The client with the callbacks and `input_required_max_rounds`.
-        params: The parameters of the first round. Later rounds add the answers and the server's `requestState`.
+        params: The first round's parameters. Later rounds add the answers and the server's `requestState`.
         send: Sends one round.
 
     Raises:
         MCPError: No callback accepts a question, or the server kept asking.
-        Exception: An exception of `send` or a callback.
+        Exception: Any exception from `send` or a callback.
     """
     bound = client.input_required_max_rounds
     for number in range(bound + 1):
@@ -54,11 +54,11 @@ async def send_until_result(
 
 
 async def answer_input_requests(client: UntypedClient, asked: InputRequiredResult) -> InputResponses | None:
-    """Return the callbacks' answers by the keys of the questions; `None` without questions.
+    """Return the callbacks' answers by question key, or `None` without questions.
 
     Raises:
         MCPError: No callback accepts a question.
-        Exception: An exception of a callback.
+        Exception: Any exception from a callback.
     """
     from ..rpc.client import RequestContext
 

@@ -1,4 +1,4 @@
-"""The options of a call, and the marker for omitted arguments."""
+"""Call options, and the marker for omitted arguments."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ...mcp.vocabulary import LogLevel
 from ..transports.bounds import MAX_RESULT_BYTES
 
 KEY_LENGTH: Final = 255
-"""The maximum length of an idempotency key, in characters."""
+"""The maximum idempotency key length in characters."""
 
 TIMEOUT: Final = 60.0
-"""The default timeout of a request, in seconds."""
+"""The default request timeout in seconds."""
 
 
 @final
@@ -30,46 +30,45 @@ class Omit:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
-        """Accept `OMIT` only. Agent frameworks make models of the signatures of client methods."""
+        """Accept only `OMIT`. Agent frameworks build models from client methods' signatures."""
         from pydantic_core import core_schema
 
         return core_schema.is_instance_schema(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> Any:
-        """Omit `OMIT` from JSON schemas."""
+        """Leave `OMIT` out of JSON schemas."""
         from pydantic_core import PydanticOmit
 
         raise PydanticOmit
 
     def __bool__(self) -> Literal[False]:
-        """Return False: the argument was not given."""
+        """Return False, because the argument was omitted."""
         return False
 
     def __repr__(self) -> str:
-        """Return the name of the constant."""
         return "OMIT"
 
     def __reduce__(self) -> str:
-        """Make copies and pickles the same instance."""
+        """Make copying and unpickling return the singleton."""
         return "OMIT"
 
 
 OMIT: Final = Omit()
-"""An argument that is not sent, so that the server's default applies."""
+"""Marks an argument as not sent, so that the server's default applies."""
 
 
 Outcome: TypeAlias = Literal["ok", "failed", "refused", "invalid", "too_large", "timeout", "error", "cancelled"]
 """The outcome of a call.
 
-`ok`: with a result. `failed`: the tool answered with `isError`. `refused`: `confirm` declined. `invalid`: the result
-breaks the tool's `outputSchema`, or its content is broken. `too_large`: it has more bytes than `max_result_bytes`.
-`timeout`: no answer in time. `error`: any other exception, such as a protocol error or a lost connection. `cancelled`:
-the caller gave up.
+`ok`: the call returned a result. `failed`: the tool returned `isError`. `refused`: `confirm` declined. `invalid`: the
+result violates the tool's `outputSchema`, or its content is invalid. `too_large`: the result exceeds
+`max_result_bytes`. `timeout`: the server timed out. `error`: any other exception, such as a protocol error or a lost
+connection. `cancelled`: the caller cancelled the call.
 """
 
 Sanitize: TypeAlias = Literal["text", "all", "none"]
-"""The strings of a result that are sanitized: in its content, also in its `structuredContent`, or none."""
+"""Which strings in a result to sanitize: those in its content, also those in `structuredContent`, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +76,11 @@ class CallEvent:
     """The event that `on_call` receives at the start and the end of a call.
 
     Attributes:
-        call: The call's number in this process; its two events have the same.
-        phase: `start` before confirmation and sending, `end` after the result was checked.
-        tool: The tool's name on the wire.
-        arguments: All arguments as JSON, a copy, with `"[redacted]"` for values in the manifest's `policy.redact`.
-        outcome: The outcome of the call; `None` at the start.
+        call: The call's number in this process, the same for both of its events.
+        phase: `start` before confirmation and sending, `end` after the result is checked.
+        tool: The tool's wire name.
+        arguments: A copy of all arguments as JSON, with `"[redacted]"` for values in the manifest's `policy.redact`.
+        outcome: The call's outcome; `None` at the start.
         duration: Seconds from start to end, including `confirm`; `None` at the start.
         cleaned: The number of sanitized strings in the result; see `sanitize`.
     """
@@ -96,19 +95,19 @@ class CallEvent:
 
 
 Confirm: TypeAlias = Callable[[str, Mapping[str, Any]], bool | Awaitable[bool]]
-"""Receives a tool's wire name and the arguments; the call is sent only if it returns `True`."""
+"""Receives a tool's wire name and arguments; the call is sent only if it returns `True`."""
 
 OnCall: TypeAlias = Callable[[CallEvent], Awaitable[None] | None]
-"""Receives the events of every call. The call raises its exceptions."""
+"""Receives the events for every call. The call raises its exceptions."""
 
 ProgressCallback: TypeAlias = "Callable[[float, float | None, str | None], Awaitable[None]]"
-"""Called with the progress, the total and the message of a progress notification."""
+"""Called with a progress notification's progress, total and message."""
 
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
-"""Receives the amount done, the total if it is known, and a message."""
+"""Receives the amount done, the total if known, and a message."""
 
 OnLog: TypeAlias = Callable[[LogLevel, str | None, Any], Awaitable[None] | None]
-"""Receives the level of a log message, its logger's name or `None`, and its data as JSON."""
+"""Receives a log message's level, its logger's name or `None`, and its data as JSON."""
 
 
 def _is_positive(number: object) -> bool:
@@ -117,7 +116,7 @@ def _is_positive(number: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of the calls through one client.
+    """The options for calls through one client.
 
     Raises:
         ValueError: The timeout or the size limit is not positive, `confirm_all` is set without `confirm`, or the
@@ -138,7 +137,7 @@ class Options:
         if self.confirm_all and self.confirm is None:
             raise ValueError("confirm_all=True requires `confirm`")
         if self.sanitize not in get_args(Sanitize):
-            raise ValueError(f"sanitize is 'text', 'all' or 'none', not {self.sanitize!r}")
+            raise ValueError(f"sanitize must be 'text', 'all' or 'none', not {self.sanitize!r}")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
         if self.max_result_bytes is not None and not _is_positive(self.max_result_bytes):
@@ -148,5 +147,5 @@ class Options:
             raise ValueError(f"idempotency_key must have 1 to {KEY_LENGTH} characters")
 
     def with_changes(self, **changes: Any) -> Options:
-        """Return options with the changes that are not `OMIT`."""
+        """Return a copy with the changes that are not `OMIT`."""
         return replace(self, **{name: value for name, value in changes.items() if not isinstance(value, Omit)})

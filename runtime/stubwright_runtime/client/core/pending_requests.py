@@ -1,6 +1,6 @@
-"""The pending requests of one connection: their timeouts, and errors of callbacks.
+"""One connection's pending requests, their timeouts, and callback errors.
 
-Before 2026-07-28 a server asks during a call, with a request that does not name the call.
+Before 2026-07-28, a server asks its question during a call, in a request that does not identify the call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Request:
-    """One request: its timeout, the seconds left when its clock stopped, and the error that ended it.
+    """A request, its timeout, the seconds left when its clock stopped, and the error that ended it.
 
     Attributes:
         allows_questions: Whether the server may ask questions during the request.
@@ -55,11 +55,11 @@ class _Request:
 
 
 class PendingRequests:
-    """The pending requests and callbacks of one connection.
+    """One connection's pending requests and callbacks.
 
     Attributes:
-        expects_questions: True if there are callbacks that the server can ask.
-        open_urls: Asks a person to visit the URLs that a request requires; `None` if no person can be asked.
+        expects_questions: True if any callback can answer a server's question.
+        open_urls: Asks a person to visit the URLs that a request requires, or `None` if no person can be asked.
     """
 
     def __init__(self, *, expects_questions: bool) -> None:
@@ -73,11 +73,11 @@ class PendingRequests:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
-        """Record that the connection is open, in the event loop that runs now."""
+        """Record that the connection is open in the running event loop."""
         self._loop = asyncio.get_running_loop()
 
     def close(self) -> None:
-        """Record that the block of the connection has ended."""
+        """Record that the connection's block was exited."""
         self._loop = None
 
     @property
@@ -86,14 +86,14 @@ class PendingRequests:
         return self._loop is not None
 
     def explain_close(self, error: MCPError) -> MCPError:
-        """Return the error, or a better one if the client was closed before the answer arrived."""
+        """Return the error, or a clearer one if the client was closed before the response arrived."""
         from mcp_types import CONNECTION_CLOSED
 
         from ..rpc.mcp_error import MCPError
 
         if error.code != CONNECTION_CLOSED or self._loop is not None:
             return error
-        message = "the client was closed before the answer arrived: its `async with` block ended"
+        message = "the client was closed before the response arrived, because its `async with` block was exited"
         return MCPError(code=CONNECTION_CLOSED, message=message)
 
     def check_open(self) -> None:
@@ -104,11 +104,11 @@ class PendingRequests:
         """
         if self._loop is None:
             raise RuntimeError(
-                "the client is closed: its `async with` block ended; use it inside the block, or connect again"
+                "the client is closed: its `async with` block was exited; use it inside the block, or connect again"
             )
 
     def check_loop(self) -> None:
-        """Check that the current event loop is the connection's. Requests from another one would break the connection.
+        """Check that the current event loop is the connection's. Requests from another loop would break the connection.
 
         Raises:
             RuntimeError: The connection was opened in another event loop.
@@ -121,27 +121,27 @@ class PendingRequests:
 
     @property
     def is_asking(self) -> bool:
-        """True if a callback is answering the server now."""
+        """True while a callback is answering the server."""
         return self._questions > 0
 
     def request(self, seconds: float | None, *, allows_questions: bool = True) -> AbstractAsyncContextManager[None]:
-        """Limit the time of one request, from sending it to its answer.
+        """Limit the time from sending a request to receiving its response.
 
         Args:
-            seconds: The server's time limit, without the time of callbacks; `None` for no limit.
+            seconds: The server's time limit, excluding time spent in callbacks; `None` for no limit.
             allows_questions: Whether the server may ask questions during the request.
 
         Raises:
-            MCPError: The time limit was exceeded (`REQUEST_TIMEOUT`).
+            MCPError: The request timed out (`REQUEST_TIMEOUT`).
             RuntimeError: The connection was opened in another event loop.
-            Exception: An exception of a callback during the request, or the error passed to `fail`.
+            Exception: An exception from a callback during the request, or the error passed to `fail`.
         """
         return _RequestTimer(
             self, _Request(asyncio.timeout(None if self._questions else seconds), seconds, allows_questions)
         )
 
     def begin(self, request: _Request) -> None:
-        """Add a request; raises as `request`."""
+        """Add a request; raises the same exceptions as `request`."""
         self.check_loop()
         self.check_failure()
         self._requests.append(request)
@@ -151,7 +151,7 @@ class PendingRequests:
         self._requests.remove(request)
 
     def fail(self, error: Exception) -> None:
-        """End all requests, including later ones, with the error that ended the connection."""
+        """Fail all current and later requests with the error that ended the connection."""
         self._failure = error
         self._origin = error.__traceback__, error.__context__
         for request in self._requests:
@@ -160,14 +160,14 @@ class PendingRequests:
     def check_failure(self) -> None:
         """Raise the error that ended the connection, if one did."""
         if self._failure is not None:
-            # Each raise adds frames to the traceback; reset it, so that the exception does not hold the frames of
-            # every call.
+            # Each raise adds frames to the traceback; reset it so that the exception does not keep the frames of every
+            # call.
             self._failure.__traceback__, self._failure.__context__ = self._origin
             raise self._failure
 
     @contextmanager
     def pause_for_question(self) -> Generator[None, None, None]:
-        """Stop the clocks while a callback answers the server.
+        """Stop request timers while a callback answers the server.
 
         Raises:
             MCPError: The callback raised. The pending request raises its exception; if several are pending, the
@@ -188,7 +188,7 @@ class PendingRequests:
                 asked_in[0].error = error
                 asked_in[0].stop()
             else:
-                log().exception("a callback failed to answer the server's question")
+                log().exception("a callback for the server's question failed")
             raise MCPError(code=INTERNAL_ERROR, message="The client could not answer") from error
         finally:
             self._resume_clocks()
@@ -237,7 +237,7 @@ class _RequestTimer(AbstractAsyncContextManager[None, bool]):
             try:
                 raise request.error from request.error.__cause__
             finally:
-                request.error = None  # its traceback holds this frame, and with it the request
+                request.error = None  # its traceback references this frame and thus the request
         if error is not None and not is_late:
             return False
         self._in_flight.check_failure()
@@ -246,6 +246,6 @@ class _RequestTimer(AbstractAsyncContextManager[None, bool]):
 
             from ..rpc.mcp_error import MCPError
 
-            message = f"the server did not answer in {self._seconds} seconds"
+            message = f"the server did not respond within {self._seconds} seconds"
             raise MCPError(code=REQUEST_TIMEOUT, message=message) from None
         return False

@@ -1,4 +1,4 @@
-"""The whole response of a call. The response of a failed tool is returned, not raised."""
+"""Complete call responses. For a failed tool, the response is returned, not raised."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class CallResponse(Generic[T_co]):
-    """The complete response of a tool.
+    """A tool's complete response.
 
     Attributes:
-        model: The method's own result: the output model, or the content if the tool has no `outputSchema`;
-            `None` if the tool failed.
+        model: The method's own result: the output model, or the content if the tool has no `outputSchema`, or `None` if
+            the tool failed.
         result: The MCP result, with sanitized content (see `sanitize`).
     """
 
@@ -50,34 +50,34 @@ class CallResponse(Generic[T_co]):
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The blocks of content; with an `outputSchema` the first is usually the JSON of the model."""
+        """The content blocks; with an `outputSchema`, the first is usually the model's JSON."""
         return self.result.content
 
     @property
     def text(self) -> str:
-        """The text blocks, joined by line breaks; the error message if the tool failed."""
+        """The text blocks, joined by line breaks, or the error message if the tool failed."""
         return "\n".join(block.text for block in self.content if block.type == "text")
 
     @property
     def structured(self) -> Any:
-        """The `structuredContent` as JSON, even if the tool has no `outputSchema`; `None` without."""
+        """The `structuredContent` as JSON, even if the tool has no `outputSchema`, or `None`."""
         return self.result.structured_content
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """The `_meta` of the result; empty without."""
+        """The result's `_meta`; empty if absent."""
         return self.result.meta or {}
 
     @property
     def is_error(self) -> bool:
-        """True if the tool answered with `isError`."""
+        """True if the tool returned `isError`."""
         return self.result.is_error
 
     def parse(self) -> T_co:
         """Return the method's own result.
 
         Raises:
-            ToolFailed: The tool answered with `isError`.
+            ToolFailed: The tool returned `isError`.
         """
         if self.is_error:
             raise ToolFailed(self.result)
@@ -85,16 +85,16 @@ class CallResponse(Generic[T_co]):
 
 
 class Responses:
-    """The base class of a client's `with_raw_response`, whose methods return `CallResponse`s."""
+    """The base class for a client's `with_raw_response`, whose methods return `CallResponse`s."""
 
     _package: ClassVar[Package]
 
     def __init__(self, client: Binding) -> None:
-        """Use the connection and the options of a client."""
+        """Use a client's connection and options."""
         self._session, _, self._options = client.__stubwright__
 
     async def _call_tool(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
-        """Call any tool, with its arguments by their names in its `inputSchema`."""
+        """Call any tool, with its arguments named as in its `inputSchema`."""
         output = tool.Output
         if output is None:
             return await self._respond(tool, call_content(self._session, self._options, tool, arguments, None))
@@ -107,14 +107,12 @@ class Responses:
         output: type[_Output],
         extra: Mapping[str, object] | None = None,
     ) -> CallResponse[_Output]:
-        """Call a tool that has an `outputSchema`."""
         tool = self._package.tools[name]
         return await self._respond(tool, call_model(self._session, self._options, tool, arguments, extra, output))
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
     ) -> CallResponse[ToolContent]:
-        """Call a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
         return await self._respond(tool, call_content(self._session, self._options, tool, arguments, extra))
 
@@ -126,10 +124,10 @@ class Responses:
 
 
 class ResponseMethod(Generic[P, T]):
-    """A descriptor for the method of a tool in a class of responses."""
+    """A descriptor for a tool's method in a response class."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Wrap a method of the client's class."""
+        """Wrap a method of the client class."""
         self._method = method
         self.__doc__ = method.__doc__
 
@@ -144,7 +142,7 @@ class ResponseMethod(Generic[P, T]):
     def __get__(
         self, instance: Responses | None, owner: type[object]
     ) -> ResponseMethod[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
-        """Return the method with the same arguments; its calls on `self` return a `CallResponse`."""
+        """Return the method bound so that calls return a `CallResponse`; its arguments are the same."""
         if instance is None:
             return self
         method: Callable[..., Coroutine[Any, Any, Any]] = self._method
@@ -152,10 +150,10 @@ class ResponseMethod(Generic[P, T]):
 
 
 class SharedMethod(Generic[P, T]):
-    """A descriptor that shares a method of the whole client with the client of a toolset."""
+    """A descriptor that shares a method of the full client with a toolset client."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
-        """Wrap a method of the client's class."""
+        """Wrap a method of the client class."""
         self._method = method
         self.__doc__ = method.__doc__
 
@@ -166,15 +164,15 @@ class SharedMethod(Generic[P, T]):
     def __get__(self, instance: Binding, owner: type[object]) -> Callable[P, T]: ...
 
     def __get__(self, instance: Binding | None, owner: type[object]) -> SharedMethod[P, T] | Callable[P, T]:
-        """Return the same method."""
+        """Return the client's own method."""
         return self if instance is None else partial(self._method, instance)
 
 
 def sharing(method: Callable[Concatenate[Any, P], T]) -> SharedMethod[P, T]:
-    """Return the method of a tool, from the class of a client, for the class of a toolset's client."""
+    """Wrap a client class's tool method for a toolset client class."""
     return SharedMethod(method)
 
 
 def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> ResponseMethod[P, T]:
-    """Return the method of a tool, from the class of a client, for the class of its responses."""
+    """Wrap a client class's tool method for its response class."""
     return ResponseMethod(method)

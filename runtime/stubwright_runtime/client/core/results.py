@@ -1,4 +1,4 @@
-"""Validates the structured result of a call against the compiled `outputSchema`, not the server's current one."""
+"""Validates a call's structured result against the compiled `outputSchema`, not the server's current one."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:
-    """Return the value of `structuredContent`.
+    """Return the validated value of `structuredContent`.
 
     Args:
         tool: The tool, which has an `outputSchema`.
         result: A result without `isError`.
         mirrored: Whether a text block may contain the value instead. Revisions before 2025-06-18 have no
-            `structuredContent`, and revisions before 2026-07-28 allow only objects there; servers also send the JSON
-            as text for them (MCP 2025-06-18, server/tools, "Structured Content").
+            `structuredContent`, and revisions before 2026-07-28 allow only objects there, so servers also send the JSON
+            as text (MCP 2025-06-18, server/tools, "Structured Content").
 
     Raises:
-        InvalidResult: The value is missing, or breaks the schema; its subclass `DeviatingResult` if the call is
-            lenient and the server reports a mismatch.
+        InvalidResult: The value is missing or violates the schema. If the call is lenient and the server reports a
+            mismatch, this is the subclass `DeviatingResult`.
     """
     if tool.is_lenient:
         from . import deviation
@@ -38,11 +38,11 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
     elif mirrored:
         value = _mirror(tool, result)
     else:
-        raise InvalidResult(tool.name, ["result: structuredContent is required, but missing"], result)
+        raise InvalidResult(tool.name, ["result: structuredContent is required but missing"], result)
     validator = get_output_validator(tool)
     try:
         violations = [] if validator is None else validator.find_errors(value, "result")
-    except (ValueError, RecursionError) as error:  # JSON in a text may exceed the nesting limit of messages
+    except (ValueError, RecursionError) as error:  # JSON in text can exceed the nesting limit for messages
         raise InvalidResult(tool.name, [f"result: it cannot be checked: {error}"], result) from None
     if violations:
         raise InvalidResult(tool.name, [redact_text(line) for line in violations], result)
@@ -50,7 +50,7 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
 
 
 def _mirror(tool: Tool, result: CallToolResult) -> Any:
-    """Return the value of the first text block that is JSON."""
+    """Return the value in the first text block that is JSON."""
     for block in result.content:
         if block.type == "text":
             try:
@@ -58,5 +58,5 @@ def _mirror(tool: Tool, result: CallToolResult) -> Any:
             except (ValueError, RecursionError):
                 continue
     raise InvalidResult(
-        tool.name, ["result: structuredContent is required, but missing, and no text block is JSON"], result
+        tool.name, ["result: structuredContent is required but missing, and no text block is JSON"], result
     )

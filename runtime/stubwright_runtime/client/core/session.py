@@ -1,7 +1,7 @@
-"""Sends the requests of a typed client over an open connection.
+"""Sends a typed client's requests over an open connection.
 
 It does not use `mcp.Client.call_tool`, which requests `tools/list`, validates each result against it, and fails if any
-schema of the list is invalid.
+schema in the list is invalid.
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ _Send: TypeAlias = "Callable[[CallToolRequestParams], Awaitable[CallToolResult |
 _RESULT_TYPES: Final = ("complete", "input_required", "task")
 
 _URL_ATTEMPTS: Final = 3
-"""The maximum number of times that a person is asked to visit URLs for one request."""
+"""How many times a person can be asked to visit URLs for one request."""
 
 
 class Session:
-    """The requests over one connection.
+    """Sends requests over one connection.
 
-    `timeout` and `max_result_bytes` apply to each answer of the server. Each method raises:
+    `timeout` and `max_result_bytes` apply to each server response. Each method raises:
 
-    - `MCPError` if the server answered with a protocol error, with an invalid result (`PARSE_ERROR`), with too many
-      bytes, or not in time (`REQUEST_TIMEOUT`); if the connection failed; if the server kept asking; or if no callback
-      accepts a question.
-    - exceptions of callbacks.
+    - `MCPError` if the server returned a protocol error, an invalid result (`PARSE_ERROR`) or too many bytes, or timed
+      out (`REQUEST_TIMEOUT`); if the connection failed; if the server kept asking; or if no callback accepts a
+      question.
+    - exceptions from callbacks.
     """
 
     def __init__(self, client: UntypedClient, in_flight: PendingRequests, failures: Failures | None = None) -> None:
-        """Use a client, which need not be open yet.
+        """Use a client, which does not have to be open yet.
 
-        An exception in `failures` is raised instead of the answer that refers to it.
+        If a response refers to an exception in `failures`, that exception is raised instead.
         """
         self._client = client
         self._failures = failures
@@ -110,7 +110,7 @@ class Session:
         return await self.call_with_input(tool, params, chosen, options)
 
     def _add_retries(self, tool: Tool, params: CallToolRequestParams, send: _Send, options: Options) -> _Send:
-        """Add an idempotency key to `params` if the tool accepts one, and return a `send` with retries."""
+        """Add an idempotency key to `params` if the tool accepts one, and return a `send` that retries."""
         from ..rpc.retries import accepts_key, send_until_answered
 
         if not accepts_key(tool):
@@ -118,7 +118,7 @@ class Session:
         meta: Any = {IDEMPOTENCY_META_KEY: options.idempotency_key or str(uuid4())}
         params.meta = meta
         connection = find_connection(self._client)
-        if connection is None or not connection.over_http:  # a process that ended cannot answer a retry
+        if connection is None or not connection.over_http:  # a process that has exited cannot respond to a retry
             return send
 
         def send_again(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
@@ -138,13 +138,13 @@ class Session:
         result: type[_Result],
         options: Options,
     ) -> _Result:
-        """Send a request until it has a result, and answer the questions of the server in between.
+        """Send a request until it has a result, answering the server's questions in between.
 
         Args:
-            request: The class of the request.
-            params: The parameters of the first round.
-            result: The class of the result.
-            options: The options of the call.
+            request: The request class.
+            params: The first round's parameters.
+            result: The result class.
+            options: The call options.
         """
         return await send_until_result(
             self.client, params, lambda params: self.send(request(params=params), allow_question(result), options)
@@ -157,13 +157,13 @@ class Session:
         send: Callable[[CallToolRequestParams], Awaitable[_Result | InputRequiredResult]],
         options: Options,
     ) -> _Result:
-        """Run all rounds of a call, with the headers that mirror its arguments.
+        """Run all rounds of a call, sending the headers that mirror its arguments.
 
         Args:
             tool: The tool.
-            params: The parameters of the first round.
-            send: Sends a round, by `send` of this class.
-            options: `timeout` and `max_result_bytes` apply to each answer.
+            params: The first round's parameters.
+            send: Sends a round with this class's `send`.
+            options: `timeout` and `max_result_bytes` apply to each response.
 
         Raises:
             ResultTooLarge: The result exceeds `max_result_bytes`.
@@ -183,7 +183,7 @@ class Session:
 
     @contextmanager
     def bound(self, tool: Tool) -> Generator[None, None, None]:
-        """Raise `ResultTooLarge` if an answer in the block is too large for a result of `tool`."""
+        """Raise `ResultTooLarge` if a response in the block is too large for a result of `tool`."""
         try:
             yield
         except (MCPError, TooLargeError) as error:
@@ -191,23 +191,23 @@ class Session:
             raise
 
     def measure(self, result: BaseModel, options: Options) -> None:
-        """Raise `TooLargeError` for a large result of an SDK client, which did not limit it before parsing."""
+        """Raise `TooLargeError` for a large result from an SDK client, which does not limit size before parsing."""
         if find_connection(self._client) is None:
             Bound(options.max_result_bytes).check(_measure_json(result))
 
     def fetch_pages(
         self, fetch: Callable[..., Awaitable[_Page]], options: Options, most_pages: int = MOST_PAGES
     ) -> AsyncIterator[_Page]:
-        """Return all pages of a list.
+        """Fetch all pages of a list.
 
         Args:
-            fetch: A method of the client, such as `list_tools`. Its cache is bypassed, so that all pages belong to the
-                same list.
-            options: The options of the call.
+            fetch: A client method, such as `list_tools`. Its cache is bypassed so that all pages belong to the same
+                list.
+            options: The call options.
             most_pages: The maximum number of pages.
 
         Raises:
-            MCPError: As for all requests; also if the list is endless.
+            MCPError: As for all requests; also if the list never ends.
         """
 
         without_cache = {} if self._is_ours else {"cache_mode": "refresh"}  # for `mcp.Client`
@@ -234,11 +234,11 @@ class Session:
             request: The request.
             result: The class of its result.
             options: `timeout`, `max_result_bytes` and `on_progress` apply.
-            read: Returns another type of result from a ValidationError, or raises it again.
+            read: Converts a ValidationError to another result type, or re-raises it.
             allows_questions: Whether the server may ask questions during the request (up to 2025-11-25).
 
-        If the server requires a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), the person
-        is asked, and the request is sent again.
+        If the server requires a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), the person is
+        asked and the request is resent.
 
         Raises:
             UrlElicitationRequired: The person cannot be asked, declined, or was asked too often.
@@ -256,12 +256,12 @@ class Session:
         failure = self._failures.pop(shown.model_dump_json())
         try:
             if failure is not None:
-                raise failure  # outside of `except`, which would replace its context
+                raise failure  # outside `except`, which would replace its context
             if isinstance(answer, MCPError):
                 raise answer
             return answer
         finally:
-            del answer, failure, shown  # the traceback of an error holds this frame, and with it the arguments
+            del answer, failure, shown  # an error's traceback references this frame and thus the arguments
 
     async def _send_until_visited(
         self,
@@ -271,7 +271,7 @@ class Session:
         read: Callable[[ValidationError], _Result] | None,
         allows_questions: bool,
     ) -> _Result:
-        """Send a request, and send it again after a person visited the required URLs."""
+        """Send a request, and resend it after a person has visited the required URLs."""
         for number in range(_URL_ATTEMPTS + 1):
             try:
                 return await self._send(request, result, options, read, allows_questions)
@@ -317,20 +317,20 @@ class Session:
         return answer
 
     def check_kind(self, answer: BaseModel) -> None:
-        """Check that the `resultType` of a result is known (MCP 2026-07-28, basic, "Result Type").
+        """Check that a result's `resultType` is known (MCP 2026-07-28, basic, "Result Type").
 
         Raises:
-            MCPError: It is unknown (`PARSE_ERROR`).
+            MCPError: The `resultType` is unknown (`PARSE_ERROR`).
         """
         kind = getattr(answer, "result_type", None)
         if kind is not None and kind not in _RESULT_TYPES and self.modern:
-            message = f"the server's answer is not valid MCP: its resultType is {shorten(str(kind))!r}"
+            message = f"the server's response is not valid MCP: its resultType is {shorten(str(kind))!r}"
             raise MCPError(code=PARSE_ERROR, message=message)
 
     async def _bound(
         self, options: Options, seconds: float | None, send: Callable[[], Awaitable[_T]], allows_questions: bool = True
     ) -> _T:
-        """Limit the time and the size of a response, and translate the errors of invalid responses."""
+        """Limit a response's time and size, and translate errors for invalid responses."""
         bound = Bound(options.max_result_bytes)
         with bound_answers(bound):
             try:
@@ -339,7 +339,7 @@ class Session:
                         return await send()
                     except (ValidationError, OverflowError, RecursionError) as error:
                         wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
-                        message = f"the server's answer is not valid MCP: {wrong}"
+                        message = f"the server's response is not valid MCP: {wrong}"
                         raise MCPError(code=PARSE_ERROR, message=message) from None
             except Exception as raised:
                 converted = convert(raised)
@@ -355,7 +355,7 @@ class Session:
                         raise better from bound.broken
                     raise
                 finally:
-                    del better, converted  # their tracebacks hold this frame
+                    del better, converted  # their tracebacks reference this frame
 
 
 def _raise_if_too_large(tool: Tool, error: MCPError | TooLargeError) -> None:
@@ -365,13 +365,13 @@ def _raise_if_too_large(tool: Tool, error: MCPError | TooLargeError) -> None:
 
 
 def find_connection(client: UntypedClient) -> RpcConnection | None:
-    """Return the connection of an `RpcClient`; `None` for a client of the SDK."""
+    """Return an `RpcClient`'s connection, or `None` for an SDK client."""
     server: object = client.server
     return server if isinstance(server, RpcConnection) else None
 
 
 def _measure_json(result: BaseModel) -> int:
-    """Return the size of a result as JSON; 0 for an invalid result, which is reported elsewhere."""
+    """Return a result's size as JSON, or 0 for an invalid result, which is reported elsewhere."""
     try:
         return len(result.model_dump_json(by_alias=True, exclude_unset=True))
     except (ValueError, RecursionError):
@@ -405,7 +405,7 @@ class _OrQuestion:
 
 @cache
 def allow_question(result: type[_Result]) -> type[_Result | InputRequiredResult]:
-    """Return a substitute for the class of a result that also accepts `input_required`."""
+    """Return a substitute for a result class that also accepts `input_required`."""
     either: Any = _OrQuestion(result)
     kind: type[_Result | InputRequiredResult] = either
     return kind

@@ -1,1 +1,1 @@
-"""The features of MCP that a client can use, a module for each."""
+"""MCP client features, one module per feature."""

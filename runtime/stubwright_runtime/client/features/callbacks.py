@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 
 
 class SdkCallbacks(TypedDict, total=False):
-    """The callbacks as parameters of `mcp.Client`."""
+    """Callbacks in the form of `mcp.Client` parameters."""
 
     elicitation_callback: ElicitationFnT
     sampling_callback: SamplingFnT
@@ -61,14 +61,14 @@ def adapt_for_sdk(
     on_log: OnLog | None = None,
     log_level: LogLevel = "info",
 ) -> SdkCallbacks:
-    """Return the given callbacks for the SDK's client.
+    """Adapt the caller's callbacks for the SDK's client.
 
     Args:
         callbacks: The caller's callbacks.
-        in_flight: The pending requests of the connection; their timers pause during a callback.
+        in_flight: The connection's pending requests; their timers pause during a callback.
         on_message: Called with the server's notifications.
         on_log: Called with the server's log messages.
-        log_level: The lowest level of these messages.
+        log_level: The lowest level for these messages.
 
     Raises:
         TypeError: The roots are invalid.
@@ -125,7 +125,7 @@ def _make_elicit(
         else:
             fault = find_fault(params.requested_schema)
             if fault is not None:
-                return ErrorData(code=INVALID_PARAMS, message=f"The form of the question is invalid: {fault}")
+                return ErrorData(code=INVALID_PARAMS, message=f"The question's form is invalid: {fault}")
             question = Question(params.message, schema=params.requested_schema, key=key)
         return await _run_callback(context, in_flight, respond(question))
 
@@ -145,7 +145,7 @@ def _make_sample(on_sample: OnSample, in_flight: PendingRequests) -> SamplingFnT
         context: ClientRequestContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult | ErrorData:
         if params.tools or params.tool_choice:  # the client does not declare `sampling.tools` (MCP 2025-11-25)
-            return ErrorData(code=INVALID_PARAMS, message="This client samples without tools")
+            return ErrorData(code=INVALID_PARAMS, message="This client does not support tools in sampling")
         return await _run_callback(context, in_flight, respond_to_sampling(params))
 
     return sample
@@ -166,7 +166,7 @@ def _make_list_roots(roots: Roots, in_flight: PendingRequests) -> ListRootsFnT:
 
 
 async def _run_callback(context: ClientRequestContext, in_flight: PendingRequests, callback: Awaitable[_T]) -> _T:
-    """Await a callback, and pause the timers of pending requests. Between two rounds none is pending."""
+    """Await a callback, pausing the timers of pending requests. Between two rounds, no request is pending."""
     if _is_between_requests(context):
         return await callback
     with in_flight.pause_for_question():
@@ -174,7 +174,7 @@ async def _run_callback(context: ClientRequestContext, in_flight: PendingRequest
 
 
 def _is_between_requests(context: ClientRequestContext) -> bool:
-    """Return whether the server asks between two rounds of a call (from 2026-07-28 on), not during a request."""
+    """Return whether the server asks between two rounds of a call (since 2026-07-28) rather than during a request."""
     return Revision.from_date(context.session.protocol_version or "").has("stateless")
 
 
@@ -187,7 +187,7 @@ async def _resolve(value: _T | Awaitable[_T]) -> _T:
 
 def _check_roots(roots: object) -> list[Root]:
     if not is_list(roots):
-        raise TypeError(f"roots are a sequence of paths, file:// URIs or mcp_types.Root, not {roots!r}")
+        raise TypeError(f"roots must be a sequence of paths, file:// URIs or mcp_types.Root, not {roots!r}")
     return [_to_root(root) for root in roots]
 
 
@@ -199,8 +199,8 @@ def _to_root(root: object) -> Root:
         return root
     if isinstance(root, str) and "://" in root:
         if not root.startswith("file://"):
-            raise ValueError(f"{root!r} is not a root; a root is a path or a file:// URI")
+            raise ValueError(f"{root!r} is not a root; pass a path or a file:// URI")
         return Root(uri=FileUrl(root))
     if isinstance(root, str | Path):
         return Root(uri=FileUrl(Path(root).absolute().as_uri()))
-    raise TypeError(f"{root!r} is not a root; a root is a path, a file:// URI or an mcp_types.Root")
+    raise TypeError(f"{root!r} is not a root; pass a path, a file:// URI or an mcp_types.Root")

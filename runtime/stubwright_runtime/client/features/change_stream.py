@@ -30,7 +30,7 @@ class ChangeStream:
     """An asynchronous iterator over the changes that a server announces."""
 
     def __init__(self, client: RpcClient, lists: bool, resources: Sequence[str]) -> None:
-        """Prepare a subscription to changes of the lists and of some resources."""
+        """Prepare a subscription to changes in the lists and in some resources."""
         self._client = client
         self._filter = SubscriptionFilter(
             tools_list_changed=lists or None,
@@ -100,19 +100,19 @@ class ChangeStream:
                 self._add(change)
 
     def _read(self, method: str, params: dict[str, Any], granted: SubscriptionFilter) -> Change | None:
-        """Return the change that a notification announces; `None` for a kind that the server did not acknowledge."""
+        """Return the change that a notification announces, or `None` for a kind that the server did not acknowledge."""
         if method in _LISTS:
             name, change = _LISTS[method]
             return change if getattr(granted, name) else None
         uri = params.get("uri")
-        # The URI may belong to a part of a subscribed resource.
+        # The URI may identify a part of a subscribed resource.
         if method != "notifications/resources/updated" or not isinstance(uri, str):
             return None
         return ResourceUpdated(uri) if granted.resource_subscriptions else None
 
     def _add(self, change: Change) -> None:
         if change not in self._waiting and len(self._waiting) >= MOST:
-            message = f"more than {MOST} changes are queued; listen again, and read again"
+            message = f"more than {MOST} changes are queued; subscribe again, then reread"
             self._end(MCPError(code=INTERNAL_ERROR, message=message))
             return
         self._waiting[change] = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 MOST: Final = 1024
-"""The maximum number of queued changes of one listener."""
+"""The maximum number of changes queued for one listener."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class ListChanged:
     """The server's tools, prompts or resources have changed.
 
     Attributes:
-        kind: The list that has changed.
+        kind: Which list has changed.
     """
 
     kind: Literal["tools", "prompts", "resources"]
@@ -25,7 +25,7 @@ class ResourceUpdated:
     """The content of a resource has changed.
 
     Attributes:
-        uri: The URI of the resource, or of a part of a subscribed resource.
+        uri: The URI of the resource or of a part of a subscribed resource.
     """
 
     uri: str

@@ -1,6 +1,6 @@
 """Warnings for deprecated methods that are called through descriptors, such as `client.tasks.old_tool`.
 
-The method's own warning would point into this library, and Python hides `DeprecationWarning`s of libraries.
+The method's own warning would point into this library, and Python hides `DeprecationWarning`s from libraries.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def split_deprecated(method: _Method) -> tuple[_Method, str | None]:
-    """Return a method without its deprecation warning, and the warning; `None` if it is not deprecated."""
+    """Return a method without its deprecation warning, and the warning, or `None` if it is not deprecated."""
     message: str | None = getattr(method, "__deprecated__", None)
     return (method if message is None else getattr(method, "__wrapped__", method)), message
 
 
 def report_deprecated(message: str | None) -> None:
-    """Warn the caller of the function that calls this one; `None` means no warning."""
+    """Issue a warning at the caller of the calling function; `None` means no warning."""
     if message is not None:
         warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
 def make_deprecated_awaitable(client: type) -> None:
-    """Make the deprecated methods of a client coroutine functions, which `deprecated` hides before Python 3.12.
+    """Mark a client's deprecated methods as coroutine functions, which `deprecated` hides before Python 3.12.
 
-    Agent frameworks call other functions without awaiting the result.
+    Agent frameworks do not await the results of other functions.
     """
     for name, method in [*vars(client).items()]:
         plain, message = split_deprecated(method)

@@ -1,6 +1,6 @@
 """Compares a server's tools with the compiled ones.
 
-The order of keys is ignored, and `1` equals `1.0`. Fields that the connection's revision does not define are skipped.
+Key order is ignored, and `1` equals `1.0`. Fields that the connection's revision does not define are skipped.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 Drift: TypeAlias = Literal["ignore", "warn", "error"]
-"""The reaction to tools that differ from the compiled ones: none, `DriftWarning` or `DriftError`."""
+"""What to do if tools differ from the compiled ones: nothing, `DriftWarning` or `DriftError`."""
 
-_DETAILS: Final = 6  # differences shown per field
-_LONGEST: Final = 60  # characters of a quoted value
+_DETAILS: Final = 6  # maximum differences shown per field
+_LONGEST: Final = 60  # maximum characters of a quoted value
 
 
 class _Page(PaginatedResult):
-    """A page of `tools/list`, with its tools unchanged."""
+    """A `tools/list` page with unparsed tools."""
 
     tools: list[dict[str, Any]]
     result_type: str = "complete"
@@ -54,14 +54,14 @@ _CHANGES: Final = 20
 def _format_message(changes: Sequence[str]) -> str:
     more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
     lines = "".join(f"\n  {line}" for line in [*changes[:_CHANGES], *more])
-    return replace_controls(f"the server's tools differ from those this client was compiled for:{lines}")
+    return replace_controls(f"the server's tools differ from the tools this client was compiled for:{lines}")
 
 
 class DriftError(Exception):
-    """The server's tools differ from the compiled ones. The message has a line for each difference.
+    """The server's tools differ from the compiled ones. The message lists one difference per line.
 
     Attributes:
-        changes: One line for each tool that differs.
+        changes: One line per changed tool.
     """
 
     def __init__(self, changes: Sequence[str]) -> None:
@@ -71,10 +71,10 @@ class DriftError(Exception):
 
 
 class DriftWarning(UserWarning):
-    """The server's tools differ from the compiled ones. The message has a line for each difference.
+    """The server's tools differ from the compiled ones. The message lists one difference per line.
 
     Attributes:
-        changes: One line for each tool that differs.
+        changes: One line per changed tool.
     """
 
     def __init__(self, changes: Sequence[str]) -> None:
@@ -89,36 +89,36 @@ async def report_drift(
     """Compare the server's tools with the package's tools.
 
     Args:
-        session: The session of an open connection.
+        session: An open connection's session.
         package: The compiled package.
-        toolsets: The client's toolsets; other tools of the package are ignored.
-        options: The options of the requests.
+        toolsets: The client's toolsets; the package's other tools are ignored.
+        options: The request options.
         drift: Whether to warn or to raise.
 
     Raises:
         DriftError: The tools differ, and `drift` is `error`.
-        MCPError: The server rejects `tools/list`, does not answer in time, or the connection failed.
+        MCPError: The server rejects `tools/list` or times out, or the connection failed.
     """
     try:
         live = await _list_tools(session, options)
     except MCPError as error:
         if error.code not in (PARSE_ERROR, INVALID_REQUEST):
             raise
-        changes = [f"its list of tools is not valid in MCP: {error.message}"]
+        changes = [f"its list of tools is not valid MCP: {error.message}"]
     else:
         changes = list(compare(*_select(package, toolsets, live), session.client.protocol_version))
     if changes and drift == "error":
         raise DriftError(changes)
     if changes:
-        warnings.warn(DriftWarning(changes), stacklevel=4)  # at the `async with` that connects
+        warnings.warn(DriftWarning(changes), stacklevel=4)  # point at the `async with` that connects
 
 
 def _select(
     package: Package, toolsets: Sequence[str], live: Sequence[dict[str, Any]]
 ) -> tuple[Mapping[str, Tool], Sequence[dict[str, Any]]]:
-    """Return the compiled tools and the server's, without the package's tools outside of the toolsets.
+    """Return the compiled tools and the server's, without the package's tools outside the toolsets.
 
-    Server objects in the same process list all tools. A toolset that the package does not define has no effect.
+    In-process server objects list all tools. A toolset that the package does not define has no effect.
     """
     declared = package.manifest.get("toolsets", {})
     outside = {
@@ -142,17 +142,17 @@ async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, 
 
 
 def compare(tools: Mapping[str, Tool], live: Sequence[Mapping[str, Any]], revision: str) -> Iterator[str]:
-    """Yield a line for each tool that differs: compiled tools in their order, then new ones.
+    """Yield a line per changed tool: compiled tools in order, then new ones.
 
     Args:
         tools: The compiled tools.
         live: The tools that the server lists.
-        revision: The revision of the connection.
+        revision: The connection's revision.
     """
     now = {str(tool.get("name")): tool for tool in live}
     for name, tool in tools.items():
         if name not in now:
-            yield f"{_shorten_json(name)} is not listed any more"
+            yield f"{_shorten_json(name)} is no longer listed"
         elif changed := list(_compare_fields(tool, now[name], revision)):
             yield f"{_shorten_json(name)}: {'; '.join(changed)}"
     for name in now:

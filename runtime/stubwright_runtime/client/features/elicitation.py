@@ -1,4 +1,4 @@
-"""Checks the form of a server's question, and builds the answer: adds the form's defaults, and validates it."""
+"""Checks the form in a server's question, and builds a validated answer with the form's defaults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OBJECTS: Final = {"items": {"type": "object"}}
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 
-# Interfaces that show forms rely on more than JSON Schema requires: it also allows booleans as schemas.
+# User interfaces for forms expect more than JSON Schema requires, which also allows booleans as schemas.
 _FORM: Final = {
     "$ref": "https://json-schema.org/draft/2020-12/schema",
     "properties": {
@@ -45,7 +45,7 @@ def _get_form_validator() -> Validator:
 
 
 def find_fault(schema: Mapping[str, Any]) -> str | None:
-    """Return the first error in the schema of a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
+    """Return the first error in a form's schema (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
     faults = _get_form_validator().find_errors(schema, "requestedSchema")
     if faults:
         return faults[0]
@@ -57,16 +57,16 @@ def find_fault(schema: Mapping[str, Any]) -> str | None:
 
 
 def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
-    """Return the answer to one question (MCP 2025-11-25, client/elicitation, "Response Actions").
+    """Build the answer to a question (MCP 2025-11-25, client/elicitation, "Response Actions").
 
     Args:
         answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`. `Accepted()`
-            checks the only checkbox of a form, such as a confirmation.
-        schema: The schema of the form; `None` for a question with a URL. Missing values get their `default`.
+            checks a form's only checkbox, such as a confirmation.
+        schema: The form's schema, or `None` for a question with a URL. Missing values get their `default`.
 
     Raises:
         TypeError: The answer has another type.
-        ValueError: The answer breaks the schema.
+        ValueError: The answer violates the schema.
     """
     from mcp_types import ElicitResult
 
@@ -77,14 +77,14 @@ def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResu
     if schema is None:
         if isinstance(answer, Accepted):
             return ElicitResult(action="accept")
-        raise TypeError(f"the answer to a question with a URL is Accepted(), Declined() or Cancelled(), not {answer!r}")
+        raise TypeError(f"answer a question with a URL with Accepted(), Declined() or Cancelled(), not {answer!r}")
     given = _read_content(answer, schema)
     content = {**given, **_find_defaults(schema, given)}
-    # Check formats, too: servers may reject an answer because of one (MCP 2025-11-25, client/elicitation).
+    # Check formats, too, because servers may reject an answer that violates one (MCP 2025-11-25, client/elicitation).
     violations = Validator(schema, formats=True).find_errors(content, "answer")
     if violations:
         lines = "".join(f"\n  {violation}" for violation in violations)
-        raise ValueError(f"the answer breaks the question's schema:{lines}")
+        raise ValueError(f"the answer violates the question's schema:{lines}")
     return ElicitResult(action="accept", content=content)
 
 
@@ -97,11 +97,11 @@ def _read_content(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
         content: Json = to_json({"answer": answer})["answer"]
         if isinstance(content, dict):
             return content
-    raise TypeError(f"an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not {answer!r}")
+    raise TypeError(f"an answer must be a mapping, a model, Accepted(), Declined() or Cancelled(), not {answer!r}")
 
 
 def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
-    """Return the name of the form's only field, if that is a required checkbox."""
+    """Return the name of the form's only field if it is a required checkbox."""
     fields: Json = schema.get("properties")
     if not isinstance(fields, dict) or len(fields) != 1 or schema.get("required") != [*fields]:
         return []
@@ -109,7 +109,7 @@ def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _find_defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of the missing properties (SEP-1034; MCP 2025-11-25, client/elicitation)."""
+    """Return defaults for the missing properties (SEP-1034; MCP 2025-11-25, client/elicitation)."""
     properties: Json = schema.get("properties")
     if not isinstance(properties, dict):
         return {}

@@ -1,4 +1,4 @@
-"""Converts a client's tools to functions for a model's API, and the model's calls to calls of tools."""
+"""Converts a client's tools to functions for a model API, and the model's function calls to tool calls."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def list_functions(package: Package, target: str, toolset: str | None = None) ->
 def read_call(
     package: Package, target: str, name: str, arguments: Mapping[str, Any] | str, toolset: str | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the name of the tool that a model called, and its arguments.
+    """Return the name and arguments of the tool that a model called.
 
     Args:
         package: The package.
-        target: The name of the API.
+        target: The API's name.
         name: The function's name.
-        arguments: The model's arguments: an object, or its JSON.
-        toolset: The toolset that must contain the tool; `None` for all tools.
+        arguments: The model's arguments, as an object or its JSON.
+        toolset: The toolset that must contain the tool, or `None` for any tool.
 
     Raises:
-        ProjectionError: The function is unknown, or its arguments cannot be read.
+        ProjectionError: The function is unknown, or its arguments cannot be parsed.
         ValueError: The API is unknown.
     """
     functions = project_package(package, _find_form(target), toolset)
@@ -44,10 +44,10 @@ def read_call(
 
 
 def read_arguments(function: ProjectedTool, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return the tool's arguments from a model's object or JSON.
+    """Parse the tool's arguments from a model's object or JSON.
 
     Raises:
-        ProjectionError: The arguments cannot be read.
+        ProjectionError: The arguments cannot be parsed.
     """
     given: Any = arguments
     if isinstance(arguments, str):
@@ -63,13 +63,13 @@ def read_arguments(function: ProjectedTool, arguments: Mapping[str, Any] | str) 
 
 def _find_form(target: str) -> Form:
     if target not in FORMS:
-        raise ValueError(f"there are no functions for {target!r}; there are some for {', '.join(FORMS)}")
+        raise ValueError(f"unknown API {target!r}; supported APIs: {', '.join(FORMS)}")
     return FORMS[target]
 
 
 @lru_cache(maxsize=32)
 def project_package(package: Package, form: Form, toolset: str | None) -> Mapping[str, ProjectedTool]:
-    """Return the tools of a package, or of a toolset, as functions by name."""
+    """Convert the tools of a package or toolset to functions by name."""
     names = package.tools if toolset is None else package.manifest["toolsets"][toolset]["tools"]
     definitions = [package.tools[name].definition for name in names]
     return {projected.name: projected for projected in project_tools(definitions, form)}

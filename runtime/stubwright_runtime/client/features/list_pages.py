@@ -1,4 +1,4 @@
-"""Fetches the pages of a server's list, and detects endless and cyclic lists."""
+"""Fetches a server's list page by page, and detects endless and cyclic lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_PAGES: Final = 1000
 
 
 class EndlessError(Exception):
-    """A list is endless. The message continues the name of the list."""
+    """A list never ends. The message is a predicate whose subject is the list's name."""
 
 
 class TooManyPagesError(EndlessError):
@@ -33,11 +33,11 @@ async def follow_pages(
 ) -> AsyncIterator[_Any]:
     """Yield all pages of a list.
 
-    Only a missing cursor ends it: an empty one is followed (MCP 2026-07-28, server/utilities/pagination).
+    Only a missing cursor ends the list; an empty cursor is followed (MCP 2026-07-28, server/utilities/pagination).
 
     Args:
-        fetch: Fetches a page by its cursor, `None` for the first.
-        following: Returns the next cursor of a page, `None` for the last.
+        fetch: Fetches a page by its cursor; `None` for the first.
+        following: Returns a page's next cursor; `None` for the last.
         most_pages: The maximum number of pages.
 
     Raises:
@@ -52,7 +52,7 @@ async def follow_pages(
         if cursor is None:
             return
         if cursor in seen:
-            fix = "" if cursor else "; the last page has no `nextCursor`, not an empty one"
+            fix = "" if cursor else "; omit `nextCursor` on the last page instead of leaving it empty"
             raise EndlessError(f"is cyclic: the cursor {cursor[:100]!r} repeats{fix}")
         seen.add(cursor)
     raise TooManyPagesError(f"has more than {most_pages} pages")
@@ -63,16 +63,16 @@ async def fetch_pages(
     most: int | None = MAX_RESULT_BYTES,
     most_pages: int = MOST_PAGES,
 ) -> AsyncIterator[_Page]:
-    """Yield the pages of a list, within limits.
+    """Yield a list's pages, within limits.
 
     Args:
-        fetch: Fetches a page by its cursor, `None` for the first.
-        most: The maximum number of bytes of several pages; `None` for no limit. A single page is limited when it is
-            read.
+        fetch: Fetches a page by its cursor; `None` for the first.
+        most: The maximum total size of several pages in bytes; `None` for no limit. A single page is limited when it
+            is read.
         most_pages: The maximum number of pages.
 
     Raises:
-        MCPError: The list is too large, or endless.
+        MCPError: The list is too large or never ends.
     """
     from mcp_types import INVALID_REQUEST
 

@@ -1,6 +1,6 @@
 """Sets a server's log level, once per connection (MCP 2025-11-25, server/utilities/logging).
 
-From 2026-07-28 on, each request contains the level.
+Since 2026-07-28, each request contains the level.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 _SECONDS: Final = 10.0
-"""The maximum timeout: the connection works without an answer."""
+"""The maximum timeout; the connection works even without a response."""
 
 
 async def request_log_level(session: Session, level: LogLevel, options: Options) -> None:
-    """Set the log level of a server of an older revision that declares `logging`; log a warning if it refuses."""
+    """Set the log level on a server that declares `logging` in an older revision; log a warning if it refuses."""
     from ..rpc.mcp_error import MCPError
 
     if session.modern or session.client.server_capabilities.logging is None:
@@ -30,7 +30,7 @@ async def request_log_level(session: Session, level: LogLevel, options: Options)
         await _set_level(session, level, options)
     except MCPError as error:
         why = to_one_line(error.message)
-        log().warning("the server rejected the log level %s, and uses its own: %s", level, why)
+        log().warning("the server rejected the log level %s and uses its own: %s", level, why)
 
 
 async def _set_level(session: Session, level: LogLevel, options: Options) -> None:

@@ -1,4 +1,4 @@
-"""The resources, prompts and completion of generated clients."""
+"""Resources, prompts and completion for generated clients."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 
 class PrimitivesBinding(Binding):
-    """The base class of generated clients with resources or prompts."""
+    """The base class for generated clients with resources or prompts."""
 
     async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
-        """Read a resource (`resources/read`)."""
         from mcp_types import (
             ReadResourceRequest,
             ReadResourceRequestParams,
@@ -40,13 +39,12 @@ class PrimitivesBinding(Binding):
     async def _read_from(
         self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
     ) -> list[TextResourceContents | BlobResourceContents]:
-        """Read the resource of an expanded URI template (RFC 6570), without parameters that are `OMIT`."""
+        """Expand a URI template (RFC 6570), skipping `OMIT` parameters, and read the resource."""
         from ...mcp.uri_templates import UriTemplate
 
         return await self._read(UriTemplate.parse(template).expand(to_json(params)))
 
     async def _prompt(self, name: str, arguments: Mapping[str, str | Omit]) -> list[PromptMessage]:
-        """Get a prompt (`prompts/get`)."""
         from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
 
         session = self._session
@@ -62,7 +60,7 @@ class PrimitivesBinding(Binding):
         value: str,
         given: Mapping[str, str] | None,
     ) -> Completion:
-        """Complete an argument of a prompt, by its name, or of a resource template, by its URI template."""
+        """Complete an argument for a prompt, given its name, or for a resource template, given its URI template."""
         from mcp_types import (
             CompleteRequest,
             CompleteRequestParams,

@@ -1,4 +1,4 @@
-"""The types of a server's requests to its client, and of the callbacks that answer them."""
+"""Types for server requests to the client, and for the callbacks that answer them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to a person (MCP 2025-11-25, client/elicitation).
+    """A question for a person (MCP 2025-11-25, client/elicitation).
 
     Attributes:
         message: The text to show, as the server sent it; `str(question)` is safe on a terminal.
-        schema: The JSON Schema of the form, whose properties are scalars and enums; `None` for a URL.
-        url: The URL to open in a browser, after the person saw it and agreed; `None` for a form.
+        schema: The form's JSON Schema, whose properties are scalars and enums, or `None` for a URL.
+        url: The URL to open in a browser after the person has seen it and agreed, or `None` for a form.
         key: The question's key within its call; `None` before 2026-07-28.
-        elicitation: The id that the completion notification of the URL will have, up to 2025-11-25.
+        elicitation: The ID to expect in the URL's completion notification, up to 2025-11-25.
     """
 
     message: str
@@ -37,15 +37,16 @@ class Question:
     _done: Event | None = field(default=None, repr=False, compare=False)
 
     async def completed(self) -> None:
-        """Wait until the URL is completed (`notifications/elicitation/complete`).
+        """Wait until the server reports the URL's completion (`notifications/elicitation/complete`).
 
-        The server may never report it: limit the wait, for instance with `asyncio.timeout(300)`.
+        The server might never report it, so limit the wait, for instance with `asyncio.timeout(300)`.
 
         Raises:
-            ValueError: The server will not report it: the question has no URL, or the revision is 2026-07-28.
+            ValueError: The server does not report completion, because the question has no URL or the revision is
+                2026-07-28.
         """
         if self._done is None:
-            raise ValueError("the server does not report the completion of this question")
+            raise ValueError("the server does not report this question's completion")
         await self._done.wait()
 
     def __str__(self) -> str:
@@ -61,18 +62,18 @@ OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
 
 Sample: TypeAlias = "CreateMessageResult | str"
 OnSample: TypeAlias = "Callable[[CreateMessageRequestParams], Sample | Awaitable[Sample]]"
-"""Asks a model (MCP 2025-11-25, client/sampling). A `str` is a text of the assistant; the model is `unknown`."""
+"""Samples from a model (MCP 2025-11-25, client/sampling). A `str` becomes assistant text from the model `unknown`."""
 
 RootLike: TypeAlias = "str | Path | Root"
-"""A folder or a file: a path, a file:// URI, or the SDK's own class."""
+"""A directory or file, as a path, a file:// URI, or the SDK's own class."""
 
 Roots: TypeAlias = "Sequence[RootLike] | Callable[[], Sequence[RootLike] | Awaitable[Sequence[RootLike]]]"
-"""The folders and files that the server may access (MCP 2025-11-25, client/roots), or a function that returns them."""
+"""Directories and files that the server may access (MCP 2025-11-25, client/roots), or a function that returns them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """The callbacks of the caller; `None` for unset ones."""
+    """The caller's callbacks; unset ones are `None`."""
 
     on_question: OnQuestion | None = None
     on_sample: OnSample | None = None

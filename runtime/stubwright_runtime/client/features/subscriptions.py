@@ -1,7 +1,7 @@
-"""Subscriptions to changes of a server's lists and resources.
+"""Subscriptions to changes in a server's lists and resources.
 
-From 2026-07-28 on they use `subscriptions/listen`. Before, servers announce changed lists unasked, and clients
-subscribe to each resource.
+Since 2026-07-28, they use `subscriptions/listen`. In earlier revisions, servers announce changed lists without a
+request, and clients subscribe to each resource.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _QUIET: Final = 15.0
 def changes(
     client: Binding, *, lists: bool = True, resources: Sequence[str] = ()
 ) -> AbstractAsyncContextManager[AsyncIterator[Change], bool | None]:
-    """Listen for changes on the server during an `async with` block.
+    """Listen for server changes during an `async with` block.
 
-    Its value is an asynchronous iterator of `ListChanged` and `ResourceUpdated`. Equal changes are merged while they
-    are queued. The iterator ends with the connection, or when the server ends the subscription; it raises `MCPError` if
-    changes were lost, for instance because more than a thousand were queued.
+    The block's value is an asynchronous iterator over `ListChanged` and `ResourceUpdated`. Equal queued changes are
+    merged. Iteration ends when the connection closes or the server ends the subscription. The iterator raises
+    `MCPError` if changes were lost, for instance because more than a thousand were queued.
 
     Args:
         client: A connected client.
-        lists: Whether to report changes of the lists of tools, prompts and resources.
+        lists: Whether to report changes to the lists of tools, prompts and resources.
         resources: The URIs of the resources to watch.
 
     Raises:
-        MCPError: The server refuses, does not answer in time, or the connection failed.
-        TypeError: `resources` is one string.
+        MCPError: The server rejects the request or times out, or the connection failed.
+        TypeError: `resources` is a string.
         ValueError: Neither lists nor resources are requested.
     """
     session, subscriptions, options = client.__stubwright__
@@ -55,7 +55,7 @@ def changes(
 
 
 class Subscriptions:
-    """The listeners for changes over one connection."""
+    """One connection's change listeners."""
 
     def __init__(self) -> None:
         """Start without listeners."""
@@ -63,7 +63,7 @@ class Subscriptions:
         self._subscribed: Counter[str] = Counter()
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Handle a message of the server, as the SDK's `message_handler`."""
+        """Handle a server message, as the SDK's `message_handler`."""
         change = _read_notification(message)
         if change is not None:
             for backlog in self._backlogs:
@@ -81,23 +81,23 @@ class Subscriptions:
         """Listen during the block.
 
         Args:
-            session: The session of the connection.
-            options: The options of the requests.
+            session: The connection's session.
+            options: The request options.
             lists: True to report changed lists.
             resources: The URIs of the resources to watch.
 
         Raises:
-            MCPError: The server refused, did not answer in time, or does not announce changed resources; or the
+            MCPError: The server rejected the request, timed out, or does not announce changed resources, or the
                 connection failed.
             RuntimeError: The connection was opened in another event loop.
-            TypeError: `resources` is one string, or the target was an open client or a session, which receives the
-                changes itself up to 2025-11-25.
+            TypeError: `resources` is a string, or the target was an open client or a session, which itself receives the
+                changes up to 2025-11-25.
             ValueError: Neither lists nor resources are requested.
         """
         if isinstance(resources, str):
-            raise TypeError(f"resources are a sequence of URIs, not {resources!r}")
+            raise TypeError(f"resources must be a sequence of URIs, not {resources!r}")
         if not lists and not resources:
-            raise ValueError("empty subscription: `lists` is False, and `resources` is empty")
+            raise ValueError("empty subscription: `lists` is False and `resources` is empty")
         session.in_flight.check_loop()
         opened = _listen if session.modern else self._subscribe
         async with opened(session, options, lists, resources) as changes:
@@ -115,7 +115,7 @@ class Subscriptions:
 
         if isinstance(session.client, WrappedClient):
             raise TypeError(
-                f"up to {session.client.protocol_version}, only the client that you connected to receives changes"
+                f"up to revision {session.client.protocol_version}, only the client that you passed in receives changes"
             )
         backlog = _Backlog(session.client, lists, resources)
         self._backlogs.append(backlog)
@@ -140,7 +140,7 @@ class Subscriptions:
 
 
 async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
-    """Unsubscribe, even if the block was cancelled, and ignore errors."""
+    """Unsubscribe even if the block was cancelled, ignoring errors."""
     import anyio
     from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams
 
@@ -156,7 +156,7 @@ async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) 
 
 
 class _Backlog:
-    """An asynchronous iterator over the queued changes of one listener, before 2026-07-28."""
+    """An asynchronous iterator over one listener's queued changes, before 2026-07-28."""
 
     def __init__(self, client: UntypedClient, lists: bool, resources: Sequence[str]) -> None:
         import anyio
@@ -174,7 +174,7 @@ class _Backlog:
         if isinstance(change, ListChanged):
             wanted = self._lists
         else:
-            # A server may name a part of the resource (MCP 2025-11-25, server/resources, "Subscriptions").
+            # The URI may identify a part of the resource (MCP 2025-11-25, server/resources, "Subscriptions").
             wanted = change.uri in self._resources or bool(self._resources and not subscribed[change.uri])
         if not wanted or self._overflown:
             return
@@ -219,7 +219,7 @@ async def _is_alive(client: UntypedClient) -> bool:
 
     try:
         await client.session.send_request(PingRequest(), EmptyResult, request_read_timeout_seconds=_QUIET)
-    except ValidationError:  # an invalid answer is one, too
+    except ValidationError:  # even an invalid response shows that the connection is open
         return True
     except Exception as raised:
         error = convert(raised)
@@ -290,7 +290,7 @@ async def _listen_by_sdk(
 
 
 class _SubscriptionEvents:
-    """An asynchronous iterator that converts the SDK's events to changes, from 2026-07-28 on."""
+    """An asynchronous iterator that converts the SDK's events to changes, since 2026-07-28."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
@@ -332,7 +332,7 @@ def _make_overflow_error() -> Exception:
 
     from ..rpc.mcp_error import MCPError
 
-    return MCPError(code=INTERNAL_ERROR, message=f"more than {MOST} changes are queued; listen again, and read again")
+    return MCPError(code=INTERNAL_ERROR, message=f"more than {MOST} changes are queued; subscribe again, then reread")
 
 
 def _read_notification(message: IncomingMessage) -> Change | None:

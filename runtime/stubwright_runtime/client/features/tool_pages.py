@@ -1,4 +1,4 @@
-"""Iterates over the pages of tools with pagination, and detects endless and cyclic pages."""
+"""Iterates over the pages of paginated tools, and detects endless and cyclic pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PAGES: Final = 10_000
 
 
 class EndlessPages(Exception):
-    """The pages of a tool are cyclic, or too many."""
+    """A tool's pages form a cycle, or there are too many of them."""
 
 
 class Page(Protocol[Item_co]):
@@ -38,17 +38,17 @@ class Page(Protocol[Item_co]):
 
     @property
     def items(self) -> Sequence[Item_co]:
-        """The items of this page."""
+        """The items on this page."""
         ...
 
     @property
     def next(self) -> str | None:
-        """The cursor of the next page; None if this is the last."""
+        """The next page's cursor, or `None` if this is the last page."""
         ...
 
 
 class Pages(Generic[Item, T]):
-    """The items of all pages, fetched when they are needed: `async for item in …`."""
+    """The items on all pages, fetched on demand: `async for item in …`."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Pages(Generic[Item, T]):
         items: Callable[[T], Sequence[Item]],
         following: Callable[[T], str | None],
     ) -> None:
-        """Use functions that fetch a page by its cursor, and that return its items and its next cursor."""
+        """Take functions that fetch a page by its cursor, and that return a page's items and next cursor."""
         self._fetch = fetch
         self._items = items
         self._following = following
@@ -65,17 +65,17 @@ class Pages(Generic[Item, T]):
         """Yield the items.
 
         Raises:
-            EndlessPages: The pages are circular, or there are more than 10,000.
+            EndlessPages: The pages form a cycle, or there are more than 10,000.
         """
         async for page in self.by_page():
             for item in self._items(page):
                 yield item
 
     async def by_page(self) -> AsyncIterator[T]:
-        """Yield the pages, each as the model that the method returns.
+        """Yield each page as the model that the method returns.
 
         Raises:
-            EndlessPages: The pages are circular, or there are more than 10,000.
+            EndlessPages: The pages form a cycle, or there are more than 10,000.
         """
         seen: set[str | None] = set()
         cursor: str | None = None
@@ -92,33 +92,33 @@ class Pages(Generic[Item, T]):
 
 
 class PagedMethod(Protocol[P, T_co]):
-    """The method of a paginated tool. A call returns one page; `pages` iterates over all."""
+    """A paginated tool's method. A call returns one page; `pages` iterates over all items."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T_co]:
         """Fetch one page."""
         ...
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item, Page[Item]]:
-        """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
+        """Iterate over all items, starting with the page that the arguments select; takes the method's arguments.
 
         Example:
-            `async for item in client.list_items.pages(status="open")`; the pages are in `….pages(…).by_page()`.
+            `async for item in client.list_items.pages(status="open")`; use `….pages(…).by_page()` for whole pages.
         """
         ...
 
 
 class OwnPagedMethod(Protocol[P, T, Item]):
-    """The method of a paginated tool whose pages have another name for `items`."""
+    """A paginated tool's method whose pages have another name for `items`."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
         """Fetch one page."""
         ...
 
     def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[Item, T]:
-        """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
+        """Iterate over all items, starting with the page that the arguments select; takes the method's arguments.
 
         Example:
-            `async for book in client.list_books.pages(genre="novel")`; the pages are in `….pages(…).by_page()`.
+            `async for book in client.list_books.pages(genre="novel")`; use `….pages(…).by_page()` for whole pages.
         """
         ...
 
@@ -126,7 +126,7 @@ class OwnPagedMethod(Protocol[P, T, Item]):
 def _make_fetch(
     method: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Callable[[str | None], Coroutine[Any, Any, T]]:
-    """Return a function that fetches a page by its cursor (`None` for the first), with the same arguments."""
+    """Return a function that fetches a page by its cursor (`None` for the first) with the same arguments."""
 
     async def fetch(cursor: str | None) -> T:
         return await method(*args, **(kwargs if cursor is None else {**kwargs, CURSOR: cursor}))
@@ -138,7 +138,6 @@ class _Descriptor(Generic[P, T]):
     """A descriptor for a paginated method. Subclasses can call it like the function."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Wrap the function."""
         self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 
@@ -153,9 +152,9 @@ class _Descriptor(Generic[P, T]):
         list_items: Callable[[Any], Sequence[Any]],
         find_cursor: Callable[[Any], str | None],
     ) -> Any:
-        """Return the method of a client: a function with the attribute `pages`.
+        """Return a client's bound method: a function with a `pages` attribute.
 
-        It is a function because `function_tool` of the OpenAI Agents SDK refuses other objects with `__wrapped__`.
+        It must be a function, because the OpenAI Agents SDK's `function_tool` rejects other objects with `__wrapped__`.
         """
         method, deprecation = self._method.__get__(instance), self._deprecation
 
@@ -173,7 +172,7 @@ class _Descriptor(Generic[P, T]):
 
 
 class PagedMethodDescriptor(_Descriptor[P, T]):
-    """A descriptor for the method of a paginated tool in the class of a client."""
+    """A descriptor for a paginated tool's method in a client class."""
 
     @overload
     def __get__(self, instance: None, owner: type[object]) -> PagedMethodDescriptor[P, T]: ...
@@ -182,7 +181,7 @@ class PagedMethodDescriptor(_Descriptor[P, T]):
     def __get__(self, instance: object, owner: type[object]) -> PagedMethod[P, T]: ...
 
     def __get__(self, instance: object | None, owner: type[object]) -> PagedMethodDescriptor[P, T] | PagedMethod[P, T]:
-        """Return the method of a client."""
+        """Return the client's bound method."""
         if instance is None:
             return self
         bound: PagedMethod[P, T] = self._bind(instance, attrgetter("items"), attrgetter("next"))
@@ -190,15 +189,15 @@ class PagedMethodDescriptor(_Descriptor[P, T]):
 
 
 def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> PagedMethodDescriptor[P, T]:
-    """Decorate the method of a paginated tool."""
+    """Decorate a paginated tool's method."""
     return PagedMethodDescriptor(method)
 
 
 class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
-    """A descriptor for the method of a paginated tool whose pages have another name for `items`."""
+    """A descriptor for a paginated tool's method whose pages have another name for `items`."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
-        """Wrap the function, and the name of the items."""
+        """Wrap a function, given the name of the items."""
         super().__init__(method)
         self._items = items
 
@@ -211,7 +210,7 @@ class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
     def __get__(
         self, instance: object | None, owner: type[object]
     ) -> NamedPagesDescriptor[P, T, Item] | OwnPagedMethod[P, T, Item]:
-        """Return the method of a client."""
+        """Return the client's bound method."""
         if instance is None:
             return self
         bound: OwnPagedMethod[P, T, Item] = self._bind(
@@ -221,9 +220,9 @@ class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
 
 
 class PagedBy(Generic[Item]):
-    """A decorator for the method of a paginated tool whose pages have another name for `items`: `PagedBy("books")`.
+    """A decorator for a paginated tool's method whose pages have another name for `items`: `PagedBy("books")`.
 
-    `Item` cannot be inferred from the name. Generated code uses a cast, which does not import the model.
+    `Item` cannot be inferred from the name. Generated code uses a cast, which avoids importing the model.
     """
 
     def __init__(self, items: str) -> None:

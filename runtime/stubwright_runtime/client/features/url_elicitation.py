@@ -1,4 +1,4 @@
-"""URLs that a server asks a person to visit, and their completion (MCP 2025-11-25, client/elicitation)."""
+"""Handles URLs that a server asks a person to visit, and their completion (MCP 2025-11-25, client/elicitation)."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
     from .questions import OnQuestion
 
 _MOST: Final = 256
-"""The maximum number of remembered questions, even if they complete before they are asked."""
+"""The maximum number of remembered questions, including those that complete before they are asked."""
 
 _PATIENCE: Final = 300.0
-"""Seconds to wait for a completion notification, which may never arrive, before the request is sent again."""
+"""Seconds to wait for a completion notification, which may never arrive, before resending the request."""
 
 
 class UrlElicitation:
-    """The URLs that a person is asked to visit over one connection."""
+    """Asks a person to visit URLs from one connection."""
 
     def __init__(self, on_question: OnQuestion) -> None:
-        """Use a callback that asks a person."""
+        """Take a callback that asks a person."""
         self._on_question = on_question
         self._done: OrderedDict[str, Event] = OrderedDict()
 
     def make_question(self, params: ElicitRequestURLParams, key: str | None = None) -> Question:
-        """Return the question for the parameters of `elicitation/create`."""
+        """Convert `elicitation/create` parameters to a question."""
         known = params.elicitation_id
         done = None if known is None else self._event(known)
         return Question(params.message, url=params.url, key=key, elicitation=known, _done=done)
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Handle a message of the server, as the SDK's `message_handler`."""
+        """Handle a server message, as the SDK's `message_handler`."""
         from mcp_types import ElicitCompleteNotification
 
         if isinstance(message, ElicitCompleteNotification):
             self._event(message.params.elicitation_id).set()
 
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
-        """Ask a person to visit URLs, and return whether the request can be sent again.
+        """Ask a person to visit URLs, and return whether the request can be resent.
 
-        Waits for the server's completion notifications, at most five minutes each.
+        This waits for the server's completion notifications, up to five minutes each.
         """
         import anyio
 

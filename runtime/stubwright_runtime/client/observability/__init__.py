@@ -1,1 +1,1 @@
-"""Records, metrics and spans of calls."""
+"""Audit records, metrics and spans for calls."""

@@ -1,4 +1,4 @@
-"""Reports the start and the end of each call to the caller's `on_call`."""
+"""Reports the start and end of each call to the caller's `on_call`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ _CALLS: Final = count(1)
 
 
 class Record:
-    """The report of one call to `on_call`.
+    """Reports one call to `on_call`.
 
     Attributes:
         cleaned: The number of sanitized strings in the result, set before the end.
     """
 
     def __init__(self, tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> None:
-        """Create a record of a call that has not started."""
         self.cleaned = 0
         self._tool = tool
         self._arguments = arguments
@@ -44,7 +43,7 @@ class Record:
             self._began = time.monotonic()
 
     async def end(self, error: BaseException | None) -> None:
-        """Report the end, with the error of a failed call."""
+        """Report the end, with the error if the call failed."""
         if self._on_call is not None and self._start is not None:
             outcome: Outcome = "ok" if error is None else _outcome(error)
             duration = time.monotonic() - self._began
@@ -54,7 +53,7 @@ class Record:
 
 @asynccontextmanager
 async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[Record, None]:
-    """Report the call of the block to `on_call`, whose exceptions propagate. The value of the block is the record."""
+    """Report the call in the block to `on_call`, whose exceptions propagate, and yield the record."""
     record = Record(tool, arguments, on_call)
     await record.begin()
     failure: BaseException | None = None
@@ -67,7 +66,7 @@ async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | Non
         try:
             await record.end(failure)
         finally:
-            del failure  # its traceback holds this frame
+            del failure  # its traceback references this frame
 
 
 async def _report(on_call: OnCall, event: CallEvent) -> None:

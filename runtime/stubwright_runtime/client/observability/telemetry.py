@@ -1,4 +1,4 @@
-"""OpenTelemetry for clients: spans of requests, and two metrics (semantic conventions for MCP)."""
+"""OpenTelemetry for clients: request spans and two metrics (semantic conventions for MCP)."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class _RequestSpan:
 
 
 class Telemetry:
-    """The telemetry of one connection."""
+    """One connection's telemetry."""
 
     def __init__(self, address: tuple[str, int] | None) -> None:
-        """Start the telemetry of a connection to a host and port over HTTP, or to a command (`None`)."""
+        """Start telemetry for a connection to a host and port over HTTP, or to a command (`None`)."""
         self._began = time.perf_counter()
         self._network = dict(common.PIPE if address is None else common.HTTP)
         if address is not None:
@@ -55,7 +55,7 @@ class Telemetry:
 
     @contextmanager
     def observe(self, key: RequestId, method: str, params: dict[str, Any]) -> Generator[dict[str, Any], None, None]:
-        """Trace a request that is sent in the block. Yields its parameters with the trace context in `_meta`."""
+        """Trace a request sent in the block. Yields its parameters with the trace context in `_meta`."""
         target = params.get("name")
         name = f"{method} {target}" if isinstance(target, str) else method
         with _TRACER.start_as_current_span(name, kind=SpanKind.CLIENT) as span:
@@ -75,7 +75,7 @@ class Telemetry:
                 raise
 
     def record_request(self, key: RequestId, method: str, params: Mapping[str, Any]) -> None:
-        """Record the start of a request in the current span."""
+        """Record a request's start in the current span."""
         if method == "initialize":
             self._revision = params.get("protocolVersion")
         meta: Mapping[str, Any] = params.get("_meta") or {}
@@ -92,7 +92,7 @@ class Telemetry:
         self._sent[key] = _RequestSpan(time.perf_counter(), span, attributes)
 
     def record_error(self, key: RequestId, error: MCPError) -> None:
-        """Record an error response in the span of its request."""
+        """Record an error response in its request's span."""
         sent = self._sent.pop(key, None)
         if sent is not None:
             code = str(error.error.code)
@@ -100,7 +100,7 @@ class Telemetry:
             self._record(sent, {"error.type": code, "rpc.response.status_code": code})
 
     def record_result(self, key: RequestId, result: Mapping[str, Any]) -> None:
-        """Record a result in the span of its request."""
+        """Record a result in its request's span."""
         sent = self._sent.pop(key, None)
         if sent is None:
             return
@@ -115,7 +115,7 @@ class Telemetry:
         self._record(sent, {})
 
     def record_cancellation(self, key: RequestId, kind: str) -> None:
-        """Record the end of a request without a response: `timeout` or `cancelled`."""
+        """Record that a request ended without a response: `timeout` or `cancelled`."""
         sent = self._sent.pop(key, None)
         if sent is not None:
             self._record(sent, {"error.type": kind})

@@ -1,4 +1,4 @@
-"""The untyped client: MCP requests over one connection, with the models of `mcp_types`.
+"""The untyped client: MCP requests over one connection, with `mcp_types` models.
 
 Its methods match `mcp.Client`, so a typed client works with either.
 """
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result", bound="BaseModel")
 
 _LATER: Final = ("ttlMs", "cacheScope")
-"""Fields of results that handshake revisions do not define."""
+"""Result fields that handshake revisions do not define."""
 
 _LARGE: Final = 32 * 1024
-"""The size in bytes from which validating a result may be expensive."""
+"""The size in bytes above which validating a result can be expensive."""
 
 MOST_ROUNDS: Final = 10
 """The default limit of `input_required` rounds for one request."""
@@ -51,12 +51,12 @@ MOST_ROUNDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The context of a callback.
+    """A callback's context.
 
     Attributes:
         session: The client.
         request_id: The id of the server's request, or the key of an input request.
-        meta: The `_meta` of the request.
+        meta: The request's `_meta`.
     """
 
     session: RpcClient
@@ -70,12 +70,12 @@ class RpcClient(Requests):
     Attributes:
         server: The connection.
         mode: `auto`, or `legacy` to skip `server/discover`.
-        read_timeout_seconds: The default timeout of requests; `None` for none.
+        read_timeout_seconds: The default request timeout; `None` for no timeout.
         input_required_max_rounds: The limit of `input_required` rounds for one request.
         message_handler: Called with each notification.
-        server_info: The name and version of the server; `None` if unknown.
-        instructions: The server's instructions for models; `None` without.
-        server_capabilities: The capabilities of the server.
+        server_info: The server's name and version, or `None` if unknown.
+        instructions: The server's instructions for models, or `None`.
+        server_capabilities: The server's capabilities.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class RpcClient(Requests):
         log_level: types.LoggingLevel | None = None,
         address: tuple[str, int] | None = None,
     ) -> None:
-        """Prepare a client. Each callback declares the capability it implements.
+        """Prepare a client. Each callback makes the client declare the corresponding capability.
 
-        A `revision` with a handshake makes the client start with `initialize`.
+        If `revision` has a handshake, the client starts with `initialize`.
         """
         self.server = RpcConnection(
             transport, bounds, self._answer, self._handle_notification, address, self._read_result
@@ -120,7 +120,7 @@ class RpcClient(Requests):
 
     @property
     def session(self) -> RpcClient:
-        """The client itself. `mcp.Client` has a separate session."""
+        """The client itself; only `mcp.Client` has a separate session."""
         return self
 
     @property
@@ -164,7 +164,7 @@ class RpcClient(Requests):
             except MCPError as error:
                 if is_last or find_mutual(list_supported(error)) is None:
                     raise self.server.explain_silence(error, seconds) from None
-                continue  # a slow start: the server has accepted the probe in the meantime
+                continue  # the server started slowly and has since accepted the probe
             self.server_info, self.instructions = answer.server_info, answer.instructions
             self.server_capabilities = answer.capabilities
             return
@@ -196,7 +196,7 @@ class RpcClient(Requests):
         return capabilities
 
     def stamp(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return parameters with the client's `_meta` (MCP 2026-07-28, basic, "`_meta`")."""
+        """Add the client's `_meta` to parameters (MCP 2026-07-28, basic, "`_meta`")."""
         if not self._stamp:
             return params
         meta = params.setdefault("_meta", {})
@@ -207,7 +207,7 @@ class RpcClient(Requests):
         return params
 
     def _read_result(self, method: str, result: dict[str, Any], size: int) -> dict[str, Any]:
-        """Return a result with defaults. A large invalid result is reduced to a sample."""
+        """Add defaults to a result. A large invalid result is reduced to a sample."""
         complete_result(result)
         if size < _LARGE:
             return result
@@ -228,11 +228,11 @@ class RpcClient(Requests):
         Args:
             request: The request.
             result_type: The model of the result.
-            request_read_timeout_seconds: The timeout; infinite for none. By default the client's.
+            request_read_timeout_seconds: The timeout; infinity for no timeout. Defaults to the client's.
             progress_callback: Called with progress notifications.
 
         Raises:
-            MCPError: The server responds with an error, or not in time.
+            MCPError: The server responds with an error or times out.
             pydantic.ValidationError: The result is invalid.
         """
         data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -253,14 +253,14 @@ class RpcClient(Requests):
         return result_type.model_validate(raw, by_name=False)
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
-        """Return a page of the tools."""
+        """Fetch a page of the tool list."""
         page = await super().list_tools(cursor=cursor)
         if self._stamp:
             page.tools = [tool for tool in page.tools if self._learn_headers(tool)]
         return page
 
     def _learn_headers(self, tool: types.Tool) -> bool:
-        """Store the mirrored parameters of a tool; return False for an invalid `x-mcp-header`.
+        """Store a tool's mirrored parameters; return False if an `x-mcp-header` is invalid.
 
         Clients must drop such tools (MCP 2026-07-28, basic/transports).
         """
@@ -273,7 +273,7 @@ class RpcClient(Requests):
         return True
 
     def _mirror(self, name: str | None, method: str, params: dict[str, Any]) -> dict[str, str] | None:
-        """Return the headers that mirror the parameter `name` and the arguments of a listed tool."""
+        """Return the headers that mirror the parameter `name` and a listed tool's arguments."""
         if not self._stamp:
             return None
         headers = {} if name is None else {"mcp-name": encode_value(str(params[name]))}
@@ -301,7 +301,7 @@ class RpcClient(Requests):
         return types.ErrorData(code=types.INVALID_REQUEST, message=f"{what} not supported")
 
     async def _answer(self, key: types.RequestId, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
-        """Return the result of a server's request."""
+        """Handle a server request and return the result."""
         from mcp_types import methods  # expensive to import
 
         revision = self.server.revision
@@ -341,5 +341,5 @@ class RpcClient(Requests):
                 await self._log(notification.params)
             if self.message_handler is not None:
                 await self.message_handler(notification)
-        except Exception:  # noqa: BLE001 - whatever a callback of the caller raises
+        except Exception:  # noqa: BLE001 - a caller's callback can raise anything
             log().exception("the callback for %r failed", method)

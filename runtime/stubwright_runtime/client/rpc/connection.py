@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0 over one transport: requests and responses in both directions, and notifications.
+"""JSON-RPC 2.0 over one transport: requests, responses and notifications in both directions.
 
-A malformed response fails its own request only. Any other malformed message is logged and skipped.
+A malformed response fails only its own request. Any other malformed message is logged and skipped.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ if TYPE_CHECKING:
 _ID: Final = re.compile(
     r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")\s*,\s*(?!"method")'
 )
-"""The usual start of a response, to find its id when the rest is malformed."""
+"""The usual start of a response, used to find its ID when the rest is malformed."""
 
 _SHOWN: Final = 200
-"""Characters of a malformed line in the log."""
+"""Maximum characters of a malformed line in the log."""
 
 _LONGEST_REASON: Final = 300
-"""Characters of a quoted error."""
+"""Maximum characters of a quoted error."""
 
-_LATE_ANSWER: Final = "the server did not answer"
-"""The start of the message of a timeout."""
+_LATE_ANSWER: Final = "the server did not respond"
+"""The start of the timeout message."""
 
 _LATE: Final = 1.0
-"""Seconds to finish sending notifications when the connection closes."""
+"""Seconds to spend sending queued notifications when the connection closes."""
 
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
-"""The `_meta` key with the id of the subscription (MCP 2026-07-28, basic/utilities/subscriptions)."""
+"""The `_meta` key for the subscription ID (MCP 2026-07-28, basic/utilities/subscriptions)."""
 
 _DIGITS: Final = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
 
 
 class Transport(Protocol):
-    """A connection to a server that carries messages.
+    """Transports messages to and from a server.
 
     Attributes:
         over_http: Whether requests have HTTP headers.
@@ -84,18 +84,18 @@ class Transport(Protocol):
         """Send a message. The headers are added to an HTTP request."""
 
     def resume(self) -> None:
-        """Continue to deliver messages after the connection was full."""
+        """Resume delivering messages when the connection has room again."""
 
     async def close(self, seconds: float, /) -> None:
         """Close the transport."""
 
     def log_lines(self) -> tuple[str, ...]:
-        """Return the first and last lines of the server's log so far."""
+        """Return the first and last lines that the server has logged so far."""
         ...
 
 
 class _PendingRequest:
-    """A request of this client that waits for its response."""
+    """A client request that is waiting for its response."""
 
     __slots__ = ("answer", "bound", "method", "on_progress")
 
@@ -118,12 +118,12 @@ class RpcConnection:
     Attributes:
         over_http: Whether requests have HTTP headers.
         revision: The negotiated protocol revision.
-        failure: Creates the exception that explains why the connection failed; `None` while it works.
+        failure: Creates the exception that explains why the connection failed; `None` while the connection works.
         on_notification: Called with each notification, of any method.
-        listeners: Callbacks for the notifications of a subscription, by the id of its request.
+        listeners: Callbacks for subscription notifications, by the subscription request's ID.
         unreadable: The number of malformed messages so far.
         has_answered: Whether any message has arrived.
-        unaddressed: The last error response without an id, shortened; `None` if there was none.
+        unaddressed: The last error response without an ID, shortened, or `None`.
     """
 
     def __init__(
@@ -140,11 +140,10 @@ class RpcConnection:
         Args:
             transport: The transport, not open yet.
             bounds: The size limits for incoming messages.
-            answer: Returns the result of a server's request from its id, method and parameters.
+            answer: Returns the result for a server request, given its ID, method and parameters.
             notify: Handles a notification, given its method and parameters.
-            address: The host and port of the server, for telemetry.
-            read: Normalizes a result, given the method, the result and the size of its message. May raise
-                UnreadableError.
+            address: The server's host and port, for telemetry.
+            read: Normalizes a result, given the method, the result and the message size. May raise UnreadableError.
         """
         self.over_http = transport.over_http
         self.transport = transport
@@ -171,7 +170,7 @@ class RpcConnection:
         self._telemetry: Telemetry | None = None
 
     async def open(self) -> None:
-        """Open the transport; raises the same exceptions."""
+        """Open the transport; raises the transport's exceptions."""
         await self.transport.open(self)
         self._is_open = True
         if is_observed():
@@ -180,10 +179,10 @@ class RpcConnection:
             self._telemetry = Telemetry(self._address)
 
     async def close(self, seconds: float | None = None) -> None:
-        """Close the transport, after at most a second for notifications to be sent and to be handled.
+        """Close the transport, after waiting at most a second for notifications to be sent and handled.
 
         Args:
-            seconds: The limit for closing; `None` for the transport's own limits.
+            seconds: The time limit for closing; `None` for the transport's own limits.
         """
         end = asyncio.get_running_loop().time() + (math.inf if seconds is None else seconds)
         self._is_open = False
@@ -217,13 +216,13 @@ class RpcConnection:
         Args:
             method: The method.
             params: The parameters.
-            key: The id of the request; the next number by default.
-            seconds: The timeout; `None` for none.
+            key: The request ID; by default the next number.
+            seconds: The timeout; `None` for no timeout.
             on_progress: Called with progress notifications.
             headers: Additional HTTP headers.
 
         Raises:
-            MCPError: The server responds with an error, or not in time.
+            MCPError: The server responds with an error or times out.
         """
         if self.failure is not None:
             raise self.failure()
@@ -284,19 +283,19 @@ class RpcConnection:
         try:
             return await pending.answer
         except MCPError as error:
-            error.error.message = redact_text(error.error.message)  # a server may quote a secret argument
+            error.error.message = redact_text(error.error.message)  # a server might quote a secret argument
             raise
         finally:
-            del pending  # it holds the exception, whose traceback holds this frame
+            del pending  # it references the exception, whose traceback references this frame
 
     def _make_late(self, seconds: float | None) -> MCPError:
-        return self.explain_late(MCPError(code=REQUEST_TIMEOUT, message=f"{_LATE_ANSWER} in {seconds:g} seconds"))
+        return self.explain_late(MCPError(code=REQUEST_TIMEOUT, message=f"{_LATE_ANSWER} within {seconds:g} seconds"))
 
     def explain_late(self, error: MCPError) -> MCPError:
-        """Return a timeout error that also quotes an error response without an id, if the server sent one."""
+        """Return a timeout error that quotes the last error response without an ID, if any."""
         if error.code != REQUEST_TIMEOUT or self.unaddressed is None or self.unaddressed in error.message:
             return error
-        message = f"{error.message}; it sent an error that names no request: {self.unaddressed}"
+        message = f"{error.message}; it sent an error without a request ID: {self.unaddressed}"
         return MCPError(code=REQUEST_TIMEOUT, message=message, data=error.data)
 
     def _cancel(self, key: RequestId, method: str, reason: str) -> None:
@@ -307,7 +306,7 @@ class RpcConnection:
             self.post("notifications/cancelled", {"requestId": key, "reason": reason})
 
     def mark_unsent(self, key: RequestId) -> None:
-        """Mark a request that never reached the server, so that cancelling it sends no notification."""
+        """Mark a request as never sent, so that cancelling it sends no notification."""
         self._unsent.add(key)
 
     def post(self, method: str, params: dict[str, Any]) -> None:
@@ -325,11 +324,11 @@ class RpcConnection:
 
     @property
     def has_room(self) -> bool:
-        """False while the server has too many open requests to accept more messages."""
+        """False while too many server requests are open to accept more messages."""
         return len(self._answering) < MOST_QUESTIONS
 
     def find_longest(self) -> Bound:
-        """Return the largest limit of all pending requests, for a message that is not parsed yet."""
+        """Return the largest limit among pending requests, for a message that is not yet parsed."""
         most = self.bounds.each
         for pending in self._pending.values():
             if most is None or pending.bound.most is None:
@@ -345,7 +344,7 @@ class RpcConnection:
         self._fail_all(self.failure)
 
     def end_too_large(self, error: TooLargeError) -> None:
-        """Fail the connection because a message exceeds the limit of every request."""
+        """Fail the connection because a message exceeds every request's limit."""
         for pending in self._pending.values():
             if pending.bound.most is not None:
                 pending.bound.broken = TooLargeError(str(error), error.size, pending.bound.most)
@@ -358,7 +357,7 @@ class RpcConnection:
         self._pending.clear()
 
     def explain_silence(self, error: MCPError, seconds: float | None) -> MCPError:
-        """Return `Unreachable` for a handshake that timed out, or the error itself."""
+        """Return `Unreachable` if the handshake timed out, else the error itself."""
         from ..core.connect_errors import Unreachable
 
         is_timeout = type(error) is MCPError and error.message.startswith(_LATE_ANSWER)
@@ -368,7 +367,7 @@ class RpcConnection:
         return Unreachable(self.transport.name, "\n".join(lines), code=REQUEST_TIMEOUT)
 
     def receive(self, text: bytes) -> None:
-        """Process the text of a message."""
+        """Process a message in text form."""
         try:
             message: Any = from_json(text)
         except ValueError as error:
@@ -384,7 +383,7 @@ class RpcConnection:
         self.receive_message(message, len(text))
 
     def receive_message(self, message: dict[str, Any], size: int) -> None:
-        """Process a parsed message that had `size` bytes."""
+        """Process a parsed message of `size` bytes."""
         self.has_answered = True
         if type(message.get("method")) is not str:
             self._receive_answer(message, size)
@@ -401,8 +400,8 @@ class RpcConnection:
             return
         pending = self._pending.pop(key, None)
         if pending is None or pending.answer.done():
-            return  # too late
-        if not self.over_http:  # HTTP responses are limited while they are read
+            return  # too late; the request is no longer pending
+        if not self.over_http:  # HTTP responses are checked while being read
             try:
                 self.bounds.check(size, pending.bound)
             except TooLargeError as too_large:
@@ -428,9 +427,9 @@ class RpcConnection:
         pending.fail(error)
 
     def _handle_unaddressed_error(self, error: Any) -> None:
-        """Remember an error response without an id, to quote it if the pending requests time out.
+        """Store an error response without an ID, to quote it if the pending requests time out.
 
-        Older servers respond like this to `server/discover`, so it fails a lone probe.
+        Older servers respond to `server/discover` in this way, so the error fails a lone probe.
         """
         if not self._pending:
             return
@@ -442,7 +441,7 @@ class RpcConnection:
             self.unaddressed = to_one_line(error["message"])[:_LONGEST_REASON]
 
     def _receive_unreadable(self, text: bytes, why: str) -> None:
-        """Fail the request with the id in a response that is not JSON."""
+        """Fail the request that a non-JSON response identifies."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:
@@ -459,7 +458,7 @@ class RpcConnection:
             self._fail_unreadable(key, wrong or describe_syntax(shown, why))
 
     def _refuse(self, text: bytes, message: Any, error: UnreadableError) -> None:
-        """Fail the request with the id in a response that is not JSON-RPC."""
+        """Fail the request that an invalid JSON-RPC response identifies."""
         self._log_unreadable(text)
         if isinstance(message, dict) and ("method" not in message or message.keys() & {"result", "error"}):
             key = message.get("id")
@@ -491,7 +490,7 @@ class RpcConnection:
             self.transport.resume()
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer requests of the server are open."""
+        """Wait until fewer server requests are open."""
         self._room.clear()
         await self._room.wait()
 
@@ -503,13 +502,13 @@ class RpcConnection:
             answer["error"] = error.error.model_dump(mode="json", exclude_none=True)
         except ValidationError:
             answer["error"] = {"code": INVALID_PARAMS, "message": "Invalid request parameters", "data": ""}
-        except Exception:  # noqa: BLE001 - whatever a callback of the caller raises
-            log().exception("answering the server's %r failed", method)
+        except Exception:  # noqa: BLE001 - a caller's callback can raise anything
+            log().exception("handling the server's %r request failed", method)
             answer["error"] = {"code": INTERNAL_ERROR, "message": "The client could not answer"}
         try:
             await self.transport.send(answer)
         except MCPError as error:
-            log().debug("the answer to %r did not arrive: %s", method, error)
+            log().debug("the response to %r was not delivered: %s", method, error)
 
     def _receive_notification(self, method: str, params: dict[str, Any] | None) -> None:
         if self.on_notification is not None:
@@ -549,7 +548,7 @@ class RpcConnection:
 
 
 def _find_owner(method: str, params: dict[str, Any]) -> RequestId:
-    """Return the id of the request that a notification belongs to, or an empty string."""
+    """Return the ID of the request that a notification belongs to, or an empty string."""
     if method == "notifications/cancelled":
         return _coerce(params.get("requestId")) or ""
     meta = params.get("_meta")
@@ -559,17 +558,17 @@ def _find_owner(method: str, params: dict[str, Any]) -> RequestId:
 async def _contain(told: Awaitable[None]) -> None:
     try:
         await told
-    except Exception:  # noqa: BLE001 - whatever a callback of the caller raises
+    except Exception:  # noqa: BLE001 - a caller's callback can raise anything
         log().exception("on_progress failed")
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    """Return whether a value is a number that fits a float, so neither NaN nor infinite."""
+    """Return whether a value is a number that is finite as a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _coerce(key: Any) -> RequestId | None:
-    """Return an id of ours, which a server may echo as a string; `None` if it is invalid."""
+    """Return one of our request IDs, which servers might echo as a string, or `None` if it is invalid."""
     if type(key) is int:
         return key
     if type(key) is str:
@@ -578,4 +577,4 @@ def _coerce(key: Any) -> RequestId | None:
 
 
 def _make_unreadable(wrong: str) -> MCPError:
-    return MCPError(code=PARSE_ERROR, message=f"the server's answer cannot be read: {wrong}")
+    return MCPError(code=PARSE_ERROR, message=f"the server's response cannot be read: {wrong}")

@@ -1,6 +1,6 @@
 """The exception for protocol errors.
 
-When the SDK is loaded, its `MCPError` becomes a base class, so that `except mcp.MCPError` works, too.
+Once the SDK is loaded, its `MCPError` becomes a base class so that `except mcp.MCPError` also works.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class _Base(Exception):
 
 
 class MCPError(_Base):
-    """A protocol error of the server, or of a failed connection.
+    """A protocol error from the server, or an error from a failed connection.
 
     Attributes:
-        error: The code, the message and the data (JSON-RPC 2.0, section 5.1).
+        error: The code, message and data (JSON-RPC 2.0, section 5.1).
     """
 
     error: ErrorData
@@ -35,7 +35,7 @@ class MCPError(_Base):
 
         Args:
             code: The JSON-RPC code.
-            message: The text.
+            message: The message.
             data: Additional data.
         """
         if _SDK in sys.modules:
@@ -52,21 +52,21 @@ class MCPError(_Base):
 
     @property
     def message(self) -> str:
-        """The text."""
+        """The message."""
         return self.error.message
 
     @property
     def data(self) -> Any:
-        """The additional data; `None` without."""
+        """The additional data, or `None`."""
         return self.error.data
 
     @classmethod
     def from_error_data(cls, error: ErrorData) -> MCPError:
-        """Return an exception for an error response."""
+        """Create an exception from an error response."""
         return MCPError(error.code, error.message, error.data)
 
     def __str__(self) -> str:
-        """Return the text without control characters; `message` is unchanged."""
+        """Return the message without control characters; `message` is unchanged."""
         return replace_controls(self.message)
 
 
@@ -74,14 +74,14 @@ class UrlElicitationRequired(MCPError):
     """The request requires a person to visit URLs first (MCP 2025-11-25, client/elicitation).
 
     Attributes:
-        elicitations: The URLs, with their reasons.
+        elicitations: The URLs with their reasons.
     """
 
     elicitations: list[ElicitRequestURLParams]
 
     @classmethod
     def from_error(cls, error: MCPError) -> UrlElicitationRequired | None:
-        """Return the exception for an error response, or `None` if it contains no URLs."""
+        """Create the exception from an error response, or return `None` if it contains no URLs."""
         data: Any = error.data
         given: Any = data.get("elicitations") if isinstance(data, dict) else None
         if not isinstance(given, list) or not given:
@@ -95,19 +95,19 @@ class UrlElicitationRequired(MCPError):
 
 
 def _adopt_base() -> None:
-    """Make the SDK's class a base of `MCPError`; version 1 of the SDK has another class."""
+    """Make the SDK's class a base of `MCPError`; version 1 of the SDK names it differently."""
     base = _find_sdk_class("MCPError")
     if base is not None and MCPError.__bases__ == (_Base,):
         MCPError.__bases__ = (base,)
 
 
 def _find_sdk_class(name: str) -> type[Exception] | None:
-    """Return an exception class of the SDK, or `None` if the SDK is not loaded, or lacks it."""
+    """Return an SDK exception class, or `None` if the SDK is not loaded or lacks it."""
     return getattr(find_loaded(_SDK), name, None)
 
 
 def convert(error: Exception) -> Exception:
-    """Return an `MCPError` for an exception of the SDK's class (version 1: `McpError`), or the same exception."""
+    """Convert the SDK's exception (version 1: `McpError`) to an `MCPError`; return any other exception unchanged."""
     if isinstance(error, MCPError):
         return error
     if type(error) not in (_find_sdk_class("MCPError"), _find_sdk_class("McpError")):

@@ -1,4 +1,4 @@
-"""Negotiation of the revision: `server/discover`, or the `initialize` handshake (MCP 2026-07-28, basic/lifecycle)."""
+"""Negotiates the revision with `server/discover` or the `initialize` handshake (MCP 2026-07-28, basic/lifecycle)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from .connection import RpcConnection
 
 _PROBE: Final = 10.0
-"""The maximum timeout in seconds of `server/discover`, before the handshake."""
+"""The maximum timeout in seconds for `server/discover`, before falling back to the handshake."""
 
 
 async def discover(
     connection: RpcConnection, info: dict[str, Any], capabilities: dict[str, Any], seconds: float | None
 ) -> tuple[str, DiscoverResult] | None:
-    """Return the revision and the response of `server/discover`; `None` if the server needs a handshake.
+    """Return the revision and the `server/discover` response, or `None` if the server requires a handshake.
 
     Args:
         connection: The connection.
@@ -42,7 +42,7 @@ async def discover(
         seconds: The timeout, at most ten seconds.
 
     Raises:
-        MCPError: The server supports newer revisions only, or the connection failed.
+        MCPError: The server supports only newer revisions, or the connection failed.
     """
     revision = LATEST_MODERN_VERSION
     for is_last in (False, True):
@@ -80,7 +80,7 @@ async def discover(
 async def run_handshake(
     connection: RpcConnection, info: dict[str, Any], capabilities: dict[str, Any], seconds: float | None
 ) -> InitializeResult:
-    """Return the response of `initialize`. The arguments are the same as for `discover`.
+    """Run the `initialize` handshake and return its response. The arguments are the same as for `discover`.
 
     Raises:
         MCPError: The server responds with an error or an unknown revision (`UNSUPPORTED_PROTOCOL_VERSION`).
@@ -99,7 +99,7 @@ async def run_handshake(
 
 
 def list_supported(error: MCPError) -> list[str]:
-    """Return the server's revisions from an `UNSUPPORTED_PROTOCOL_VERSION` error; an empty list for other errors."""
+    """Return the server's revisions from an `UNSUPPORTED_PROTOCOL_VERSION` error, or an empty list for other errors."""
     if error.code != UNSUPPORTED_PROTOCOL_VERSION:
         return []
     try:
@@ -109,12 +109,12 @@ def list_supported(error: MCPError) -> list[str]:
 
 
 def find_mutual(supported: list[str]) -> str | None:
-    """Return the newest common revision that needs no handshake; `None` without a common revision."""
+    """Return the newest common revision that requires no handshake, or `None`."""
     return next((version for version in reversed(MODERN_PROTOCOL_VERSIONS) if version in supported), None)
 
 
 def floor_ttl(result: dict[str, Any]) -> None:
-    """Replace a negative `ttlMs` by 0 (MCP 2026-07-28, server/utilities/caching)."""
+    """Replace a negative `ttlMs` with 0 (MCP 2026-07-28, server/utilities/caching)."""
     seconds = result.get("ttlMs")
     if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds < 0:
         result["ttlMs"] = 0

@@ -1,4 +1,4 @@
-"""The requests of an untyped client, which all use `send_request`."""
+"""An untyped client's requests, which all use `send_request`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Result = TypeVar("_Result", bound="BaseModel")
 
 
 class Requests(ABC):
-    """The requests of an untyped client."""
+    """An untyped client's requests."""
 
     @abstractmethod
     async def send_request(
@@ -32,23 +32,23 @@ class Requests(ABC):
         """Send a request and return its result."""
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
-        """Return a page of the tools."""
+        """Fetch a page of the tool list."""
         return await self._fetch(types.ListToolsRequest, types.ListToolsResult, cursor)
 
     async def list_prompts(self, *, cursor: str | None = None) -> types.ListPromptsResult:
-        """Return a page of the prompts."""
+        """Fetch a page of the prompt list."""
         return await self._fetch(types.ListPromptsRequest, types.ListPromptsResult, cursor)
 
     async def list_resources(self, *, cursor: str | None = None) -> types.ListResourcesResult:
-        """Return a page of the resources."""
+        """Fetch a page of the resource list."""
         return await self._fetch(types.ListResourcesRequest, types.ListResourcesResult, cursor)
 
     async def list_resource_templates(self, *, cursor: str | None = None) -> types.ListResourceTemplatesResult:
-        """Return a page of the resource templates."""
+        """Fetch a page of the resource template list."""
         return await self._fetch(types.ListResourceTemplatesRequest, types.ListResourceTemplatesResult, cursor)
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
-        """Call a tool. The callbacks answer its input requests."""
+        """Call a tool. The callbacks answer input requests."""
         params = types.CallToolRequestParams(name=name, arguments=arguments)
         return await self._send_rounds(types.CallToolRequest, params, types.CallToolResult)
 

@@ -1,6 +1,6 @@
-"""Retries calls whose answers are lost, for tools with the policy `once: {key: request}`.
+"""Retries calls whose responses are lost, for tools with the policy `once: {key: request}`.
 
-All attempts have the same idempotency key, so that the server runs the call once.
+All attempts use the same idempotency key, so the server runs the call once.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 _ATTEMPTS: Final = 3
-"""The number of attempts that fit into a timeout if all answers are lost."""
+"""How many attempts fit into a timeout if all responses are lost."""
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
-"""Seconds before the first retry, and the maximum: exponential backoff with jitter."""
+"""The minimum and maximum seconds before a retry: exponential backoff with jitter."""
 
 _PASSING: Final = frozenset({None, 502, 503, 504})
-"""Statuses of gateways that do not exclude that the server received the call; `None` without an answer."""
+"""Gateway statuses after which the server may have received the call; `None` means no response."""
 
 
 def accepts_key(tool: Tool) -> bool:
@@ -48,17 +48,17 @@ async def send_until_answered(
     is_detached: bool,
     is_open: Callable[[], bool],
 ) -> _Answer:
-    """Send a call, and retry within its timeout if the answer is lost.
+    """Send a call, and retry within its timeout if the response is lost.
 
     Args:
         send: Sends the call once.
-        options: Their `timeout` limits all attempts together; without it, retries end after 60 seconds.
-        is_detached: Whether the server continues a call after its client disconnects. If so, each attempt gets a part
-            of the timeout.
+        options: `timeout` limits all attempts together; without it, retries stop after 60 seconds.
+        is_detached: Whether the server continues a call after its client disconnects. If so, each attempt gets part of
+            the timeout.
         is_open: Returns whether the connection is usable.
 
     Raises:
-        MCPError: The server answered with an error, or the last attempt failed.
+        MCPError: The server returned an error, or the last attempt failed.
     """
     timeout, number = options.timeout, 0
     end = None if timeout is None else time.monotonic() + timeout
@@ -76,7 +76,7 @@ async def send_until_answered(
             pause = max(retry_after, min(_FIRST_PAUSE * 2**number, _LONGEST_PAUSE) * random.uniform(0.5, 1.0))
             if time.monotonic() + pause >= end:
                 if error.code == REQUEST_TIMEOUT and number:
-                    message = f"the server did not answer in {timeout} seconds, in {number + 1} attempts"
+                    message = f"the server did not respond within {timeout} seconds, in {number + 1} attempts"
                     raise MCPError(code=REQUEST_TIMEOUT, message=message) from None
                 raise
         number += 1
@@ -84,7 +84,7 @@ async def send_until_answered(
 
 
 def _is_lost(error: MCPError) -> bool:
-    """Return whether the answer was lost, so that a retry may succeed."""
+    """Return whether the response was lost, so that a retry may succeed."""
     if isinstance(error, Unreachable | Busy):
         return error.status in _PASSING
     if isinstance(error, ConnectError):

@@ -1,4 +1,4 @@
-"""The protocols of untyped clients: ours, and the official SDK's, which need not be installed."""
+"""Protocols for untyped clients: ours, and the official SDK's, which does not have to be installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UntypedClient(Protocol):
 
     Attributes:
         server: The server, or the connection to it.
-        read_timeout_seconds: The default timeout of requests; `None` for none.
+        read_timeout_seconds: The default request timeout; `None` for no timeout.
         input_required_max_rounds: The limit of `input_required` rounds for one request.
         message_handler: Called with each notification.
     """
@@ -41,17 +41,17 @@ class UntypedClient(Protocol):
 
     @property
     def server_info(self) -> types.Implementation | None:
-        """The name and version of the server; `None` if unknown."""
+        """The server's name and version, or `None` if unknown."""
         ...
 
     @property
     def server_capabilities(self) -> types.ServerCapabilities:
-        """The capabilities of the server."""
+        """The server's capabilities."""
         ...
 
     @property
     def instructions(self) -> str | None:
-        """The server's instructions for models; `None` without."""
+        """The server's instructions for models, or `None`."""
         ...
 
     async def __aenter__(self) -> Any:
@@ -65,19 +65,19 @@ class UntypedClient(Protocol):
         ...
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
-        """Return a page of the tools."""
+        """Fetch a page of the tool list."""
         ...
 
     async def list_prompts(self, *, cursor: str | None = None) -> types.ListPromptsResult:
-        """Return a page of the prompts."""
+        """Fetch a page of the prompt list."""
         ...
 
     async def list_resources(self, *, cursor: str | None = None) -> types.ListResourcesResult:
-        """Return a page of the resources."""
+        """Fetch a page of the resource list."""
         ...
 
     async def list_resource_templates(self, *, cursor: str | None = None) -> types.ListResourceTemplatesResult:
-        """Return a page of the resource templates."""
+        """Fetch a page of the resource template list."""
         ...
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
@@ -94,7 +94,7 @@ class UntypedClient(Protocol):
 
 
 class SdkServer(Protocol):
-    """A server object of the SDK: `mcp.server.Server` or `mcp.server.MCPServer`."""
+    """An SDK server object: `mcp.server.Server` or `mcp.server.MCPServer`."""
 
     @property
     def name(self) -> str:
@@ -108,7 +108,7 @@ class SdkServer(Protocol):
 
 
 class SdkSession(Protocol):
-    """An open session of the SDK, of any version."""
+    """An open session of any SDK version."""
 
     @property
     def send_request(self) -> Callable[..., Any]:
@@ -117,4 +117,4 @@ class SdkSession(Protocol):
 
 
 Target: TypeAlias = "str | Sequence[str] | InProcessServer | SdkServer | SdkSession | AbstractAsyncContextManager[Any]"
-"""A URL, a command, a server object in this process, a client or a session, or a transport of the SDK."""
+"""A URL, a command, an in-process server object, a client, a session, or an SDK transport."""

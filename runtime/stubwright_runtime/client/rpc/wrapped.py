@@ -24,7 +24,7 @@ _Result = TypeVar("_Result", bound="BaseModel")
 
 
 def find_session(target: Any) -> Any:
-    """Return the open session of a client, or a session itself; `None` without one."""
+    """Return a client's open session, or the session itself, or `None`."""
     if callable(getattr(target, "send_request", None)):
         return target
     try:
@@ -34,9 +34,10 @@ def find_session(target: Any) -> Any:
 
 
 class WrappedClient(Requests):
-    """Requests through a `ClientSession`, or through a client with a `session`, such as `mcp.Client` or FastMCP's.
+    """Sends requests through a `ClientSession`, or a client with a `session`, such as `mcp.Client` or FastMCP's.
 
-    The caller receives its notifications and questions, and closes it. A client that is not open is opened and closed.
+    The caller receives notifications and questions, and closes the client. A client that is not open is opened and
+    closed here.
     """
 
     read_timeout_seconds: float | None = None
@@ -60,22 +61,22 @@ class WrappedClient(Requests):
 
     @property
     def _is_version_1(self) -> bool:
-        """True for sessions of version 1 of the SDK, whose revisions all have a handshake."""
+        """True for version 1 SDK sessions, whose revisions all have a handshake."""
         return not hasattr(type(self._session), "protocol_version")
 
     @property
     def protocol_version(self) -> str:
-        """The negotiated revision. Version 1 of the SDK does not report it; its newest is assumed."""
+        """The negotiated revision. Version 1 of the SDK does not report it, so its newest revision is assumed."""
         return LATEST_HANDSHAKE_VERSION if self._is_version_1 else self._session.protocol_version
 
     @property
     def server_info(self) -> types.Implementation | None:
-        """The name and version of the server; `None` if unknown."""
+        """The server's name and version, or `None` if unknown."""
         return getattr(self._session, "server_info", None)
 
     @property
     def server_capabilities(self) -> types.ServerCapabilities:
-        """The capabilities of the server."""
+        """The server's capabilities."""
         if not self._is_version_1:
             return self._session.server_capabilities or types.ServerCapabilities()
         known = self._session.get_server_capabilities()
@@ -83,7 +84,7 @@ class WrappedClient(Requests):
 
     @property
     def instructions(self) -> str | None:
-        """The server's instructions for models; `None` without."""
+        """The server's instructions for models, or `None`."""
         return getattr(self._session, "instructions", None)
 
     async def __aenter__(self) -> WrappedClient:
@@ -118,11 +119,11 @@ class WrappedClient(Requests):
         return answer
 
     async def dispatch_input_request(self, context: Any, request: types.InputRequest) -> Any:
-        """Return the response of the caller's callback to an input request, or an error."""
+        """Return the caller's callback's response to an input request, or an error."""
         return await self._session.dispatch_input_request(context, request)
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
-        """Return a page of the tools. Sessions of version 2 need it for mirrored parameters."""
+        """Fetch a page of the tool list. Version 2 sessions need it for mirrored parameters."""
         if self._is_version_1:
             return await super().list_tools(cursor=cursor)
         page: types.ListToolsResult = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))

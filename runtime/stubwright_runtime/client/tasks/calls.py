@@ -1,6 +1,6 @@
-"""Calls that run as tasks: the methods of `client.tasks` start them or resume them by id.
+"""Calls that run as tasks. The methods on `client.tasks` start them or resume them by ID.
 
-Like calls, tasks are confirmed and reported, and their results are checked.
+Like calls, tasks are confirmed and reported, and their results are validated.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _Output = TypeVar("_Output", bound=BaseModel)
 class ToolTask(Generic[T_co]):
     """A call that runs as a task; `await` returns the method's value.
 
-    The task runs on the server: cancelling `await` does not stop it, `cancel` does. The server is polled, and its
+    The task runs on the server. Cancelling `await` does not stop it; use `cancel`. The server is polled, and its
     questions are answered, only during `await`, `updates` and `refresh`.
     """
 
@@ -65,7 +65,7 @@ class ToolTask(Generic[T_co]):
 
     @property
     def id(self) -> str:
-        """The id for `resume`; `""` if the server answered immediately, without a task."""
+        """The ID for `resume`; `""` if the server returned a result immediately, without a task."""
         return self._run.state.id
 
     @property
@@ -80,7 +80,7 @@ class ToolTask(Generic[T_co]):
 
     @property
     def message(self) -> str | None:
-        """The server's last message about the status."""
+        """The server's last status message."""
         return self._run.state.message
 
     def done(self) -> bool:
@@ -88,44 +88,45 @@ class ToolTask(Generic[T_co]):
         return self._run.has_ended
 
     def __await__(self) -> Generator[Any, Any, T_co]:
-        """Wait for the end, like `wait` without a timeout."""
+        """Wait for the task to finish, like `wait` without a timeout."""
         return self.wait().__await__()
 
     async def wait(self, *, timeout: float | None = None) -> T_co:
-        """Wait for the end, and return the method's value. It can be called repeatedly.
+        """Wait for the task to finish, and return the method's value. Can be called repeatedly.
 
         Args:
-            timeout: The maximum seconds to wait; `None` for no limit. The task continues afterwards.
+            timeout: Maximum seconds to wait; `None` for no limit. The task continues after a timeout.
 
         Raises:
-            TimeoutError: The task has not ended in time.
-            ToolFailed: The tool answered with `isError`.
+            TimeoutError: The task did not finish in time.
+            ToolFailed: The tool returned `isError`.
             TaskCancelled: The task was cancelled.
-            TaskExpired: The server does not know the task, or it expired.
-            MCPError: The task ended with a protocol error, and `done()` is true; or the server cannot be polled or kept
-                asking, and the task may continue.
+            TaskExpired: The task is unknown to the server, or has expired.
+            MCPError: The task failed with a protocol error, in which case `done()` is true, or the server cannot be
+                polled or kept asking, in which case the task may continue.
             Exception: As documented for the client's methods, or raised by a callback.
         """
         await self._end(timeout)
         return self._call_state.get_value()
 
     async def response(self, *, timeout: float | None = None) -> CallResponse[T_co]:
-        """Wait for the end, and return the whole response, even of a failed tool, like `with_raw_response`.
+        """Wait for the task to finish, and return the whole response, even if the tool failed, like
+        `with_raw_response`.
 
         Args:
-            timeout: As for `wait`. Raises as `wait`, except `ToolFailed`.
+            timeout: As for `wait`. Raises the same exceptions as `wait`, except `ToolFailed`.
         """
         await self._end(timeout)
         return self._call_state.get_response()
 
     async def updates(self) -> AsyncIterator[ToolTaskState]:
-        """Yield the current state, and each change until the end; `await` returns the result.
+        """Yield the current state, then each change until the task finishes; `await` returns the result.
 
         The server is polled at its own interval, unless it sends notifications.
 
         Raises:
             MCPError: The server cannot be polled, or kept asking.
-            Exception: An exception of a callback.
+            Exception: Any exception from a callback.
         """
         await self._call_state.begin()
         if self._call_state.is_resumed and not self._run.has_ended and self._run.changes == 0:
@@ -143,11 +144,11 @@ class ToolTask(Generic[T_co]):
             await self._call_state.settle(await self._run.wait_for_outcome())
 
     async def refresh(self) -> ToolTaskState:
-        """Poll the server once, unless the task has ended, and return the state.
+        """Poll the server once, unless the task has finished, and return the state.
 
         Raises:
-            TaskExpired: The server does not know the task (any more).
-            MCPError: The server answers with an error.
+            TaskExpired: The task is unknown to the server, or has expired.
+            MCPError: The server returns an error.
         """
         with self._call_state.hide():
             await self._call_state.begin()
@@ -156,12 +157,12 @@ class ToolTask(Generic[T_co]):
         return self._run.state
 
     async def cancel(self) -> None:
-        """Request cancellation. The task may still complete or fail: see `status`, or `await` it.
+        """Request cancellation. The task may still complete or fail; check `status` or `await` it.
 
         Raises:
-            TaskExpired: The server does not know the task (any more).
+            TaskExpired: The task is unknown to the server, or has expired.
             TasksUnsupported: The server cannot cancel tasks.
-            MCPError: The server answers with an error.
+            MCPError: The server returns an error.
         """
         with self._call_state.hide():
             await self._call_state.begin()
@@ -169,7 +170,7 @@ class ToolTask(Generic[T_co]):
             await self._settle()
 
     def __repr__(self) -> str:
-        """Return the tool and the status; the id is omitted, since it grants access to the task."""
+        """Show the tool and status, but not the ID, since it grants access to the task."""
         return f"<ToolTask {self._call_state.tool.name!r}: {self.status}>"
 
     async def _end(self, seconds: float | None) -> None:
@@ -182,11 +183,11 @@ class ToolTask(Generic[T_co]):
             await self._call_state.settle(await self._run.wait_for_outcome())
             return
         raise TimeoutError(
-            f"the task of {self._call_state.tool.name!r} has not ended in {seconds} seconds; it continues"
+            f"the task of {self._call_state.tool.name!r} did not finish in {seconds} seconds; it continues"
         )
 
     async def _settle(self) -> None:
-        """Report the end of an ended task, and raise if the server rejects its id."""
+        """Report the end of a finished task, and raise if the server rejects its ID."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
@@ -217,7 +218,7 @@ class _CallState(Generic[T_co]):
         self._failure: Exception | None = None
 
     def hide(self) -> AbstractContextManager[None]:
-        """Keep redacted values out of the log during the block."""
+        """Redact values in the log during the block."""
         return hide_secrets(self.tool, self._arguments)
 
     async def begin(self) -> None:
@@ -225,7 +226,7 @@ class _CallState(Generic[T_co]):
         await self._record.begin()
 
     async def confirm(self) -> None:
-        """Confirm the task like a call."""
+        """Confirm the task as for a call."""
         await confirm_call(self.tool, self._arguments, self._options)
 
     async def abort(self, error: BaseException) -> None:
@@ -234,7 +235,7 @@ class _CallState(Generic[T_co]):
 
     @property
     def is_settled(self) -> bool:
-        """True if the end is known, and was reported."""
+        """True if the end is known and has been reported."""
         return self._response is not None or self._failure is not None
 
     def get_value(self) -> T_co:
@@ -244,7 +245,7 @@ class _CallState(Generic[T_co]):
         return self._response.parse()
 
     def get_response(self) -> CallResponse[T_co]:
-        """Return the tool's whole response; raise if it is missing or broken."""
+        """Return the tool's whole response, or raise if it is missing or invalid."""
         if isinstance(self._failure, ToolFailed):
             return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
         if self._response is None:
@@ -252,11 +253,11 @@ class _CallState(Generic[T_co]):
         return self._response
 
     def _get_failure(self) -> Exception:
-        """Return the exception to raise, without the traceback of earlier raises."""
-        return (self._failure or LookupError("the task has not ended")).with_traceback(None)
+        """Return the exception to raise, without tracebacks from earlier raises."""
+        return (self._failure or LookupError("the task has not finished")).with_traceback(None)
 
     async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:
-        """Read the result and report the end, once; return the exception of the call."""
+        """Read the result and report the end, once; return the call's exception."""
         if not self.is_settled:
             if isinstance(outcome, Exception):
                 self._failure = outcome
@@ -272,24 +273,24 @@ class _CallState(Generic[T_co]):
 
 
 class Tasks:
-    """The base class of a client's `tasks`, with a method for each tool that can run as a task."""
+    """The base class for a client's `tasks`, with a method for each tool that can run as a task."""
 
     _package: ClassVar[Package]
 
     def __init__(self, client: Binding) -> None:
-        """Use the connection and the options of a client."""
+        """Use a client's connection and options."""
         self._session, _, self._options = client.__stubwright__
         self._ttl: float | None = None
 
     def with_options(self, *, ttl: float | None) -> Self:
-        """Return the same methods with another `ttl`. For other options, use `client.with_options(…).tasks`.
+        """Return the same methods with a different `ttl`. For other options, use `client.with_options(…).tasks`.
 
         Args:
-            ttl: The requested lifetime of a task and its result, in seconds from its start; `None` for the server's
-                default. The server may choose another one (see `state.ttl`), and ignores this from 2026-07-28 on.
+            ttl: The requested lifetime of a task and its result, in seconds from the start; `None` for the server's
+                default. The server may choose another one (see `state.ttl`); since 2026-07-28, it ignores this.
 
         Raises:
-            ValueError: It is not a positive number of seconds.
+            ValueError: `ttl` is not a positive number of seconds.
         """
         if ttl is not None and not 0 < ttl < math.inf:
             raise ValueError(f"ttl must be a positive number of seconds, not {ttl!r}")
@@ -299,15 +300,15 @@ class Tasks:
 
     @property
     def __stubwright__(self) -> tuple[Session, Options, Tools]:
-        """The session, the options, and the tools of the package, for functions that resume tasks."""
+        """The session, options and package tools, for functions that resume tasks."""
         return self._session, self._options, self._package.tools
 
     async def list(self) -> AsyncIterator[ToolTaskState]:
-        """Yield the server's tasks of this client, of all tools, up to 2025-11-25.
+        """Yield this client's tasks on the server, for all tools, up to 2025-11-25.
 
         Raises:
-            TasksUnsupported: The server does not support lists, which 2026-07-28 removed.
-            MCPError: As for all requests; also if the list is endless.
+            TasksUnsupported: The server does not support listing tasks, which 2026-07-28 removed.
+            MCPError: As for all requests; also if the list never ends.
         """
         from .requests import list_tasks
 
@@ -321,14 +322,12 @@ class Tasks:
         output: type[_Output],
         extra: Mapping[str, object] | None = None,
     ) -> ToolTask[_Output]:
-        """Start a task of a tool that has an `outputSchema`."""
         tool = self._package.tools[name]
         return await self._start(tool, with_extra(tool, arguments, extra), make_reader(self._session, tool, output))
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
     ) -> ToolTask[ToolContent]:
-        """Start a task of a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
         return await self._start(tool, with_extra(tool, arguments, extra), partial(ToolContent, name))
 
@@ -353,19 +352,19 @@ class Tasks:
 
 
 class TaskMethod(Generic[P, T]):
-    """The method of a tool that can run as a task. A call starts a task; `resume` continues one."""
+    """The method for a tool that can run as a task. Calling it starts a task; `resume` continues one."""
 
     def __init__(
         self, method: Callable[..., Coroutine[Any, Any, Any]], tasks: Tasks, deprecation: str | None = None
     ) -> None:
-        """Wrap a method of the client, for its `tasks`, with the deprecation warning."""
+        """Wrap a client method for the client's `tasks`, with its deprecation warning."""
         self._method = method
         self._deprecation = deprecation
         self._tasks = tasks
         update_wrapper(self, method)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, ToolTask[T]]:
-        """Call the tool as a task, with the arguments of the client's method; raises as that does before sending.
+        """Call the tool as a task, with the client method's arguments; raises what that method raises before sending.
 
         Raises:
             TasksUnsupported: The server does not run this tool as a task.
@@ -374,17 +373,17 @@ class TaskMethod(Generic[P, T]):
         return self._method(self._tasks, *args, **kwargs)
 
     def resume(self, id: str) -> ToolTask[T]:
-        """Resume a task by its `id`, for instance after a restart of the client. This sends no request.
+        """Resume a task by its `id`, for instance after the client restarts. This sends no request.
 
-        `on_call` is called again for its start and its end, without the arguments, which are unknown.
+        `on_call` is called again for the task's start and end, without the arguments, which are unknown.
 
         Raises:
-            ValueError: The id is empty.
+            ValueError: The ID is empty.
         """
         from .runs import TaskRun
 
         if not id:
-            raise ValueError("the id of a task must not be empty; the server answered without a task if it is")
+            raise ValueError("the task ID is empty, which means that the server returned a result without a task")
         session, options, tools = self._tasks.__stubwright__
         tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
         output: Any = tool.Output
@@ -394,10 +393,10 @@ class TaskMethod(Generic[P, T]):
 
 
 class TaskMethodDescriptor(Generic[P, T]):
-    """A descriptor for the method of a tool in a class of tasks."""
+    """A descriptor for a tool's method in a tasks class."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Wrap a method of the client's class."""
+        """Wrap a method of the client class."""
         self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 
@@ -408,16 +407,16 @@ class TaskMethodDescriptor(Generic[P, T]):
     def __get__(self, instance: Tasks, owner: type[object]) -> TaskMethod[P, T]: ...
 
     def __get__(self, instance: Tasks | None, owner: type[object]) -> TaskMethodDescriptor[P, T] | TaskMethod[P, T]:
-        """Return the method of a client's `tasks`."""
+        """Return the method bound to a client's `tasks`."""
         return self if instance is None else TaskMethod(self._method, instance, self._deprecation)
 
 
 def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> TaskMethodDescriptor[P, T]:
-    """Return the method of a tool, from the class of a client, for the class of its tasks."""
+    """Wrap a client class's tool method for its tasks class."""
     return TaskMethodDescriptor(method)
 
 
 def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T]]]) -> TaskMethodDescriptor[P, T]:
-    """Return a deprecated method that is defined in the class of tasks itself."""
+    """Wrap a deprecated method that is defined in the tasks class itself."""
     itself: Callable[..., Coroutine[Any, Any, Any]] = method
     return TaskMethodDescriptor(itself)

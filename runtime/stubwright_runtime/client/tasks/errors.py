@@ -1,8 +1,8 @@
-"""Exceptions of tasks, in addition to the exceptions of calls.
+"""Exceptions for tasks, in addition to those for calls.
 
 Exception
 ├── TaskCancelled     the task was cancelled before it had a result
-├── TaskExpired       the server does not know the task (any more)
+├── TaskExpired       the task is unknown to the server, or has expired
 └── TasksUnsupported  the server or its revision does not support the operation
 """
 
@@ -15,14 +15,13 @@ class TaskCancelled(Exception):
     """The task was cancelled, possibly by another client, before it had a result.
 
     Attributes:
-        tool: The tool's name on the wire.
-        task: The task's id.
+        tool: The tool's wire name.
+        task: The task's ID.
     """
 
     __stubwright_outcome__ = "cancelled"
 
     def __init__(self, tool: str, task: str, message: str | None) -> None:
-        """Show the tool and the server's message."""
         super().__init__(
             replace_controls(f"the task of {tool!r} was cancelled{'' if message is None else f': {message}'}")
         )
@@ -31,23 +30,21 @@ class TaskCancelled(Exception):
 
 
 class TaskExpired(Exception):
-    """The server does not know the task: it is past its `ttl`, belongs to another caller, or never existed.
+    """The task is unknown to the server: it is past its `ttl`, belongs to another caller, or never existed.
 
     Attributes:
-        tool: The tool's name on the wire.
-        task: The task's id.
+        tool: The tool's wire name.
+        task: The task's ID.
     """
 
     def __init__(self, tool: str, task: str, message: str) -> None:
-        """Show the tool and the server's message."""
-        super().__init__(replace_controls(f"the server does not know the task of {tool!r} (any more): {message}"))
+        super().__init__(replace_controls(f"the task of {tool!r} is unknown to the server, or has expired: {message}"))
         self.tool = tool
         self.task = task
 
 
 class TasksUnsupported(Exception):
-    """The server or its revision does not support the operation. The message names an alternative."""
+    """The server or its revision does not support the operation. The message suggests an alternative."""
 
     def __init__(self, message: str) -> None:
-        """Show the problem and an alternative."""
         super().__init__(replace_controls(message))

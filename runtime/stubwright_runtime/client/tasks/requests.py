@@ -1,6 +1,6 @@
-"""The requests for tasks of MCP 2025-11-25 (basic/utilities/tasks) and of the extension of 2026-07-28.
+"""Task requests in MCP 2025-11-25 (basic/utilities/tasks) and in the extension for 2026-07-28.
 
-Each request of the extension declares it in the client's capabilities (`io.modelcontextprotocol/tasks`, "Capability
+Each extension request declares the extension in the client's capabilities (`io.modelcontextprotocol/tasks`, "Capability
 Negotiation").
 """
 
@@ -57,11 +57,11 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 RELATED: Final = "io.modelcontextprotocol/related-task"
 
 Started: TypeAlias = WireTask | CallToolResult
-"""The result of a call that may become a task."""
+"""The result of a call that can become a task."""
 
 
 class _Meta(dict[str, Any]):
-    """The `_meta` of a request. It adds the extension to the client's capabilities when the SDK sets them."""
+    """A request's `_meta`, which adds the extension to the client's capabilities when the SDK sets them."""
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key == CLIENT_CAPABILITIES_META_KEY:
@@ -85,54 +85,54 @@ class _Call(_TaskRequest, CallToolRequest):
 
 
 class _GetTask(_TaskRequest, Request[dict[str, Any], Literal["tasks/get"]]):
-    """`tasks/get` of the extension."""
+    """The extension's `tasks/get`."""
 
     name_param = "taskId"
 
 
 class _Update(_TaskRequest, Request[dict[str, Any], Literal["tasks/update"]]):
-    """`tasks/update` of the extension."""
+    """The extension's `tasks/update`."""
 
     name_param = "taskId"
 
 
 class _Cancel(_TaskRequest, Request[dict[str, Any], Literal["tasks/cancel"]]):
-    """`tasks/cancel` of the extension."""
+    """The extension's `tasks/cancel`."""
 
     name_param = "taskId"
 
 
 class _Page(PaginatedResult):
-    """A page of `tasks/list`."""
+    """A `tasks/list` page."""
 
     tasks: list[WireTask]
 
 
 class TaskRequests:
-    """The requests of the tasks of one tool over one connection.
+    """Sends requests for one tool's tasks over one connection.
 
     Each method also raises:
 
-    - `ResultTooLarge` if an answer exceeds `max_result_bytes`;
+    - `ResultTooLarge` if a response exceeds `max_result_bytes`;
     - `MCPError` as for all requests.
     """
 
     def __init__(self, session: Session, tool: Tool, options: Options) -> None:
-        """Use a session, a tool, and the options of each request."""
+        """Use a session, a tool, and the options for each request."""
         self.session = session
         self.options = replace(options, on_progress=None)
         self._tool = tool
         self._given = options
 
     async def start(self, arguments: dict[str, Any], ttl: float | None) -> Started:
-        """Call the tool, and return a task, or the result if the server answers immediately.
+        """Call the tool, and return a task, or the result if the server returns it immediately.
 
         Args:
             arguments: The arguments as JSON.
-            ttl: The requested lifetime of the task in seconds, up to 2025-11-25.
+            ttl: The requested task lifetime in seconds, up to 2025-11-25.
 
         Raises:
-            TasksUnsupported: The server does not support tasks, or does not run this tool as one.
+            TasksUnsupported: The server does not support tasks, or does not run this tool as a task.
         """
         if self.session.modern:
             return await self.session.call_with_input(self._tool, self._params(arguments), self._call, self._given)
@@ -154,10 +154,10 @@ class TaskRequests:
             ) from error
 
     async def get(self, task: str) -> WireTask:
-        """Return the state of a task from the server.
+        """Fetch a task's state from the server.
 
         Raises:
-            TaskExpired: The server does not know the task.
+            TaskExpired: The task is unknown to the server.
         """
         with self.session.bound(self._tool):
             request: Request[Any, Any] = (
@@ -175,11 +175,11 @@ class TaskRequests:
         return task_state
 
     async def fetch_result(self, task: str, *, waits: bool) -> CallToolResult:
-        """Wait for the result of a task, up to 2025-11-25. The server may ask questions first.
+        """Wait for a task's result, up to 2025-11-25. The server may ask questions first.
 
         Args:
-            task: The task's id.
-            waits: Whether the task is still running, so that the request has no timeout.
+            task: The task's ID.
+            waits: Whether the task is still running, in which case the request has no timeout.
         """
         options = replace(self._given, timeout=None) if waits else self.options
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))
@@ -188,15 +188,15 @@ class TaskRequests:
             self.session.measure(result, options)
         related: Json = (result.meta or {}).get(RELATED)
         if is_mapping(related) and related.get("taskId") != task:
-            raise MCPError(code=PARSE_ERROR, message="the server's answer is the result of another task")
+            raise MCPError(code=PARSE_ERROR, message="the server returned another task's result")
         return result
 
     async def ask_callbacks(self, asked: dict[str, Any]) -> InputResponses:
-        """Return the callbacks' answers to questions of a task, from 2026-07-28 on.
+        """Return the callbacks' answers to a task's questions, since 2026-07-28.
 
         Raises:
             MCPError: A question is invalid, or no callback accepts it.
-            Exception: An exception of a callback.
+            Exception: Any exception from a callback.
         """
         try:
             questions = InputRequiredResult.model_validate(
@@ -207,7 +207,7 @@ class TaskRequests:
         return await answer_input_requests(self.session.client, questions) or {}
 
     async def update(self, task: str, answers: InputResponses) -> None:
-        """Send answers to questions of a task, from 2026-07-28 on."""
+        """Send answers to a task's questions, since 2026-07-28."""
         wire = {
             key: (
                 answer if isinstance(answer, dict) else answer.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -218,7 +218,7 @@ class TaskRequests:
         await self.session.send(request, EmptyResult, self.options, allows_questions=False)
 
     async def cancel(self, task: str) -> None:
-        """Request the cancellation of a task. Whether it has ended or is unknown, the next poll reports.
+        """Request a task's cancellation. The next poll reports if the task has ended or is unknown.
 
         Raises:
             TasksUnsupported: The server cannot cancel tasks.
@@ -236,7 +236,7 @@ class TaskRequests:
                 raise
 
     def read(self, result: dict[str, Any]) -> CallToolResult:
-        """Return the result that a task contains, from 2026-07-28 on.
+        """Return the result that a task contains, since 2026-07-28.
 
         Raises:
             MCPError: The result is invalid (`PARSE_ERROR`).
@@ -267,7 +267,7 @@ class TaskRequests:
 
 
 def offers_tasks(session: Session) -> bool:
-    """Return whether a server runs calls as tasks, before 2026-07-28 (MCP 2025-11-25, tasks, "Capabilities")."""
+    """Return whether a server can run calls as tasks, before 2026-07-28 (MCP 2025-11-25, tasks, "Capabilities")."""
     if not Revision.from_date(session.client.protocol_version).has("handshake_tasks"):
         return False
     tasks = session.client.server_capabilities.tasks
@@ -276,16 +276,16 @@ def offers_tasks(session: Session) -> bool:
 
 
 async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTask]:
-    """Yield the server's tasks of this client (`tasks/list`).
+    """Yield this client's tasks on the server (`tasks/list`).
 
     Raises:
-        TasksUnsupported: The revision or the server does not support the list.
-        MCPError: As for all requests; also if the list is endless.
+        TasksUnsupported: The revision or the server does not support listing tasks.
+        MCPError: As for all requests; also if the list never ends.
     """
     if session.modern:
         raise TasksUnsupported(
-            f"servers do not list tasks from {find_revision('task_extension')} on; "
-            "store the `id` of each task, and `resume` it"
+            f"servers cannot list tasks since {find_revision('task_extension')}; "
+            "store each task's `id`, and `resume` it"
         )
     tasks = session.client.server_capabilities.tasks
     if (
@@ -305,7 +305,7 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
 
 
 class _StartResult:
-    """A substitute for the class of a task or a result."""
+    """A substitute for the task or result class."""
 
     @staticmethod
     def model_validate(value: Any, **options: Any) -> Any:
@@ -319,7 +319,7 @@ _STARTED: Final[Any] = _StartResult
 
 
 def _read_created_task(error: ValidationError) -> WireTask:
-    """Return the task of 2025-11-25 from the error of a result without `content`, or raise the error again."""
+    """Return the 2025-11-25 task from the error for a result without `content`, or re-raise the error."""
     for problem in error.errors(include_url=False, include_context=False):
         result: Json = problem["input"]
         if problem["loc"] == ("content",) and is_mapping(result) and "content" not in result and "task" in result:
@@ -328,4 +328,4 @@ def _read_created_task(error: ValidationError) -> WireTask:
 
 
 def _make_invalid(wrong: str) -> MCPError:
-    return MCPError(code=PARSE_ERROR, message=f"the server's answer is not valid MCP: {wrong}")
+    return MCPError(code=PARSE_ERROR, message=f"the server's response is not valid MCP: {wrong}")

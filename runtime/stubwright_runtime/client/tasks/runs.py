@@ -1,4 +1,4 @@
-"""Runs one task: polls its state, answers its questions, and fetches its result."""
+"""Follows one task: polls its state, answers its questions, and fetches its result."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 _LOST: Final = 7
-"""The maximum number of consecutive polls without an answer."""
+"""The maximum number of consecutive polls without a response."""
 
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 15.0
-"""Seconds before the next poll after one without an answer, doubled each time."""
+"""Seconds to wait after a poll without a response, doubled each time."""
 
 _CUT_OFF: Final = frozenset({CONNECTION_CLOSED})
 _OUT_OF_REACH: Final = frozenset({CONNECTION_CLOSED, INTERNAL_ERROR})
-"""Error codes of a lost answer. Overloaded servers and proxies send `INTERNAL_ERROR`."""
+"""Error codes for a lost response. Overloaded servers and proxies send `INTERNAL_ERROR`."""
 
-_WRONG: Final = "the server's answer is not valid MCP"
+_WRONG: Final = "the server's response is not valid MCP"
 _AGAIN: Final = 4
-"""The number of polls after which an answer is sent again to a server that still asks for it."""
+"""The number of polls after which an answer is resent if the server still asks for it."""
 
 _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
 
 
 def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
-    """Return the function that calls a tool: as a task if the tool requires it and the server supports tasks."""
+    """Return the function that calls a tool, as a task if the tool requires it and the server supports tasks."""
     is_task = tool.task_support == "required" and (session.modern or offers_tasks(session))
 
     async def call(tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
@@ -62,7 +62,7 @@ def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any],
         try:
             outcome = await run.wait_for_outcome()
         except anyio.get_cancelled_exc_class():
-            # A cancelled caller must not wait long for an unresponsive server.
+            # Do not make a cancelled caller wait long for an unresponsive server.
             with anyio.move_on_after(1, shield=True):
                 await run.give_up()
             raise
@@ -89,9 +89,9 @@ class TaskRun:
         *,
         is_known: bool = True,
     ) -> None:
-        """Start from the first state, or from the result of a server that answered immediately, without a task.
+        """Start from the first state, or from a result that the server returned immediately, without a task.
 
-        A task that is not known was resumed by its id, and is polled immediately.
+        Without either, the task was resumed by its ID and is polled immediately.
         """
         self.state = state
         self._requests = requests
@@ -115,7 +115,7 @@ class TaskRun:
     async def start(
         cls, session: Session, tool: Tool, arguments: dict[str, Any], options: Options, ttl: float | None = None
     ) -> TaskRun:
-        """Call a tool as a task; raises as `TaskRequests.start`."""
+        """Call a tool as a task; raises the same exceptions as `TaskRequests.start`."""
         requests = TaskRequests(session, tool, options)
         started = await requests.start(arguments, ttl)
         if not isinstance(started, WireTask):
@@ -127,22 +127,22 @@ class TaskRun:
 
     @classmethod
     def resume(cls, session: Session, tool: Tool, task: str, options: Options) -> TaskRun:
-        """Resume a task by its id, without a request."""
+        """Resume a task by its ID without sending a request."""
         return cls(TaskRequests(session, tool, options), tool, ToolTaskState(task, "working"), is_known=False)
 
     @property
     def has_ended(self) -> bool:
-        """True if the state is final; the result may still have to be fetched."""
+        """True if the state is final, even if the result is not yet fetched."""
         return self._result is not None or self._failure is not None or self.state.ended
 
     async def wait_for_outcome(self) -> CallToolResult | Exception:
-        """Wait for the end, and return the unchanged result or the exception of the call.
+        """Wait for the task to finish, and return the unmodified result or the call's exception.
 
         The exception is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the call's `MCPError`.
 
         Raises:
             MCPError: The server cannot be polled, or kept asking; the task may continue.
-            Exception: An exception of a callback.
+            Exception: Any exception from a callback.
         """
         changes = self._changes
         while not self.has_ended:
@@ -156,9 +156,9 @@ class TaskRun:
         return self._changes
 
     async def wait_for_change(self, since: int) -> int:
-        """Wait until the number of changes differs from `since`, or the end, and return it.
+        """Wait until the number of changes differs from `since` or the task finishes, and return that number.
 
-        Raises as `wait_for_outcome`.
+        Raises the same exceptions as `wait_for_outcome`.
         """
         while self._changes == since and not self.has_ended:
             async with self._lock:
@@ -167,20 +167,20 @@ class TaskRun:
         return self._changes
 
     async def poll(self) -> None:
-        """Poll the server now; raises as `wait_for_outcome`."""
+        """Poll the server now; raises the same exceptions as `wait_for_outcome`."""
         if not self.has_ended:
             await self._poll()
             self._woken.set()
 
     async def cancel(self) -> None:
-        """Request cancellation, and poll; raises as `wait_for_outcome`, or `TasksUnsupported`."""
+        """Request cancellation and poll; raises the same exceptions as `wait_for_outcome`, or `TasksUnsupported`."""
         if self.has_ended:
             return
         await self._requests.cancel(self.state.id)
         await self.poll()
 
     async def give_up(self) -> None:
-        """Request cancellation, and ignore errors, because the caller no longer waits."""
+        """Request cancellation, ignoring errors because the caller is no longer waiting."""
         if not self.has_ended:
             with suppress(MCPError, TasksUnsupported):
                 await self._requests.cancel(self.state.id)
@@ -192,7 +192,7 @@ class TaskRun:
             self._woken.set()
 
     async def _step(self) -> None:
-        """Answer questions, then wait for a notification, or poll when it is time."""
+        """Answer questions, then wait for a notification or poll when due."""
         if self.state.status == "input_required":
             changes = self._changes
             await (self._answer() if self._requests.session.modern else self._wait_for_questions())
@@ -205,7 +205,7 @@ class TaskRun:
             await self._poll()
 
     async def _poll(self) -> None:
-        """Fetch the task's state (`tasks/get`)."""
+        """Fetch and process the task's state (`tasks/get`)."""
         self._polls += 1
         try:
             task = await self._requests.get(self.state.id)
@@ -235,7 +235,7 @@ class TaskRun:
         self.state = state
 
     def _read_task(self, task: WireTask) -> None:
-        """Read the questions, the result or the error of a task of the extension."""
+        """Read an extension task's questions, result or error."""
         if task.status == "input_required":
             self._questions = task.input_requests or {}
         elif task.status == "failed":
@@ -247,10 +247,10 @@ class TaskRun:
                 self._failure = error
 
     async def _answer(self) -> None:
-        """Answer each question once, and send the answers, from 2026-07-28 on.
+        """Answer each question once, and send the answers, since 2026-07-28.
 
-        An answer is sent again if the server still asks some polls later: servers may process only some answers, and
-        ignore repeated ones.
+        An answer is resent if the server still asks some polls later, because servers may process only some answers,
+        and ignore repeated ones.
         """
         new = {key: question for key, question in self._questions.items() if key not in self._answers}
         if new:
@@ -295,7 +295,7 @@ class TaskRun:
                 except (MCPError, ResultTooLarge) as error:
                     refused = error
                 group.cancel_scope.cancel()
-        except ExceptionGroup as raised:  # raised by a callback, and wrapped by the group
+        except ExceptionGroup as raised:  # raised by a callback and wrapped by the group
             raise raised.exceptions[0] from None
         if self._result is not None:
             self._changes += 1
@@ -306,7 +306,7 @@ class TaskRun:
             self._failure = refused
 
     async def _check_error(self, error: MCPError) -> None:
-        """Poll to find out whether an error instead of a result ends the task."""
+        """Poll to find out whether the task ended with an error instead of a result."""
         if self._is_lost(error, _CUT_OFF):
             self._retry_later(error, _CUT_OFF)
             return
@@ -323,14 +323,14 @@ class TaskRun:
             raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {most} rounds")
 
     def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
-        """Return whether an answer was lost over a connection that still works."""
+        """Return whether a response was lost on a connection that still works."""
         client = self._requests.session.client
         connection = find_connection(client)
         is_usable = connection is not None and connection.over_http and connection.failure is None
         return error.code in codes and is_usable
 
     def _retry_later(self, error: MCPError, codes: frozenset[int]) -> None:
-        """Delay the next poll if the answer was lost; raise the error otherwise, or after too many losses."""
+        """Delay the next poll if the response was lost; raise any other error, or this one after too many losses."""
         if self._lost >= _LOST or not self._is_lost(error, codes):
             raise error
         pause = min(_FIRST_PAUSE * 2**self._lost, _LONGEST_PAUSE)
@@ -338,7 +338,7 @@ class TaskRun:
         self._due = time.monotonic() + max(pause, self.state.poll_interval)
 
     async def _read_ending(self) -> CallToolResult | Exception:
-        """Return the result or the exception of a task that has ended."""
+        """Return a finished task's result or exception."""
         task, status = self.state.id, self.state.status
         if self._failure is None and self._result is None and status == "cancelled":
             self._failure = TaskCancelled(self._tool.name, task, self.state.message)
@@ -361,14 +361,14 @@ class TaskRun:
 
 
 class _TaskNotifications:
-    """Passes a connection's notifications about tasks to their runs."""
+    """Passes a connection's task notifications to the matching runs."""
 
     def __init__(self) -> None:
-        # Weak references, because callers may drop tasks.
+        # Use weak references, because callers may drop tasks.
         self.runs: WeakValueDictionary[str, TaskRun] = WeakValueDictionary()
 
     def __call__(self, notification: JSONRPCNotification) -> None:
-        """Handle a notification, if it is the state of a known task."""
+        """Handle a notification if it reports the state of a known task."""
         if notification.method not in _NOTIFICATIONS:
             return
         try:
@@ -381,7 +381,7 @@ class _TaskNotifications:
 
 
 def _listen(session: Session, run: TaskRun) -> None:
-    """Pass the server's notifications to a run."""
+    """Pass server notifications to a run."""
     connection = find_connection(session.client)
     if connection is not None:
         if not isinstance(connection.on_notification, _TaskNotifications):
@@ -390,8 +390,8 @@ def _listen(session: Session, run: TaskRun) -> None:
 
 
 def _read_failure(error: dict[str, Any]) -> MCPError:
-    """Return the protocol error that a task ended with."""
+    """Return the protocol error that a task failed with."""
     code, message = error.get("code"), error.get("message")
     if isinstance(code, int) and isinstance(message, str):
         return make_safe_to_show(MCPError(code=code, message=message, data=error.get("data")))
-    return MCPError(code=INTERNAL_ERROR, message="the task failed, and the server gave no reason")
+    return MCPError(code=INTERNAL_ERROR, message="the task failed without a reason from the server")

@@ -1,4 +1,4 @@
-"""The state of a task that a server reports, in all revisions."""
+"""The task state that a server reports, in all revisions."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from pydantic import AliasChoices, BaseModel, Field
 from ...values.sanitizing import clean
 
 Status: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
-"""The status of a task; the last three are ends."""
+"""A task's status; the last three are final."""
 
 ENDS: Final = frozenset({"completed", "failed", "cancelled"})
 
 _SHORTEST: Final = 0.1
 _USUAL: Final = 1.0
 _LONGEST: Final = 60.0
-"""The minimum, default and maximum interval between two polls of a task, in seconds."""
+"""The minimum, default and maximum polling interval for a task, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolTaskState:
-    """The last state of a task that the server reported.
+    """The last task state that the server reported.
 
     Attributes:
-        id: The task's id; `""` if the server answered immediately, without a task.
-        status: The status of the task.
-        message: The server's message about the status; `None` if there is none.
-        ttl: The task's lifetime in seconds from its creation; `None` if unlimited or unknown.
-        poll_interval: Seconds before the next poll, set by the server within 0.1 and 60.
+        id: The task's ID; `""` if the server returned a result immediately, without a task.
+        status: The task's status.
+        message: The server's status message, or `None`.
+        ttl: The task's lifetime in seconds from its creation, or `None` if unlimited or unknown.
+        poll_interval: Seconds before the next poll, as set by the server, between 0.1 and 60.
     """
 
     id: str
@@ -45,7 +45,7 @@ class ToolTaskState:
 
 
 class WireTask(BaseModel):
-    """A task on the wire: `Task` of MCP 2025-11-25, and of the extension `DetailedTask` and `CreateTaskResult`."""
+    """A task on the wire: `Task` in MCP 2025-11-25, and `DetailedTask` and `CreateTaskResult` in the extension."""
 
     id: str = Field(alias="taskId", min_length=1, max_length=4096)
     status: Status
@@ -62,7 +62,7 @@ class WireTask(BaseModel):
     result_type: str | None = Field(None, alias="resultType")
 
     def make_state(self, *, is_clean: bool) -> ToolTaskState:
-        """Return the state for callers; `is_clean` sanitizes its message."""
+        """Convert to the state for callers; `is_clean` sanitizes the message."""
         message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
         return ToolTaskState(

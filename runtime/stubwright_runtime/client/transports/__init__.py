@@ -1,1 +1,1 @@
-"""Connections to servers, which may be broken or hostile."""
+"""Connections to servers, which might be faulty or hostile."""

@@ -7,11 +7,11 @@ from typing import Any, Final
 from ...values.json import Json
 
 _MOST_MESSAGES: Final = 1000
-"""The maximum number of messages in a batch, as in servers."""
+"""The maximum number of messages in a batch, the same as in our servers."""
 
 
 def split_batch(text: bytes) -> list[bytes]:
-    """Return the texts of a batch's messages; any other text alone, unchanged."""
+    """Split a batch into its messages as JSON; return any other text unchanged as the only item."""
     batch = _parse_batch(text)
     if not 0 < len(batch) <= _MOST_MESSAGES:
         return [text]
@@ -21,15 +21,15 @@ def split_batch(text: bytes) -> list[bytes]:
 
 
 def find_excess(text: bytes) -> str | None:
-    """Return a clause that explains why a batch is too large; `None` for smaller ones and other texts."""
+    """Return a clause that explains why a batch is too large, or `None` for smaller batches and other text."""
     size = len(_parse_batch(text))
     if size <= _MOST_MESSAGES:
         return None
-    return f"it is a batch of {size:,} messages, and a client reads batches of at most {_MOST_MESSAGES:,}"
+    return f"it is a batch of {size:,} messages, but a client accepts at most {_MOST_MESSAGES:,} per batch"
 
 
 def _parse_batch(text: bytes) -> list[Any]:
-    """Return the messages of a batch; an empty list for other texts."""
+    """Parse a batch's messages; return an empty list for other text."""
     if text.lstrip()[:1] != b"[":
         return []
     from pydantic_core import from_json

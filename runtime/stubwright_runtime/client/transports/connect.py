@@ -1,4 +1,4 @@
-"""Creates the client for a target, and opens its connection for the length of a block.
+"""Creates the client for a target, and keeps its connection open during a block.
 
 A string is never run as a command.
 """
@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 _HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):\d+(?:[/?]\S*)?\Z|[\w.-]+\.\w+/\S*\Z")
-"""The start of a URL without its scheme: a host with a port, or a host with a dot and a path."""
+"""The start of a URL that lacks its scheme: a host with a port, or a host with a dot and a path."""
 
 _TOOLSET: Final = "X-MCP-Toolset"
 
@@ -45,16 +45,16 @@ _TOOLSET: Final = "X-MCP-Toolset"
 def narrow(
     target: Target, headers: Mapping[str, str] | None, toolset: str | None, own: str | None
 ) -> tuple[Target, Mapping[str, str] | None]:
-    """Return the target and the headers that restrict a server to the tools that all these toolsets contain.
+    """Return the target and headers that restrict a server to the tools that all these toolsets contain.
 
     Args:
         target: What to connect to.
-        headers: The other headers, which may also name a toolset.
-        toolset: The toolset that the caller requests.
-        own: The toolset of the client's class.
+        headers: The other headers, which can also select a toolset.
+        toolset: The toolset requested by the caller.
+        own: The client class's toolset.
 
     Raises:
-        ValueError: The caller requests a toolset, and the target cannot select one.
+        ValueError: The caller requests a toolset, but the target cannot select one.
     """
     names = [name for name in (own, toolset) if name is not None]
     if isinstance(target, str):
@@ -83,27 +83,28 @@ def create_client(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
 ) -> UntypedClient:
-    """Return the unopened client for a target.
+    """Create the client for a target, without opening it.
 
     Args:
         target: What to connect to.
-        identity: The name and the version that the client sends; by default the SDK's.
-        given: The names of the caller's callbacks.
-        callbacks: Returns these as parameters of `mcp.Client`.
+        identity: The name and version that the client sends; by default the SDK's.
+        given: The names of the callbacks that the caller passed.
+        callbacks: Returns the callbacks as `mcp.Client` parameters.
         on_message: Receives the server's notifications.
-        timeout: The timeout in seconds of each step of opening the connection.
-        revision: A revision that the server supports; only for a URL and a command.
-        max_result_bytes: The maximum bytes of messages, unless the request has its own limit; `None` for no limit.
-            Only for a URL and a command.
-        headers: HTTP headers of every request; only for a URL.
+        timeout: The timeout in seconds for each step of opening the connection.
+        revision: A revision that the server supports; only for a URL or a command.
+        max_result_bytes: The maximum message size in bytes, unless the request has its own limit; `None` for no limit.
+            Only for a URL or a command.
+        headers: HTTP headers for every request; only for a URL.
         auth: Authorizes every request; only for a URL.
         env: Environment variables for the process, in addition to the inherited ones (`PATH`, `HOME`, …); only for a
             command.
         cwd: The working directory of the process; only for a command.
 
     Raises:
-        TypeError: The target has another type, or the roots are invalid.
-        ValueError: A string is not an http or https URL, a command is empty, or an option is not for this target.
+        TypeError: The target has an unsupported type, or the roots are invalid.
+        ValueError: A string is not an http or https URL, a command is empty, or an option does not apply to this
+            target.
     """
     if (headers is not None or auth is not None) and not isinstance(target, str):
         raise ValueError("headers and auth require a URL as the target")
@@ -151,16 +152,16 @@ def create_client(
         server: Any = target
         return mcp.Client(server, read_timeout_seconds=timeout, **options)
     raise TypeError(
-        f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
-        "a client, a session, or a transport of the SDK"
+        f"cannot connect to {target!r}; pass a URL (str), a command (a sequence of str), a server object, "
+        "a client, a session, or an SDK transport"
     )
 
 
 class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
-    """An open client during an `async with` block.
+    """Keeps a client open during an `async with` block.
 
-    Exceptions of the block, and the reason why a connection could not be opened, propagate without the
-    `ExceptionGroup`s of the SDK's task groups, so that `except ToolFailed:` around the block works. If the connection
+    Exceptions from the block, and the reason why a connection could not be opened, propagate without the
+    `ExceptionGroup`s from the SDK's task groups, so that `except ToolFailed:` around the block works. If the connection
     failed, the block raises the reason, or adds it as a note to its own exception.
     """
 
@@ -177,11 +178,11 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
 
         Args:
             client: The client, which is not open yet.
-            value: The value of the block.
-            package: The name of the package for log records.
-            closing: Called when the block ends.
+            value: The block's value.
+            package: The package name for log records.
+            closing: Called when the block is exited.
             opened: Called when the connection is open; an exception closes it again.
-            failed: Called with the exception that ended the connection before the end of the block.
+            failed: Called with the exception that ended the connection while the block was running.
         """
         self._client = client
         self._made = value
@@ -194,20 +195,20 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     async def __aenter__(self) -> _T:
         """Open the connection and negotiate a revision.
 
-        The connection has its own task, so that any task may close it.
+        The connection has its own task, so any task may close it.
 
         Raises:
             RuntimeError: The event loop is not asyncio's.
             OSError: The command cannot be started.
-            ConnectError: The server cannot be reached or refuses: `Unauthorized`, `Forbidden`, `NotFound`, `NotMCP`,
-                `Unreachable` or `ServerExited`.
-            MCPError: The server answers with a protocol error.
+            ConnectError: The server cannot be reached or rejects the connection: `Unauthorized`, `Forbidden`,
+                `NotFound`, `NotMCP`, `Unreachable` or `ServerExited`.
+            MCPError: The server returns a protocol error.
             DriftError: The server's tools differ from the compiled ones, and `drift` is `error`.
         """
         redact_library_logs()
         task = OwnerTask(self._client, f"{self._package} connection", self._failed_early)
         try:
-            with name_records(self._package):  # also in the tasks that the connection starts
+            with name_records(self._package):  # also applies in the tasks that the connection starts
                 await task.open()
         except ExceptionGroup as group:
             raise make_safe_to_show(_describe_refusal(_unwrap_only(group))) from None
@@ -238,17 +239,17 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         try:
             is_cancelled = error is not None and not isinstance(error, Exception)
             await task.close(cancel=is_cancelled, seconds=self._client.read_timeout_seconds)
-        except Exception as failure:  # noqa: BLE001 - whatever the SDK and its transports raise
+        except Exception as failure:  # noqa: BLE001 - the SDK and its transports can raise anything
             from ..rpc.mcp_error import convert
 
             reason = make_safe_to_show(convert(_unwrap_only(failure)))
-            if reason is error:  # a request of the block raised it
+            if reason is error:  # a request in the block raised it
                 return
             if error is None or _follows_from(error, reason):
                 raise reason from reason.__cause__
             error.add_note(f"The connection failed, too: {type(reason).__name__}: {reason}")
 
-    if not TYPE_CHECKING:  # type checkers report such uses
+    if not TYPE_CHECKING:  # type checkers also report these uses
 
         def __getattr__(self, name: str) -> Never:
             raise AttributeError(f"{_not_open(self)}; the return value of connect has no {name!r}", name=name, obj=self)
@@ -278,7 +279,7 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Me
 
 
 def _follows_from(error: BaseException, reason: Exception) -> bool:
-    """Return whether an exception of the block only reports that the connection failed."""
+    """Return whether an exception from the block only reports that the connection failed."""
     from mcp_types import CONNECTION_CLOSED
 
     from ..rpc.mcp_error import MCPError, convert
@@ -292,7 +293,7 @@ def _follows_from(error: BaseException, reason: Exception) -> bool:
 
 
 def _unwrap_only(error: Exception) -> Exception:
-    """Return the only exception in nested groups; the outermost group if there are several."""
+    """Return the only exception in nested groups, or the outermost group if there are several."""
     only = error
     while _is_group(only) and len(only.exceptions) == 1:
         only = only.exceptions[0]
@@ -304,21 +305,21 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
 
 
 def _describe_refusal(error: Exception) -> Exception:
-    """Return the exception to raise for a connection that could not be opened."""
+    """Return the exception to raise when a connection cannot be opened."""
     from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
 
     from ..rpc.mcp_error import MCPError, convert
 
     if isinstance(error, ValidationError):
-        return MCPError(code=PARSE_ERROR, message=f"the server's answer is not valid MCP: {describe_problems(error)}")
-    if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this
+        return MCPError(code=PARSE_ERROR, message=f"the server's response is not valid MCP: {describe_problems(error)}")
+    if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this target
         return MCPError(code=UNSUPPORTED_PROTOCOL_VERSION, message=str(error))
     return convert(error)
 
 
 def _is_of_sdk(target: Target) -> bool:
-    """Return whether a target is a server object or a transport of the SDK."""
+    """Return whether a target is an SDK server object or transport."""
     if isinstance(target, AbstractAsyncContextManager):
         return True
     servers = find_loaded("mcp.server")
@@ -339,16 +340,16 @@ def _check_url(target: str) -> str:
 
 
 def _suggest(target: str) -> str:
-    """Return a suggestion for a text that is not a URL."""
+    """Suggest a fix for a string that is not a URL."""
     if "://" in target or not target.strip():
         return ", such as 'http://localhost:8000/mcp'"
     if _HOST_AND_PORT.match(target):
         return f"; did you mean {'http://' + target!r}?"
-    return f"; a command is a sequence of strings: {_split(target)!r}"
+    return f"; pass a command as a sequence of strings: {_split(target)!r}"
 
 
 def _parse_address(url: str) -> tuple[str, int]:
-    """Return the host and the port of a URL."""
+    """Return a URL's host and port."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
@@ -371,5 +372,5 @@ def _parse_command(command: Sequence[str], env: Mapping[str, str] | None, cwd: s
 
 def _check_word(item: object) -> str:
     if not isinstance(item, str):
-        raise TypeError(f"a command is a sequence of strings; {item!r} is of the type {type(item).__name__}")
+        raise TypeError(f"a command must be a sequence of strings; {item!r} is of type {type(item).__name__}")
     return item

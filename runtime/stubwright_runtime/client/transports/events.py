@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from .bounds import Bound, Bounds
 
-# Atomic: otherwise a single `\r\n` would match as two line ends.
+# Atomic, because otherwise a single `\r\n` would match as two line ends.
 _BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
 """The end of an event."""
 
@@ -23,9 +23,9 @@ class Event:
     """A server-sent event.
 
     Attributes:
-        data: The data, with a line feed between lines.
-        id: The event id; `None` without.
-        retry: The reconnection time in milliseconds; `None` without.
+        data: The data, with lines joined by line feeds.
+        id: The event ID, or `None`.
+        retry: The reconnection time in milliseconds, or `None`.
         is_message: Whether the event type is `message`.
     """
 
@@ -39,7 +39,7 @@ class EventParser:
     """A parser for one stream."""
 
     def __init__(self, bounds: Bounds, bound: Bound) -> None:
-        """Prepare a parser with the limits of the connection and of a single event."""
+        """Prepare a parser with the limits for the connection and for a single event."""
         self._bounds = bounds
         self._bound = bound
         self._begun = bytearray()
@@ -47,11 +47,11 @@ class EventParser:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def feed(self, piece: bytes) -> list[Event]:
-        """Return the events that a piece of the stream completes.
+        """Return the events that a chunk of the stream completes.
 
         Raises:
             TooLargeError: The event or the whole stream is too large.
-            UnicodeDecodeError: The piece is not UTF-8.
+            UnicodeDecodeError: The chunk is not UTF-8.
         """
         self._bounds.add(len(piece))
         self._decoder.decode(piece)
@@ -60,7 +60,7 @@ class EventParser:
         if not self._has_begun:
             if len(begun) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(begun):
                 return []
-            # A byte order mark at the start is not part of the first field.
+            # Exclude a leading byte order mark from the first field.
             self._has_begun = True
             if begun.startswith(codecs.BOM_UTF8):
                 del begun[: len(codecs.BOM_UTF8)]
@@ -77,7 +77,7 @@ class EventParser:
         return events
 
     def finish(self) -> Event | None:
-        """Return the unfinished event at the end of a stream, or `None`."""
+        """Return the incomplete event at the end of a stream, or `None`."""
         rest = bytes(self._begun)
         self._begun = bytearray()
         return _parse(rest) if rest.strip() else None

@@ -1,6 +1,6 @@
 """The Streamable HTTP transport (MCP 2025-11-25 and 2026-07-28, basic/transports).
 
-Each message is a POST request, whose response is JSON or an event stream. An invalid response fails its request only.
+Each message is a POST request, whose response is JSON or an event stream. An invalid response fails only its request.
 """
 
 from __future__ import annotations
@@ -39,34 +39,33 @@ if TYPE_CHECKING:
     from ..rpc.connection import RpcConnection
 
 _SECONDS_UNASKED: Final = 10.0
-"""The timeout of notifications."""
+"""The timeout for notifications."""
 
 _SECONDS_FOR_TEXT: Final = 2.0
-"""The timeout for the text of an error response."""
+"""The timeout for reading an error response's text."""
 
 _MOST_OF_TEXT: Final = 1024
-"""The maximum bytes of such a text."""
+"""The maximum bytes of an error response's text."""
 
 _ATTEMPTS: Final = 2
 """The maximum number of failed attempts to resume a stream."""
 
 _PAUSE: Final = 1000
-"""The default delay in milliseconds before a stream is resumed."""
+"""The default delay in milliseconds before resuming a stream."""
 
 _REDIRECTS: Final = frozenset({HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT})
-"""The redirects that keep the method and the body (RFC 9110, section 15.4)."""
+"""Redirects that preserve the method and the body (RFC 9110, section 15.4)."""
 
 _NAMES: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The parameters that the header `Mcp-Name` mirrors, by method."""
+"""The parameter that the `Mcp-Name` header mirrors, by method."""
 
-_FOREIGN: Final = "the server answered a different request"
+_FOREIGN: Final = "the server responded to a different request"
 
 
 class SessionLostError(Exception):
-    """The server rejects the session of a request."""
+    """The server rejected a request's session."""
 
     def __init__(self, refusal: Refusal) -> None:
-        """Store the refusal."""
         super().__init__(refusal.why)
         self.refusal = refusal
 
@@ -81,8 +80,8 @@ class HttpTransport:
 
         Args:
             url: The MCP endpoint.
-            headers: The headers of every request.
-            bounds: The size limits of responses.
+            headers: Headers for every request.
+            bounds: Size limits for responses.
             auth: Authorizes every request.
         """
         self.url = url
@@ -98,21 +97,21 @@ class HttpTransport:
 
     @property
     def name(self) -> str:
-        """The URL without credentials and query."""
+        """The URL without credentials or query."""
         return hide_secrets(self._parsed_url)
 
     @property
     def connection(self) -> RpcConnection:
-        """The open connection. Raises RuntimeError without one."""
+        """The open connection. Raises RuntimeError if the transport is not open."""
         if self._connection is None:
             raise RuntimeError("the transport is not open")
         return self._connection
 
     async def open(self, connection: RpcConnection) -> None:
-        """Create the HTTP client. It connects with the first request.
+        """Create the HTTP client, which connects on the first request.
 
         Raises:
-            Unreachable: The environment has an invalid setting for proxies or certificates.
+            Unreachable: The environment has an invalid proxy or certificate setting.
         """
         self._connection = connection
         try:
@@ -123,7 +122,7 @@ class HttpTransport:
         self._base_headers = {"host": host, **self._client.headers}
 
     async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None, /) -> None:
-        """Send a message, and wait for the response to a request.
+        """Send a message, and, if it is a request, wait for the response.
 
         Raises:
             MCPError: The server does not respond to a request.
@@ -131,7 +130,7 @@ class HttpTransport:
         if "id" in message and "method" in message:
             await self._sessions.send(message, headers or {})
             return
-        # From 2026-07-28 on, closing the stream cancels a request.
+        # Since 2026-07-28, closing the stream cancels the request.
         if message.get("method") == "notifications/cancelled" and self._is_modern:
             return
         await self.post(message)
@@ -141,10 +140,10 @@ class HttpTransport:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     def resume(self) -> None:
-        """Do nothing: streams wait for room themselves."""
+        """Do nothing, because streams wait for room themselves."""
 
     def log_lines(self) -> tuple[str, ...]:
-        """Return an empty tuple: the log stays on the server."""
+        """Return an empty tuple, because the log stays on the server."""
         return ()
 
     async def close(self, seconds: float, /) -> None:
@@ -190,17 +189,17 @@ class HttpTransport:
             with anyio.fail_after(_SECONDS_UNASKED):
                 async with await self._send(self._build("POST", message, {})) as response:
                     if response.status >= HTTPStatus.BAD_REQUEST:
-                        log().debug("%s got status %d", message.get("method", "an answer"), response.status)
+                        log().debug("%s failed with status %d", message.get("method", "a response"), response.status)
         except (MCPError, TimeoutError) as error:
-            log().debug("%s did not arrive: %s", message.get("method", "an answer"), error)
+            log().debug("%s was not delivered: %s", message.get("method", "a response"), error)
 
     async def exchange(
         self, message: Mapping[str, Any], headers: Mapping[str, str], deliver: Callable[[dict[str, Any], int], None]
     ) -> None:
-        """Send a request and deliver all messages of its response.
+        """Send a request and deliver all messages in its response.
 
         Raises:
-            MCPError: There is no valid response.
+            MCPError: The server sends no valid response.
             SessionLostError: The server rejects the session.
         """
         request = self._build("POST", message, headers)
@@ -227,13 +226,13 @@ class HttpTransport:
                     is_resumed = response.is_success
                     if is_resumed and await reading.read_events(response):
                         return
-            except MCPError:  # otherwise report the error of the first stream
+            except MCPError:  # otherwise report the first stream's error
                 if is_resumed:
                     raise
         raise reading.explain_break()
 
     async def _listen(self) -> None:
-        """Receive messages that belong to no request (MCP 2025-11-25, "Listening for Messages from the Server")."""
+        """Receive messages outside any request (MCP 2025-11-25, "Listening for Messages from the Server")."""
         last, retry, attempt = None, _PAUSE, 0
         while attempt < _ATTEMPTS and self._sessions.session is not None:
             headers = {"accept": "text/event-stream", **({} if last is None else {"last-event-id": last})}
@@ -267,10 +266,10 @@ class HttpTransport:
                 pass
 
     async def _send(self, request: HttpRequest) -> Reply:
-        """Send a request and follow one redirect within the origin. The body of the response is not read.
+        """Send a request and follow one same-origin redirect. The response body is not read.
 
         Raises:
-            MCPError: There is no response.
+            MCPError: The server sends no response.
         """
         response = await self._send_once(request)
         location = response.headers.get("location") if response.status in _REDIRECTS else None
@@ -288,7 +287,7 @@ class HttpTransport:
             return await self._client.send(request)
         except httpx2.RequestError as error:
             is_unreachable = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-            verb = "cannot be reached" if is_unreachable else "does not answer"
+            verb = "cannot be reached" if is_unreachable else "does not respond"
             why = f"{verb}: {describe(error, url=str(request.url))}"
             raise _make_error(Refusal("unreachable", hide_secrets(request.url), why)) from None
         except MCPError:
@@ -296,16 +295,16 @@ class HttpTransport:
         except Exception as error:
             if self._auth is None:
                 raise
-            why = f"was not called, because authorization failed: {describe(error)}"
+            why = f"was not called because authorization failed: {describe(error)}"
             raise _make_error(Refusal("unauthorized", hide_secrets(request.url), why)) from error
 
 
 class _Exchange:
-    """The response to one request.
+    """Reads the response to one request.
 
     Attributes:
-        last: The id of the last event; `None` if the stream cannot be resumed.
-        retry: The delay in milliseconds before the stream is resumed; `None` for the default.
+        last: The last event ID, or `None` if the stream cannot be resumed.
+        retry: The delay in milliseconds before resuming the stream; `None` for the default.
     """
 
     def __init__(
@@ -329,7 +328,7 @@ class _Exchange:
         self._break = ""
 
     async def read(self) -> bool:
-        """Read the response. Return False if its stream ended early. Raises the same as `HttpTransport.exchange`."""
+        """Read the response. Return False if its stream ended early. Raises as `HttpTransport.exchange`."""
         response = self._response
         media = response.headers.get("content-type", "").lower()
         if response.is_success:
@@ -358,14 +357,14 @@ class _Exchange:
             if last is not None and _is_json(last.data):
                 return await self._read_event(last)
         except UnicodeDecodeError:
-            message = "the server's answer contains bytes that are not UTF-8"
+            message = "the server's response contains bytes that are not UTF-8"
             raise MCPError(code=CONNECTION_CLOSED, message=message) from None
         except httpx2.RequestError as error:
             self._break = f": {describe(error)}"
         return False
 
     async def _read_event(self, event: Event) -> bool:
-        """Deliver the messages of an event. Return whether the response is among them."""
+        """Deliver an event's messages. Return whether they include the response."""
         self.last = event.id or self.last
         self.retry = self.retry if event.retry is None else event.retry
         if event.data and event.is_message:
@@ -376,12 +375,12 @@ class _Exchange:
         return False
 
     def explain_break(self) -> MCPError:
-        """Return the error of an interrupted stream."""
-        why = f"interrupted its answer{self._break}"
+        """Return the error for an interrupted stream."""
+        why = f"interrupted its response{self._break}"
         return _make_error(Refusal("unreachable", hide_secrets(self._request.url), why))
 
     async def _read_body(self, media: str) -> bytes:
-        """Return a JSON body, or the start of a text in an error response; empty otherwise."""
+        """Return a JSON body, or the start of an error response's text; otherwise, return empty bytes."""
         response = self._response
         if media.startswith("application/json"):
             body, bound = bytearray(), self._bounds.find_bound()
@@ -391,13 +390,13 @@ class _Exchange:
                     body += chunk
                     self._bounds.check(len(body), bound)
             except httpx2.RequestError as error:
-                why = f"does not answer: {describe(error, url=str(self._request.url))}"
+                why = f"does not respond: {describe(error, url=str(self._request.url))}"
                 raise _make_error(Refusal("unreachable", hide_secrets(self._request.url), why)) from None
             return bytes(body).removeprefix(codecs.BOM_UTF8)
         if not media.startswith(("text/plain", "application/problem+json")) or response.status < HTTPStatus.BAD_REQUEST:
             return b""
         start = bytearray()
-        # The status alone is an error, even if the text is late or broken.
+        # The status alone is an error, even if the text is late or invalid.
         with anyio.move_on_after(_SECONDS_FOR_TEXT), suppress(httpx2.RequestError):
             while chunk := await response.read():
                 self._bounds.add(len(chunk))
@@ -407,7 +406,7 @@ class _Exchange:
         return bytes(start[:_MOST_OF_TEXT])
 
     def _check_refusal(self, body: bytes) -> None:
-        """Raise the error of a response that is not MCP."""
+        """Raise the error for a response that is not MCP."""
         response = self._response
         own = self._read_error(body)
         refusal = find_refusal(self._request, response, self._method, body)
@@ -421,7 +420,7 @@ class _Exchange:
             raise own
 
     def _read_error(self, body: bytes) -> MCPError:
-        """Return the JSON-RPC error in a body, or an error for the status."""
+        """Return the body's JSON-RPC error, or an error for the status."""
         try:
             message = parse_object(body)
             check_message(message, body)
@@ -437,10 +436,10 @@ class _Exchange:
         return MCPError(code=METHOD_NOT_FOUND, message="Not Found")
 
     def _receive(self, text: bytes, *, is_alone: bool = False) -> bool:
-        """Deliver a message. Return whether it is the response, which a body that `is_alone` must be.
+        """Deliver a message. Return whether it is the response; if `is_alone`, it must be.
 
         Raises:
-            MCPError: The message is malformed, or responds to another request.
+            MCPError: The message is malformed or responds to another request.
         """
         try:
             message = parse_object(text)
@@ -457,14 +456,14 @@ class _Exchange:
         return is_answer
 
     def _names_another(self, message: dict[str, Any]) -> bool:
-        """Return whether a response has another id. Errors may have a null id."""
+        """Return whether a response has another request's ID. Errors may have a null ID."""
         if "id" not in message or ("error" in message and message["id"] is None):
             return False
         return str(message["id"]) != self._key
 
 
 def _is_json(data: bytes) -> bool:
-    """Return whether the data of an unfinished event is complete JSON."""
+    """Return whether an incomplete event's data is complete JSON."""
     try:
         from_json(data)
     except ValueError:
@@ -473,7 +472,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def _read_error(error: Mapping[str, Any]) -> MCPError:
-    """Return a server's error, redacted."""
+    """Parse a server's error, with secrets redacted."""
     return MCPError(code=error["code"], message=redact_text(error["message"]), data=error.get("data"))
 
 

@@ -1,6 +1,6 @@
 """Repairs results with missing fields, and samples huge invalid ones.
 
-pydantic's errors take kilobytes per invalid entry: half a megabyte of `5,5,5` would take a gigabyte.
+pydantic's errors take kilobytes per invalid entry, so half a megabyte of `5,5,5` would take a gigabyte.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ...values.json import Json, is_mapping
 from .bounds import MOST_BLOCKS
 
 _ITEMS: Final = 128
-_KEYS: Final = 1024  # only maps have more keys, and their values have one schema
+_KEYS: Final = 1024  # only maps have more keys, and all their values have the same schema
 _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
 """Keys whose values MCP does not restrict."""
 
 
 def complete_result(result: dict[str, Any]) -> None:
-    """Add missing defaults to a result in place.
+    """Add missing defaults to a result, in place.
 
     - `resultType` is "complete" (MCP 2026-07-28, schema, `Result`). Older revisions ignore it.
     - `content` is empty if there is `structuredContent` (`CallToolResult`).
@@ -39,7 +39,7 @@ def complete_result(result: dict[str, Any]) -> None:
 
 
 def drop_invalid_fields(value: Json) -> Json:
-    """Return the value, or a copy with samples of its huge lists and objects."""
+    """Return the value, or a copy in which huge lists and objects are sampled."""
     if isinstance(value, list):
         some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
         below = [drop_invalid_fields(item) for item in some]
@@ -58,12 +58,12 @@ def _same(some: list[Any], others: list[Any]) -> bool:
 
 
 def repair_fields(result: dict[str, Any], method: str, revision: str) -> dict[str, Any]:
-    """Return a result, or a sample of its entries if the sample is invalid.
+    """Return the result, or a sample of its entries if that sample is invalid.
 
     Args:
         result: The result.
-        method: The method of the request.
-        revision: The revision of the protocol.
+        method: The request's method.
+        revision: The protocol revision.
     """
     some = drop_invalid_fields(result)
     if some is result or not isinstance(some, dict):
@@ -76,13 +76,13 @@ def repair_fields(result: dict[str, Any], method: str, revision: str) -> dict[st
         parse_server_result(method, revision, some)
     except ValidationError:
         return some
-    except (KeyError, ValueError, RuntimeError):  # a method or a revision that the SDK does not know
+    except (KeyError, ValueError, RuntimeError):  # the SDK does not define this method or revision
         pass
     return result
 
 
 def find_crowded(result: dict[str, Any]) -> str | None:
-    """Return a message about a result with too many entries; `None` for other results."""
+    """Return an error message for a result with too many entries, or `None` for other results."""
     for key in ("content", "contents", "messages"):
         blocks: Json = result.get(key)
         if isinstance(blocks, list) and len(blocks) > MOST_BLOCKS:

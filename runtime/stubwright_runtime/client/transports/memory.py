@@ -1,4 +1,4 @@
-"""The transport for a server object in the same process."""
+"""The in-process transport for a server object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MemoryTransport:
     name = "the server"
 
     def __init__(self, server: InProcessServer) -> None:
-        """Create a transport that is not open."""
+        """Prepare a transport, without opening it."""
         self._server = server
         self._opened = AsyncExitStack()
         self._connection: RpcConnection | None = None
@@ -42,7 +42,7 @@ class MemoryTransport:
         connection.receive(message)
 
     def resume(self) -> None:
-        """Continue to deliver messages after the connection was full."""
+        """Resume delivering messages when the connection has room again."""
         self._room.set()
 
     async def send(self, message: Mapping[str, Any], _headers: Mapping[str, str] | None = None, /) -> None:
@@ -59,5 +59,5 @@ class MemoryTransport:
         await self._opened.aclose()
 
     def log_lines(self) -> tuple[str, ...]:
-        """Return no lines: the server logs to this process."""
+        """Return an empty tuple, because the server logs to this process."""
         return ()

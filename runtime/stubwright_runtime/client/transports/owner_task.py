@@ -1,4 +1,4 @@
-"""Enters and exits an async context manager in one separate task, as task groups and cancel scopes require."""
+"""Enters and exits an async context manager in the same separate task, as task groups and cancel scopes require."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OwnerTask:
-    """A task that holds a context manager open from `open` to `close`."""
+    """A task that keeps a context manager open from `open` to `close`."""
 
     def __init__(
         self, manager: AbstractAsyncContextManager[Any], name: str, failed: Callable[[Exception], None] | None = None
@@ -22,7 +22,7 @@ class OwnerTask:
         Args:
             manager: The context manager.
             name: The task's name, for debuggers.
-            failed: Called when the context manager ends with an exception before `close` is called.
+            failed: Called when the context manager exits with an exception before `close` is called.
         """
         self._manager = manager
         self._name = name
@@ -35,7 +35,7 @@ class OwnerTask:
 
         Raises:
             RuntimeError: The event loop is not asyncio's.
-            Exception: An exception of the context manager.
+            Exception: Any exception from the context manager.
         """
         import anyio
 
@@ -49,7 +49,7 @@ class OwnerTask:
         if not is_open.result():
             await self._wait_for(self._task, self._task)
             self._task.result()  # raises
-        for variable, value in context.items():  # handlers of a server in this process may set variables
+        for variable, value in context.items():  # handlers of an in-process server may set context variables
             if variable.get(_UNSET) is not value:
                 self._adopted.append((variable, variable.set(value)))
 
@@ -57,11 +57,11 @@ class OwnerTask:
         """Exit the context manager.
 
         Args:
-            cancel: Whether to cancel its block.
-            seconds: The timeout of the exit; `None` for no limit.
+            cancel: Whether to cancel the context manager's block.
+            seconds: The timeout for exiting; `None` for no limit.
 
         Raises:
-            Exception: An exception of the context manager.
+            Exception: Any exception from the context manager.
         """
         task = self._task
         if task is None:
@@ -79,7 +79,7 @@ class OwnerTask:
                 timer.cancel()
             self._return_variables()
         if not task.cancelled():
-            task.result()  # raises the exception of the exit
+            task.result()  # raises the exception from exiting
 
     async def _run(self, is_open: asyncio.Future[bool]) -> None:
         try:
@@ -96,7 +96,7 @@ class OwnerTask:
                 is_open.set_result(False)
 
     async def _wait_for(self, task: asyncio.Task[None], future: asyncio.Future[Any], *, shield: bool = False) -> None:
-        """Wait for a future. If the caller is cancelled, cancel the task and wait for its end."""
+        """Wait for a future. If the caller is cancelled, cancel the task and wait until it ends."""
         import anyio
 
         cancelled: asyncio.CancelledError | None = None
@@ -122,7 +122,7 @@ class OwnerTask:
         for variable, token in reversed(self._adopted):
             try:
                 variable.reset(token)
-            except ValueError:  # another context, such as the teardown of a fixture
+            except ValueError:  # another context, such as a fixture's teardown
                 continue
         self._adopted.clear()
 
@@ -131,7 +131,7 @@ _UNSET: Any = object()
 
 
 def _require_asyncio() -> None:
-    """Raise RuntimeError for other event loops, which cannot start tasks without a task group."""
+    """Raise RuntimeError unless asyncio is running; other event loops cannot start tasks without a task group."""
     try:
         task = asyncio.current_task()
     except RuntimeError:  # asyncio is not running

@@ -1,7 +1,7 @@
-"""The headers that mirror arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
+"""Headers that mirror a call's arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
 
-The mirrored arguments are read from the server's `tools/list`, before the first call of a tool with such arguments, and
-again after a header mismatch.
+The server's `tools/list` defines which arguments to mirror. It is read before the first call to a tool with mirrored
+arguments, and again after a header mismatch.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _Answer = TypeVar("_Answer")
 
 
 class ParameterHeaders:
-    """The headers of calls over one connection."""
+    """Sends calls with their headers over one connection."""
 
     def __init__(self, client: UntypedClient) -> None:
-        """Use a client, which need not be open yet."""
+        """Use a client, which does not have to be open yet."""
         self._client = client
         self._listed: set[str] = set()
         self._declared: dict[str, bool] = {}
@@ -47,9 +47,9 @@ class ParameterHeaders:
 
         Args:
             tool: The tool.
-            arguments: The arguments of the call.
-            seconds: The timeout of the list; `None` for no limit.
-            send: Sends the call; may be called twice.
+            arguments: The call's arguments.
+            seconds: The timeout for listing tools; `None` for no limit.
+            send: Sends the call; can be called twice.
 
         Raises:
             ValueError: A mirrored integer is beyond ±(2^53 - 1) (SEP-2243).
@@ -73,7 +73,7 @@ class ParameterHeaders:
         return Revision.from_date(self._client.protocol_version).has("parameter_headers")
 
     def _mirrors(self) -> bool:
-        """Return whether calls have headers, which requires HTTP and 2026-07-28."""
+        """Return whether calls have headers, which requires HTTP and revision 2026-07-28."""
         server: object = self._client.server
         if not self._has_headers:
             return False
@@ -85,7 +85,7 @@ class ParameterHeaders:
         return not isinstance(server, mcp.StdioServerParameters | Server | MCPServer | InProcessServer)
 
     async def _list(self, name: str, seconds: float | None) -> bool:
-        """List the server's tools up to this one, and return whether the list can be read."""
+        """List the server's tools up to this one, and return whether the list is readable."""
         import anyio
         from pydantic import ValidationError
 
@@ -101,7 +101,7 @@ class ParameterHeaders:
                     if any(tool.name == name for tool in page.tools):
                         break
         except (MCPError, RuntimeError, TimeoutError, ValidationError) as error:
-            log().warning("sending calls of %r without Mcp-Param headers: tools/list cannot be read: %r", name, error)
+            log().warning("sending calls to %r without Mcp-Param headers: tools/list cannot be read: %r", name, error)
             return False
         self._listed.add(name)
         return True
@@ -111,9 +111,9 @@ def refuse_unsafe_integers(schema: Any, arguments: Any, path: tuple[str, ...] = 
     """Reject mirrored integers that JavaScript cannot represent (SEP-2243).
 
     Args:
-        schema: The schema of the arguments.
+        schema: The arguments' schema.
         arguments: The arguments.
-        path: The path of their object.
+        path: The path of the object that contains the arguments.
 
     Raises:
         ValueError: An integer is beyond ±(2^53 - 1).
@@ -125,12 +125,12 @@ def refuse_unsafe_integers(schema: Any, arguments: Any, path: tuple[str, ...] = 
         value = arguments.get(name)
         if is_mapping(below) and "x-mcp-header" in below and type(value) is int and abs(value) > MAX_SAFE_INTEGER:
             shown = ".".join((*path, name))
-            raise ValueError(f"`{shown}` is sent in a header, and must be within ±{MAX_SAFE_INTEGER}, not {value}")
+            raise ValueError(f"`{shown}` is sent in a header and must be within ±{MAX_SAFE_INTEGER}, not {value}")
         refuse_unsafe_integers(below, value, (*path, name))
 
 
 def _has_header(schema: Any) -> bool:
-    """Return whether a property, possibly a nested one, is mirrored into a header."""
+    """Return whether any property, including nested ones, is mirrored in a header."""
     properties: Json = schema.get("properties") if is_mapping(schema) else None
     if not isinstance(properties, dict):
         return False

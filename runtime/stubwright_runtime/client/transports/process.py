@@ -1,4 +1,4 @@
-"""The stdio transport: runs a server process, and reads messages from its standard output.
+"""The stdio transport: runs a server process and reads messages from its standard output.
 
 Closing the transport closes the standard input, then terminates, then kills the process and its children (MCP
 2025-11-25, basic/lifecycle, "Shutdown").
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ..rpc.connection import RpcConnection
 
 _EXIT_SECONDS: Final = 1.0
-"""The time for a process to exit after it has closed its standard output, and to read its standard error.
+"""Seconds for a process to exit after it has closed its standard output, and for its standard error to be read.
 
-    Children may hold the standard output open; it is ignored after this time without output.
+    Children may keep the standard output open; it is ignored after this long without output.
 """
 
 _GRACE: Final = 2.0
-"""The time for a process to exit after its standard input is closed, and after it is terminated."""
+"""Seconds for a process to exit after its standard input is closed, and again after it is terminated."""
 
 _POLL: Final = 0.01
 
@@ -57,7 +57,7 @@ class Command:
         program: The name or path of the program.
         arguments: The arguments.
         environment: Additional environment variables.
-        folder: The working directory; `None` for the current directory.
+        folder: The working directory, or `None` for the current directory.
     """
 
     program: str
@@ -76,8 +76,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
         Args:
             command: The command.
-            bounds: The size limits of its output.
-            shown: Receives a copy of its standard error; `None` for no copy.
+            bounds: Size limits for the process's output.
+            shown: Receives a copy of the process's standard error; `None` for no copy.
         """
         self._command = command
         self._bounds = bounds
@@ -102,14 +102,14 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     @property
     def name(self) -> str:
-        """The name of the program, without arguments that may be secret."""
+        """The program's name, without the arguments, which may be secret."""
         return to_one_line(PurePath(self._command.program).name or self._command.program)
 
     async def open(self, connection: RpcConnection) -> None:
         """Start the process.
 
         Raises:
-            ServerNotFound: The program or the folder does not exist, or is not executable.
+            ServerNotFound: The program or working directory does not exist, or the program is not executable.
             OSError: The process cannot be started for another reason.
             ValueError: The command contains a NUL byte.
         """
@@ -141,7 +141,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def _explain(self, error: OSError) -> str:
         folder = self._command.folder
         if folder is not None and not Path(folder).is_dir():
-            return "its folder does not exist"
+            return "its working directory does not exist"
         if isinstance(error, FileNotFoundError):
             return "program not found; is it installed?"
         return error.strerror or str(error)
@@ -155,7 +155,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._input.write(line)
 
     async def close(self, seconds: float, /) -> None:
-        """Stop the process and its children; each step before SIGKILL may take half of the time."""
+        """Stop the process and its children; each step before SIGKILL can take half of the time."""
         import anyio
 
         if self._transport is None:
@@ -164,11 +164,11 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._lines.clear()
         with anyio.CancelScope(shield=True):
             self._input.close()
-            self._resume_reading()  # a process that blocks on its output does not read the end of its input
+            self._resume_reading()  # a process blocked on its output does not read the end of its input
             grace = min(_GRACE, seconds / 2)
             if not await self._wait_for_exit(grace):
                 await self._kill(grace)
-            with suppress(PermissionError):  # raised for a process of another user
+            with suppress(PermissionError):  # raised for another user's process
                 self._transport.close()
             if self._ending is not None:
                 self._ending.cancel()
@@ -201,21 +201,21 @@ class ServerProcess(asyncio.SubprocessProtocol):
         await self._wait_for_exit(_GRACE)
 
     def log_lines(self) -> tuple[str, ...]:
-        """Return the first and last lines of the standard error so far."""
+        """Return the first and last lines of standard error so far."""
         return self._errors.list_lines()
 
     def resume(self) -> None:
-        """Deliver more lines after the connection was full."""
+        """Resume delivering lines when the connection has room again."""
         self._deliver()
 
     def connection_made(self, transport: Any) -> None:
-        """Store the pipes of the process."""
+        """Store the process's pipes."""
         self._transport = transport
         self._input = transport.get_pipe_transport(0)
         self._output = transport.get_pipe_transport(1)
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Process a piece of the standard output."""
+        """Process a chunk of standard output."""
         if self._has_ended or self._is_closing:
             return
         if self._is_silent:
@@ -281,11 +281,11 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Continue `send`."""
+        """Resume `send`."""
         self._writable.set()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Fail the connection after the process has closed a pipe."""
+        """Fail the connection when the process has closed a pipe."""
         self._writable.set()
         if fd == 1 and self._begun.strip() and not self._has_ended and not self._is_closing:
             self._lines.append(bytes(self._begun))
@@ -293,7 +293,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._end()
 
     def process_exited(self) -> None:
-        """Fail the connection when an exited process has no more output."""
+        """Fail the connection when the process has exited and has no more output."""
         self._exited.set()
         if not self._has_ended and not self._is_closing:
             loop = asyncio.get_running_loop()
@@ -311,7 +311,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._end()
 
     def _end(self) -> None:
-        """Fail the connection after all lines are delivered."""
+        """Fail the connection once all lines are delivered."""
         if self._has_ended or self._is_closing:
             return
         self._has_ended = True
@@ -322,7 +322,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._ending = asyncio.get_running_loop().create_task(self._find_end())
 
     async def _find_end(self) -> None:
-        """Fail the connection with the exit status of the process."""
+        """Fail the connection with the process's exit status."""
         import anyio
 
         if self._fault is None:
@@ -344,7 +344,7 @@ def _describe_exit(status: int | None) -> str:
     if status is None:
         return "closed its standard output"
     if status >= 0:
-        return f"ended with exit status {status}"
+        return f"exited with status {status}"
     try:
         return f"was terminated by {signal.Signals(-status).name}"
     except ValueError:

@@ -22,39 +22,39 @@ if TYPE_CHECKING:
     from .replies import HttpRequest, Reply
 
 OPENING: Final = frozenset({"initialize", "server/discover"})
-"""The methods that begin a connection. A server that does not answer them in MCP is not an MCP server."""
+"""The methods that start a connection. A server without a valid MCP response to them is not an MCP server."""
 
 SESSION: Final = "mcp-session-id"
-"""The header that names the session (MCP 2025-11-25, basic/transports, "Session Management")."""
+"""The session ID header (MCP 2025-11-25, basic/transports, "Session Management")."""
 
 _LONGEST: Final = 300
 _LONGEST_TEXT: Final = 200
-"""Maximum characters of an error's text in a message."""
+"""Maximum characters of an error's text to quote."""
 
 _FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title")
-"""The members of a JSON error that hold readable text (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
+"""Members of a JSON error that contain readable text (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
 
 _BETWEEN: Final = re.compile(r"[\s;,]+|=(?=\w)")
-"""Separators of a scheme and its token (RFC 9110, section 11.4), and of cookies."""
+"""Separators between a scheme and its token (RFC 9110, section 11.4), and between cookies."""
 
 _FIELD: Final = re.compile(r'\b(error|error_description|scope)=(?:"([^"]+)"|([^\s,]+))')
-"""The fields of a challenge for people and programs (RFC 6750, section 3)."""
+"""Challenge fields for people and programs (RFC 6750, section 3)."""
 
 _SHORTEST: Final = 8
-"""Minimum characters of a token; shorter words, such as `Bearer`, are not secrets."""
+"""Minimum token length; shorter words, such as `Bearer`, are not secrets."""
 
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
     HTTPStatus.NOT_IMPLEMENTED  # sent for every POST, for instance by static file servers
 }
-"""Statuses of temporary errors."""
+"""Statuses for temporary errors."""
 
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-"""Statuses of an overloaded server (RFC 6585, section 4; RFC 9110, section 15.6.4)."""
+"""Statuses for an overloaded server (RFC 6585, section 4; RFC 9110, section 15.6.4)."""
 
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PATH: Final = "check the path, which is `/mcp` on most servers"
 _HOST: Final = "add it to the server's allowed hosts, in a generated server with `--allow-host`"
-_SSE: Final = f"{_PATH}; a URL of HTTP+SSE, the transport of MCP 2024-11-05, is not supported"
+_SSE: Final = f"{_PATH}; HTTP+SSE, the MCP 2024-11-05 transport, is not supported"
 
 Kind: TypeAlias = Literal[
     "unauthorized", "forbidden", "not_found", "not_mcp", "session_lost", "unreachable", "refused", "busy"
@@ -63,17 +63,17 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An HTTP response without an MCP answer.
+    """An HTTP response that is not an MCP response.
 
     Attributes:
-        kind: The kind of exception to raise.
-        url: The URL of the request, without possible secrets.
-        why: The problem, as a sentence that continues the URL.
-        status: The HTTP status; `None` without a response.
-        challenge: The `WWW-Authenticate` header; `None` without.
-        data: The `data` of the server's JSON-RPC error.
-        session: The id of the lost session; `None` for other problems.
-        retry_after: The seconds in its `Retry-After` header; `None` without.
+        kind: The exception class to raise.
+        url: The request URL, without possible secrets.
+        why: The problem, as a predicate whose subject is the URL.
+        status: The HTTP status, or `None` without a response.
+        challenge: The `WWW-Authenticate` header, or `None`.
+        data: The `data` from the server's JSON-RPC error.
+        session: The lost session's ID, or `None` for other problems.
+        retry_after: Seconds from the `Retry-After` header, or `None`.
     """
 
     kind: Kind
@@ -86,7 +86,7 @@ class Refusal:
     retry_after: float | None = None
 
     def to_error(self, error: MCPError) -> MCPError:
-        """Return the exception, with the code of the error that it replaces."""
+        """Create the exception, with the code of the error that it replaces."""
         from ..core import connect_errors
 
         if self.kind == "busy":
@@ -110,22 +110,22 @@ class Refusal:
 
 
 Refusals: TypeAlias = dict[str, Refusal]
-"""By the ids of requests, as text."""
+"""Refusals by request ID, as text."""
 
 
 def hide_secrets(url: httpx2.URL) -> str:
-    """Return a URL without possible secrets."""
+    """Remove possible secrets from a URL."""
     return to_one_line(str(url.copy_with(userinfo=b"", query=None, fragment=None)))
 
 
 def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes) -> Refusal | None:
-    """Return the refusal in a response; `None` for an MCP answer, and for other JSON-RPC errors.
+    """Return the refusal in a response, or `None` for an MCP response and for other JSON-RPC errors.
 
     Args:
         request: The request.
-        response: Its response.
-        method: The method of the request.
-        body: The body if it is JSON, or the start of a plain text or a problem (RFC 9457); otherwise empty.
+        response: The response to it.
+        method: The request's MCP method.
+        body: The body if it is JSON, or the start of plain text or a problem (RFC 9457); otherwise empty.
     """
     from mcp_types import METHOD_NOT_FOUND
 
@@ -138,19 +138,19 @@ def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes
     text = message or excerpt
     if status == HTTPStatus.UNAUTHORIZED:
         bare = "" if "authorization" in request.headers else "the request had no token"
-        why = f"answers with {_phrase(status)}{_joined(bare, *map(hide, _reasons(response)), text)}"
+        why = f"returns {_phrase(status)}{_joined(bare, *map(hide, _reasons(response)), text)}"
         return Refusal("unauthorized", url, why, status, challenge)
     if status == HTTPStatus.FORBIDDEN:
-        why = f"answers with {_phrase(status)}{_joined(*map(hide, _reasons(response)), text)}"
+        why = f"returns {_phrase(status)}{_joined(*map(hide, _reasons(response)), text)}"
         return Refusal("forbidden", url, why, status, challenge)
     if status == HTTPStatus.MISDIRECTED_REQUEST:
         host = to_one_line(request.headers["host"])[:_LONGEST]
-        why = f"answers with {_phrase(status)}: it does not serve the host `{host}`; {_HOST}"
+        why = f"returns {_phrase(status)}: it does not serve the host `{host}`; {_HOST}"
         return Refusal("refused", url, why, status)
     session = request.headers.get(SESSION)
-    # A 404 for an unknown method does not mean a lost session.
+    # A 404 for an unknown method does not mean that the session is lost.
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
-        why = f"does not know the client's session any more: it answers with {_phrase(status)}{_joined(text)}"
+        why = f"no longer recognizes the client's session: it returns {_phrase(status)}{_joined(text)}"
         return Refusal("session_lost", url, why, status, session=session)
     seconds = parse_retry_after(response.headers.get("retry-after"))
     if message and status in _BUSY:
@@ -162,24 +162,24 @@ def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST and "location" in response.headers:
         shown += f", which redirects to {to_one_line(hide(response.headers['location']))[:_LONGEST]!r}"
     if status in _LATER:
-        return Refusal("unreachable", url, f"answers with {shown}", status, retry_after=seconds)
+        return Refusal("unreachable", url, f"returns {shown}", status, retry_after=seconds)
     is_of_sse = status == HTTPStatus.METHOD_NOT_ALLOWED or request.url.path.rstrip("/").endswith("/sse")
     advice = _SSE if is_of_sse else _PATH
     if status in _ABSENT:
-        return Refusal("not_found", url, f"does not exist: it answers with {shown}; {advice}", status)
+        return Refusal("not_found", url, f"does not exist: it returns {shown}; {advice}", status)
     # Such as a toolset that a generated server lacks.
     if status == HTTPStatus.BAD_REQUEST and isinstance(_error(body), str):
-        return Refusal("refused", url, f"answers with {_phrase(status)}{_joined(excerpt)}", status)
+        return Refusal("refused", url, f"returns {_phrase(status)}{_joined(excerpt)}", status)
     if method in OPENING:
-        return Refusal("not_mcp", url, f"is not an MCP endpoint: it answers with {shown}; {advice}", status)
+        return Refusal("not_mcp", url, f"is not an MCP endpoint: it returns {shown}; {advice}", status)
     if response.is_success:
         origin = "; a proxy may have sent it" if media == "text/html" else ""
-        return Refusal("not_mcp", url, f"answers with {shown} instead of an MCP message{origin}", status)
-    return Refusal("refused", url, f"answers with {shown}", status)
+        return Refusal("not_mcp", url, f"returns {shown} instead of an MCP message{origin}", status)
+    return Refusal("refused", url, f"returns {shown}", status)
 
 
 def _list_secrets(request: HttpRequest) -> Sequence[str]:
-    """Return the possible secrets in a request."""
+    """Return possible secrets in a request."""
     values = [value for name, value in request.headers.items() if name == SESSION or is_secret_name(name)]
     words = [word for value in values for word in _BETWEEN.split(value) if word == value or len(word) >= _SHORTEST]
     return [*words, *(value for _, value in request.url.params.multi_items()), request.url.password]
@@ -193,7 +193,7 @@ def _phrase(status: int) -> str:
 
 
 def _find_text(body: bytes, media: str) -> str:
-    """Return the readable text of a body: a member of a JSON object if it has one, otherwise all of it."""
+    """Return a body's readable text: a member of a JSON object if possible, else all of it."""
     value = None if media == "text/plain" else _parse(body)
     if isinstance(value, dict):
         for name in _FOR_PEOPLE:
@@ -203,7 +203,7 @@ def _find_text(body: bytes, media: str) -> str:
 
 
 def _shorten_text(text: str, status: int) -> str:
-    """Return the start of a text on one line; empty if it only repeats the status."""
+    """Shorten text to one line, or to nothing if it only repeats the status."""
     text = " ".join(text.split())
     if _phrase(status).casefold().endswith(f" {text.rstrip('.').casefold()}"):
         return ""
@@ -216,7 +216,7 @@ def _reasons(response: Reply) -> list[str]:
     fields = {name: quoted or plain for name, quoted, plain in _FIELD.findall(challenge)}
     error, description, scope = (fields.get(name) for name in ("error", "error_description", "scope"))
     reasons = [error or "", description or "", f"it requires the scopes `{scope}`" if scope else ""]
-    return reasons if any(reasons) or not challenge else [f"it asks for `{challenge}`"]
+    return reasons if any(reasons) or not challenge else [f"it requests `{challenge}`"]
 
 
 def _joined(*parts: str) -> str:
@@ -225,7 +225,7 @@ def _joined(*parts: str) -> str:
 
 
 def _error_message(body: bytes) -> str:
-    """Return the message of a JSON-RPC error; empty for other bodies."""
+    """Return a JSON-RPC error's message, or an empty string for other bodies."""
     text = _error_field(body, "message")
     return text if isinstance(text, str) else ""
 

@@ -1,4 +1,4 @@
-"""Sends HTTP requests. Only proxies, authorization and cookies need the client of httpx2, which takes more CPU."""
+"""Sends HTTP requests. The httpx2 client, which takes more CPU, is used only for proxies, authorization and cookies."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 _SECONDS: Final = 30.0
-"""The timeout for connecting and for sending a request; the call has the timeout of the response."""
+"""The timeout for connecting and for sending a request; the call's own timeout limits the response."""
 
 _TIMEOUT: Final = httpx2.Timeout(_SECONDS, read=None)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request.
+    """An HTTP request.
 
     Attributes:
         method: The HTTP method.
         url: The URL.
-        headers: All headers, by lowercase names.
+        headers: All headers, by lowercase name.
         body: The body.
     """
 
@@ -35,14 +35,14 @@ class HttpRequest:
     body: bytes = b""
 
     def to_httpx2(self, cookies: httpx2.Cookies | None = None) -> httpx2.Request:
-        """Return the request for httpx2."""
-        stream = httpx2.ByteStream(self.body)  # with `content`, httpx2 takes four times as long to make the headers
+        """Convert the request for httpx2."""
+        stream = httpx2.ByteStream(self.body)  # with `content`, httpx2 takes four times as long to create the headers
         request = httpx2.Request(self.method, self.url, headers=self.headers, cookies=cookies, stream=stream)
         request.read()
         return request
 
     def redirect(self, location: str) -> HttpRequest | None:
-        """Return the request for another URL of the same origin; `None` for another origin and for an invalid URL."""
+        """Return the request for a redirect URL, or `None` if the URL is invalid or has another origin."""
         try:
             url = self.url.join(location)
         except httpx2.InvalidURL:
@@ -52,12 +52,12 @@ class HttpRequest:
 
 
 class Reply:
-    """A response whose body is read in pieces. Leaving the `async with` block releases the connection.
+    """A response whose body is read in chunks. Exiting the `async with` block releases the connection.
 
     Attributes:
         status: The status.
-        headers: The headers, by lowercase names.
-        read: Returns the next piece of the decoded body; empty at its end. Raises httpx2.RequestError.
+        headers: The headers, by lowercase name.
+        read: Returns the next chunk of the decoded body; empty at the end. Raises httpx2.RequestError.
     """
 
     __slots__ = ("_close", "headers", "read", "status")
@@ -77,14 +77,14 @@ class Reply:
 
     @classmethod
     def wrap(cls, response: httpx2.Response) -> Reply:
-        """Create a response from one of httpx2."""
+        """Create a response from an httpx2 response."""
         pieces = response.aiter_bytes()
         headers = dict(response.headers.items())
         return cls(response.status_code, headers, lambda: anext(pieces, b""), response.aclose)
 
     @property
     def is_success(self) -> bool:
-        """True for a status from 200 to 299."""
+        """True if the status is between 200 and 299."""
         return 200 <= self.status < 300
 
     async def __aenter__(self) -> Self:
@@ -97,17 +97,17 @@ class Reply:
 
 
 class HttpClient:
-    """Sends requests over kept connections, with the environment's certificates and proxies."""
+    """Sends requests over persistent connections, with the environment's certificates and proxies."""
 
     def __init__(self, headers: Mapping[str, str], auth: httpx2.Auth | None) -> None:
         """Create a client.
 
         Args:
-            headers: The headers of every request.
+            headers: Headers for every request.
             auth: Authorizes every request.
 
         Raises:
-            SettingError: A proxy or the certificates of the environment cannot be used.
+            SettingError: The environment's proxy or certificates cannot be used.
         """
         direct = make_direct_transport()
         self._client = make_http_client(_TIMEOUT, transport=direct, headers=dict(headers), auth=auth)
@@ -115,11 +115,11 @@ class HttpClient:
         self.headers = dict(self._client.headers.items())
 
     async def send(self, request: HttpRequest) -> Reply:
-        """Send a request, and return the response when its head has arrived.
+        """Send a request, and return the response once its headers have arrived.
 
         Raises:
-            httpx2.RequestError: There is no response.
-            Exception: An exception of the authorization.
+            httpx2.RequestError: The server sends no response.
+            Exception: Any exception from the authorization.
         """
         cookies = self._client.cookies
         if self._direct is None or any(True for _ in cookies.jar):

@@ -1,4 +1,4 @@
-"""HTTP sessions: after a 404, the client starts a new session and repeats the request (MCP 2025-11-25)."""
+"""Recovers HTTP sessions: after a 404, the client starts a new session and resends the request (MCP 2025-11-25)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from .refusals import Refusal
 
 _SECONDS: Final = 30.0
-"""The timeout of the handshake and of restoring the session."""
+"""The timeout for the handshake and for restoring the session."""
 
 _CHANGES_SESSION: Final = {"resources/subscribe": "uri", "resources/unsubscribe": "uri", "logging/setLevel": ""}
-"""The requests that change the state of a session, with the parameter that distinguishes them."""
+"""Requests that change a session's state, with the parameter that distinguishes them."""
 
 
 class Sessions:
-    """The sessions of one connection.
+    """One connection's sessions.
 
     Attributes:
-        session: The id of the session; `None` without.
+        session: The session ID, or `None`.
     """
 
     def __init__(self, transport: HttpTransport) -> None:
@@ -46,15 +46,15 @@ class Sessions:
         self._numbers = count(1)
 
     def record_start(self, method: str, session: str | None) -> None:
-        """Store the session of a handshake."""
+        """Store the session from a handshake."""
         if method == "initialize":
             self.session = session
 
     async def send(self, message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-        """Send a request, and repeat it in a new session if the server has lost the session.
+        """Send a request, and resend it in a new session if the server has lost the session.
 
         Raises:
-            MCPError: There is no valid response.
+            MCPError: The server sends no valid response.
         """
         from .http import SessionLostError
 
@@ -76,7 +76,7 @@ class Sessions:
                 raise _make_error(again.refusal) from None
 
     def _deliver(self, message: Mapping[str, Any], received: dict[str, Any], size: int) -> None:
-        """Deliver a message, and store the request if it succeeded."""
+        """Deliver a message, and store the request if it succeeds."""
         if "result" in received:
             self._remember(message)
         self._transport.connection.receive_message(received, size)
@@ -96,7 +96,7 @@ class Sessions:
         try:
             await asyncio.shield(renewal)
         except asyncio.CancelledError:
-            self._transport.connection.mark_unsent(message["id"])  # the server has rejected it
+            self._transport.connection.mark_unsent(message["id"])  # the server rejected it
             raise
         except MCPError as error:
             raise copy(error) from None  # each waiting request raises its own copy
@@ -109,7 +109,7 @@ class Sessions:
             wrong = await self._begin(self._initialize)
             if wrong is not None:
                 self.session = lost.session  # the next request tries again
-                why = f"does not know the client's session any more, and a new one failed: {wrong}"
+                why = f"no longer recognizes the client's session, and a new one failed: {wrong}"
                 raise _make_error(replace(lost, why=why))
         finally:
             self._renewal = None
@@ -120,7 +120,7 @@ class Sessions:
             self._renewal.cancel()
 
     async def _begin(self, initialize: Mapping[str, Any]) -> str | None:
-        """Repeat the handshake and restore the session's state; return the reason if it fails."""
+        """Repeat the handshake and restore the session's state; on failure, return the reason."""
         has_begun = False
         revision = self._transport.connection.revision
         with anyio.move_on_after(_SECONDS):
@@ -133,7 +133,7 @@ class Sessions:
                 return f"the server's revision changed from {revision!r} to {result.get('protocolVersion')!r}"
             await self._transport.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             has_begun = True
-            # A copy: responses may change the dictionary in the meantime.
+            # Iterate over a copy, because responses may change the dictionary in the meantime.
             for message in list(self._remembered.values()):
                 try:
                     await self._ask(message)
@@ -141,10 +141,10 @@ class Sessions:
                     why = to_one_line(error.message)
                     log().warning("a subscription could not be restored in the new session: %s", why)
             return None
-        return None if has_begun else f"the server did not answer in {_SECONDS:.0f} seconds"
+        return None if has_begun else f"the server did not respond within {_SECONDS:.0f} seconds"
 
     async def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of a request with a new id. Raises MCPError for an error."""
+        """Send a request with a new ID and return its result. Raises MCPError for an error response."""
         from .http import SessionLostError
 
         answers: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Copies the standard error of a server's process, and stores its first and last lines.
+"""Copies a server process's standard error, and stores its first and last lines.
 
 A thread reads it, so that the server never blocks on the caller's event loop.
 """
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _FIRST: Final = 5
-"""Lines stored from the start, which often has the cause."""
+"""How many lines to store from the start, which often shows the cause."""
 
 _LAST: Final = 10
-"""Lines stored from the end."""
+"""How many lines to store from the end."""
 
 _LONGEST: Final = 500
-"""Characters stored per line."""
+"""How many characters to store per line."""
 
 _CHUNK: Final = 65536
 
 
 class StandardError:
-    """The standard error of one process.
+    """One process's standard error.
 
     Attributes:
         writing: The write end of the pipe, for the process; `start` closes it here.
@@ -49,12 +49,12 @@ class StandardError:
 
     def start(self) -> None:
         """Start reading after the process has inherited the pipe."""
-        # Otherwise the pipe never reaches its end of file.
+        # Otherwise the pipe never reaches end of file.
         self.writing.close()
         self._reader.start()
 
     def wait(self, seconds: float) -> None:
-        """Wait until everything is read, unless children of the server hold the pipe open."""
+        """Wait until everything is read, unless the server's children keep the pipe open."""
         if self._reader.ident is not None:
             self._reader.join(seconds)
 

@@ -1,4 +1,4 @@
-"""Describes answers that are not JSON-RPC messages, in one line instead of pydantic's twenty."""
+"""Describes responses that are not JSON-RPC messages, in one line instead of pydantic's twenty."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _MOST_PROBLEMS: Final = 3
-"""The maximum number of problems in a message."""
+"""The maximum number of problems to list."""
 
 _KINDS: Final = {
     "error": "JSONRPCError",
@@ -24,7 +24,7 @@ _KINDS: Final = {
     "id": "JSONRPCRequest",
     "method": "JSONRPCNotification",
 }
-"""The class of a message by its first key in this order. pydantic reports problems with all classes."""
+"""Message classes by key; the first match in this order applies. pydantic would report problems with every class."""
 
 _NAMES: Final = {list: "a JSON list", str: "a JSON string", bool: "a JSON boolean", type(None): "JSON null"}
 
@@ -33,16 +33,16 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class UnreadableError(Exception):
-    """An answer is not a JSON-RPC message. The text is a clause that describes the answer."""
+    """A response is not a JSON-RPC message. The text is a clause that describes the response."""
 
     @property
     def sentence(self) -> str:
-        """The text as a whole sentence."""
-        return f"the server's answer cannot be read: {self}"
+        """The text as a complete sentence."""
+        return f"the server's response cannot be read: {self}"
 
 
 def parse_object(data: bytes) -> dict[str, Any]:
-    """Return the JSON object in an answer. Raises UnreadableError for other values."""
+    """Parse the JSON object in a response. Raises UnreadableError for other values."""
     from pydantic_core import from_json
 
     if not data.strip():
@@ -59,7 +59,7 @@ def parse_object(data: bytes) -> dict[str, Any]:
 def describe_syntax(data: str | bytes, why: str) -> str:
     """Return a clause that describes invalid JSON.
 
-    Lone surrogates are located: Python's JSON parser accepts them, and UTF-8 cannot encode them (RFC 8259, 8.2).
+    This locates lone surrogates, which Python's JSON parser accepts but UTF-8 cannot encode (RFC 8259, 8.2).
     """
     with suppress(ValueError, RecursionError):  # which `why` describes
         place = _find_surrogate(json.loads(data))
@@ -69,7 +69,7 @@ def describe_syntax(data: str | bytes, why: str) -> str:
 
 
 def _find_surrogate(value: Any) -> str | None:
-    """Return the place of the first lone surrogate, with the name of its parent; `None` without."""
+    """Return the location of the first lone surrogate, with its parent's name, or `None`."""
     waiting: list[tuple[str, str, Any]] = [("", "", value)]
     while waiting:
         place, owner, item = waiting.pop()
@@ -92,7 +92,7 @@ def _is_half(text: str) -> bool:
 
 
 def is_sound(message: dict[str, Any]) -> bool:
-    """Return whether an object is certainly a valid message; for others, call `check_message`."""
+    """Return whether an object is certainly a valid message. For other objects, call `check_message`."""
     if message.get("jsonrpc") != "2.0":
         return False
     key = message.get("id")
@@ -111,7 +111,7 @@ def check_message(message: dict[str, Any], data: bytes) -> None:
     with suppress(ValidationError):
         adapter.validate_python(message, by_name=False)
         return
-    # For JSON text, pydantic's messages use JSON's terms: "an object", not "a dictionary".
+    # Validate JSON text, for which pydantic's messages say "an object" instead of "a dictionary".
     try:
         adapter.validate_json(data, by_name=False)
     except ValidationError as error:
@@ -119,7 +119,7 @@ def check_message(message: dict[str, Any], data: bytes) -> None:
 
 
 def describe_message(message: dict[str, Any], error: ValidationError) -> str:
-    """Return a clause with the problems of a message."""
+    """Return a clause that lists a message's problems."""
     if not message.keys() & {"result", "error", "method"}:
         return "it is a JSON object with neither a result nor an error"
     kind = next((kind for key, kind in _KINDS.items() if key in message), None)
@@ -128,9 +128,9 @@ def describe_message(message: dict[str, Any], error: ValidationError) -> str:
         for problem in error.errors(include_url=False, include_context=False, include_input=False)
         if problem["loc"][:1] == (kind,)
     ]
-    noun = "a message" if "method" in message else "an answer"
-    return f"it is not {noun} of JSON-RPC: {'; '.join(lines[:_MOST_PROBLEMS])}"
+    noun = "message" if "method" in message else "response"
+    return f"it is not a valid JSON-RPC {noun}: {'; '.join(lines[:_MOST_PROBLEMS])}"
 
 
 def _name_value(value: Json) -> str:
-    return f"it is {_NAMES.get(type(value), 'a JSON number')}, not a message of JSON-RPC"
+    return f"it is {_NAMES.get(type(value), 'a JSON number')}, not a JSON-RPC message"

@@ -21,7 +21,7 @@ export async function findChanges(raw: Client, compiled: readonly object[], opti
     const name = tool["name"] as string;
     const now = live.get(name);
     const changed = now && Object.keys(FIELDS).flatMap((field) => compareField(field, tool[field], now[field], revision));
-    if (!changed) changes.push(`${shortenJson(name)} is not listed any more`);
+    if (!changed) changes.push(`${shortenJson(name)} is no longer listed`);
     else if (changed.length > 0) changes.push(`${shortenJson(name)}: ${changed.join("; ")}`);
     live.delete(name);
   }

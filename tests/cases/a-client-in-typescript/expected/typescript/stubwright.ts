@@ -77,7 +77,7 @@ export class DriftError extends Error {
   constructor(changes: readonly string[]) {
     const more = changes.length > 20 ? [`and ${changes.length - 20} more`] : [];
     const lines = [...changes.slice(0, 20), ...more].map((line) => `\n  ${line}`);
-    super(`the server's tools differ from those this client was compiled for:${lines.join("")}`);
+    super(`the server's tools differ from the tools this client was compiled for:${lines.join("")}`);
     this.changes = changes;
   }
 }
@@ -101,7 +101,7 @@ export class NotConfirmed extends Error {
   readonly tool: string;
 
   constructor(tool: string) {
-    super(`the call of ${tool} was not confirmed`);
+    super(`the call to ${tool} was not confirmed`);
     this.tool = tool;
   }
 }
