@@ -76,7 +76,7 @@ class Contents:
     by_pattern: Sequence[tuple[Validator, Content]] = ()
 
     def get(self, name: str) -> Content:
-        """Return the content of an argument."""
+        """Return an argument's content."""
         if name in self.by_name:
             return self.by_name[name]
         return next((content for pattern, content in self.by_pattern if pattern.accepts(name)), self.others)
@@ -87,7 +87,7 @@ def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> Con
 
     Args:
         schema: The input schema.
-        argument: Return the properties of this argument instead.
+        argument: An argument whose properties to return instead.
     """
     holders: list[Mapping[str, Any]] = [schema]
     if argument is not None:

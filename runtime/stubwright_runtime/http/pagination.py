@@ -233,7 +233,7 @@ class PageRequest:
 
 
 def find_next_link(header: str) -> str | None:
-    """Return the target of a `Link` header's next-page link (RFC 8288, 3), or `None`."""
+    """Return the next page's URL from a `Link` header (RFC 8288, 3), or `None`."""
     for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
         pairs = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
         relation = next((value for name, value in pairs if name == "rel"), "")  # only the first `rel` counts (3.3)

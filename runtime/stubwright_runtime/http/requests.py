@@ -258,7 +258,7 @@ class Binding:
         return HOLE.sub(find_value, self._http["url"])
 
     def list_credentials(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
-        """Return the scheme sets whose variables are set, in order, or a single empty set."""
+        """Return the scheme sets whose variables are set, in order, or one empty set if there are none."""
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
         usable = [names for names in alternatives if all(self._is_set(name, environment) for name in names)]
         return usable or [()]

@@ -40,14 +40,14 @@ class BudgetExceeded(ToolError):
         if whose == "caller":
             what_to_end = "end a handle or cancel a task that you no longer need"
             text = (
-                f"You have {format_bytes(used)} of tasks, handles and results stored here, and the limit is"
-                f" {format_bytes(limit)}: there is no room for this."
+                f"You have {format_bytes(used)} of tasks, handles and results stored here. The limit is"
+                f" {format_bytes(limit)}, so there is no room for this."
                 f" {f'{when_to_retry}, or {what_to_end}' if when_to_retry else what_to_end.capitalize()}."
             )
         else:
             text = (
-                f"The storage of this server is exhausted: {format_bytes(used)} of {format_bytes(limit)} for all"
-                f" callers together, and the rest is shared. {when_to_retry or 'Try again later'}."
+                f"This server's storage is exhausted: all callers together use {format_bytes(used)} of"
+                f" {format_bytes(limit)}, and share the rest. {when_to_retry or 'Try again later'}."
             )
         super().__init__(text)
 

@@ -100,7 +100,7 @@ class MemoryStore:
         tracked: bool = False,
         room: int = 0,
     ) -> bool:
-        """Implement the protocol. Tracking is not needed, because no other process writes."""
+        """Implement `Store.create`. Tracking is not needed, because no other process writes."""
         del tracked
         self._sweep()
         now, name = self._clock(), (kind, key)
@@ -131,7 +131,7 @@ class MemoryStore:
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
     ) -> ClaimedRecord | None:
-        """Implement the protocol."""
+        """Implement `Store.claim`."""
         name = f"{kind}:{key}"
         if (entry := self._find(kind, key)) is not None:
             now = self._clock()
@@ -144,14 +144,14 @@ class MemoryStore:
         return None
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """Implement the protocol."""
+        """Implement `Store.get`."""
         if (entry := self._find(kind, key)) is None:
             return None
         entry.use(self._clock())
         return Record(entry.data, entry.version)
 
     async def measure(self, kind: str, key: str) -> int | None:
-        """Implement the protocol."""
+        """Implement `Store.measure`."""
         entry = self._find(kind, key)
         return None if entry is None else len(entry.data)
 
@@ -166,7 +166,7 @@ class MemoryStore:
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.replace`."""
         del payer
         entry = self._find(kind, key)
         if entry is None or entry.version != version:
@@ -182,7 +182,7 @@ class MemoryStore:
         return True
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.delete`."""
         del payer
         if self._find(kind, key) is None:
             return False
@@ -190,20 +190,20 @@ class MemoryStore:
         return True
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """Implement the protocol."""
+        """Implement `Store.list_owned`."""
         return [(key, Record(entry.data, entry.version)) for key, entry in self._all(kind, owner)]
 
     async def list_heads(self, kind: str, owner: str) -> list[bytes]:
-        """Implement the protocol."""
+        """Implement `Store.list_heads`."""
         return [entry.head for _, entry in self._all(kind, owner)]
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Implement the protocol."""
+        """Implement `Store.use_nonce`."""
         self._sweep()
         return self._nonces.setdefault(payer, Nonces(self._clock, MAX_NONCES)).use_nonce(nonce, seconds)
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.hold`."""
         now = self._clock()
         with self._lease_lock:
             has, until = self._leases.get(name, (holder, now))
@@ -213,7 +213,7 @@ class MemoryStore:
             return True
 
     async def release(self, name: str, holder: str) -> None:
-        """Implement the protocol."""
+        """Implement `Store.release`."""
         with self._lease_lock:
             if name in self._leases and self._leases[name][0] == holder:
                 del self._leases[name]
@@ -229,11 +229,11 @@ class MemoryStore:
             return True
 
     async def list_members(self, name: str) -> frozenset[str]:
-        """Implement the protocol."""
+        """Implement `Store.list_members`."""
         return frozenset(self._sets.get(name, ()))
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.switch`."""
         members = self._sets[name]
         if (member in members) == on:
             return False
@@ -241,13 +241,13 @@ class MemoryStore:
         return True
 
     async def publish(self, topic: str, data: bytes) -> None:
-        """Implement the protocol."""
+        """Implement `Store.publish`."""
         # Iterate over a copy, because a listener may unsubscribe.
         for listener in [*self._listeners.get(topic, ())]:
             await listener(data)
 
     def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
-        """Implement the protocol."""
+        """Implement `Store.listen`."""
         self._listeners[topic].append(listener)
 
         def unsubscribe() -> None:
@@ -257,21 +257,21 @@ class MemoryStore:
         return unsubscribe
 
     async def list_secrets(self) -> Sequence[bytes]:
-        """Implement the protocol."""
+        """Implement `Store.list_secrets`."""
         return [self._secret]
 
     @asynccontextmanager
     async def exchange(self, *, writes: bool) -> AsyncGenerator[None, None]:
-        """Implement the protocol."""
+        """Implement `Store.exchange`."""
         yield
 
     async def check(self) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.check`."""
         return True
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
-        """Implement the protocol."""
+        """Implement `Store.run`."""
         yield
 
     def __len__(self) -> int:

@@ -24,7 +24,7 @@ def make_nonce() -> str:
 class Nonces:
     """One principal's used nonces.
 
-    If there are too many, the older half is removed, after which all nonces that old count as used.
+    If there are too many, the older half is removed, and any nonce older than the remaining ones counts as used.
     """
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_NONCES) -> None:

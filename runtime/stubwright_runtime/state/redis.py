@@ -126,7 +126,7 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
 
 
 def _import_library(name: str) -> Any:
-    """Import a module of the optional library."""
+    """Import a module from the optional library."""
     with Extra("redis", "state in Redis"):
         return importlib.import_module(name)
 
@@ -216,7 +216,7 @@ class RedisStore:
         tracked: bool = False,
         room: int = 0,
     ) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.create`."""
         name, paying = self._name(kind, key), owner if payer is None else payer
         limit = _NEVER if most is None else most
         names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
@@ -247,7 +247,7 @@ class RedisStore:
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
     ) -> ClaimedRecord | None:
-        """Implement the protocol."""
+        """Implement `Store.claim`."""
         name = self._name(kind, key)
         names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
         names += [self._name("account", owner), self._name("lease", f"{kind}:{key}")]
@@ -263,7 +263,7 @@ class RedisStore:
         return ClaimedRecord(Record(_unpack(plaintext)[1] if plaintext else b"", current.version), bool(result[5]))
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """Implement the protocol."""
+        """Implement `Store.get`."""
         name = self._name(kind, key)
         least: int | None = None
         while True:
@@ -293,7 +293,7 @@ class RedisStore:
         return None
 
     async def measure(self, kind: str, key: str) -> int | None:
-        """Implement the protocol."""
+        """Implement `Store.measure`."""
         async with self.exchange(writes=False):
             length: int = await self._redis.hstrlen(self._name(kind, key), "d")
         return length or None
@@ -309,7 +309,7 @@ class RedisStore:
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.replace`."""
         name = self._name(kind, key)
         new = _Version(name, version + 1, "" if payer is None else self._name_index(payer, name), "1" if final else "")
         ciphertexts = [await self._encrypt(_pack(key, data), new.place), await self._encrypt(head, new.head)]
@@ -329,7 +329,7 @@ class RedisStore:
         return bool(await self._change("replace", names, arguments, new.index, enrol))
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.delete`."""
         name = self._name(kind, key)
         names = [name, *self._accounts]
         if payer is None:
@@ -343,7 +343,7 @@ class RedisStore:
         return bool(await self._change("delete", names, [], self._name_index(payer, name), strike))
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """Implement the protocol."""
+        """Implement `Store.list_owned`."""
         return [
             (key, Record(data, version.version))
             for version, plaintext in await self._all(kind, owner, "d")
@@ -351,11 +351,11 @@ class RedisStore:
         ]
 
     async def list_heads(self, kind: str, owner: str) -> list[bytes]:
-        """Implement the protocol."""
+        """Implement `Store.list_heads`."""
         return [plaintext for _, plaintext in await self._all(kind, owner, "h")]
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Implement the protocol."""
+        """Implement `Store.use_nonce`."""
         is_new: list[bool] = []
 
         def use_nonce(index: RecordIndex, now: int) -> bool:
@@ -366,11 +366,11 @@ class RedisStore:
         return is_new[-1]
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.hold`."""
         return bool(await self._script("hold", [self._name("lease", name)], [holder, _to_milliseconds(seconds)]))
 
     async def release(self, name: str, holder: str) -> None:
-        """Implement the protocol."""
+        """Implement `Store.release`."""
         await self._script("release", [self._name("lease", name)], [holder])
 
     def renew(self, name: str, holder: str, seconds: float) -> bool:
@@ -381,26 +381,26 @@ class RedisStore:
             raise StateLost(f"{self.url} does not respond", is_unknown=True) from error
 
     async def list_members(self, name: str) -> frozenset[str]:
-        """Implement the protocol."""
+        """Implement `Store.list_members`."""
         async with self.exchange(writes=False):
             members: set[bytes] = await self._redis.smembers(f"{self.prefix}:set:{name}")
         return frozenset(member.decode(errors="replace") for member in members)
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.switch`."""
         change = self._redis.sadd if on else self._redis.srem
         async with self.exchange(writes=True):
             return bool(await change(f"{self.prefix}:set:{name}", member))
 
     async def publish(self, topic: str, data: bytes) -> None:
-        """Implement the protocol."""
+        """Implement `Store.publish`."""
         channel = f"{self.prefix}:topic:{topic}"
         ciphertext = await self._encrypt(data, channel)
         async with self.exchange(writes=False):
             await self._redis.publish(channel, ciphertext)
 
     def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
-        """Implement the protocol."""
+        """Implement `Store.listen`."""
         self._listeners[topic].append(listener)
 
         def unsubscribe() -> None:
@@ -410,7 +410,7 @@ class RedisStore:
         return unsubscribe
 
     async def list_secrets(self) -> Sequence[bytes]:
-        """Implement the protocol."""
+        """Implement `Store.list_secrets`."""
         if self._given:
             return self._given
         name = f"{self.prefix}:secret"
@@ -418,7 +418,7 @@ class RedisStore:
             secret: bytes | None = await self._redis.get(name)
         if secret is None:
             async with self.exchange(writes=True):
-                # If several processes start concurrently, all use the secret of the first.
+                # If several processes start concurrently, all use the first one's secret.
                 await self._redis.set(name, secrets.token_bytes(MIN_KEY_BYTES), nx=True)
                 secret = await self._redis.get(name)
         if secret is None or len(secret) < MIN_KEY_BYTES:
@@ -427,7 +427,7 @@ class RedisStore:
         return [secret]
 
     async def check(self) -> bool:
-        """Implement the protocol."""
+        """Implement `Store.check`."""
         with suppress(StateLost):
             async with self.exchange(writes=False):
                 return bool(await self._redis.ping())
@@ -435,7 +435,7 @@ class RedisStore:
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
-        """Implement the protocol."""
+        """Implement `Store.run`."""
         is_subscribed = asyncio.Event()
         pump = asyncio.create_task(self._pump(is_subscribed))
         # The server also starts if the store is unavailable; `_pump` retries.

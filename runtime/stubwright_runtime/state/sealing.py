@@ -62,7 +62,7 @@ class StateSealer:
             keys: The keys. The first one seals, and any key opens.
             server: The server's name.
             seconds: The lifetime of a state, in seconds.
-            purpose: What the tokens are for; they are invalid for other purposes.
+            purpose: The tokens' purpose; they are invalid for any other.
 
         Raises:
             ValueError: There are no keys, or a key is too short.

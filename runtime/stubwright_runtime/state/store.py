@@ -225,11 +225,11 @@ class Store(Protocol):
         ...
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """Return an owner's records of one kind with their keys, oldest first. This does not reset `idle`."""
+        """Return an owner's records with this kind and their keys, oldest first. This does not reset `idle`."""
         ...
 
     async def list_heads(self, kind: str, owner: str) -> list[bytes]:
-        """Return the heads of an owner's records of one kind, oldest first. This does not reset `idle`."""
+        """Return the heads of an owner's records with this kind, oldest first. This does not reset `idle`."""
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:

@@ -69,7 +69,7 @@ class InputRequester:
 
 
 async def _send(connection: TaskConnection, task: Task, question: Question) -> Mapping[str, Any]:
-    """Send a question and return the client's answer; an error becomes an invalid answer, which repeats the question."""
+    """Send a question and return the client's answer; an error becomes an invalid answer, repeating the question."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.relate(task.id)}
     try:

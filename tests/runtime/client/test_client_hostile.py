@@ -701,7 +701,10 @@ async def test_each_message_of_a_batch_is_read(transport: str, tmp_path: Path) -
 
 
 _TOO_MANY: Final = json.dumps([{"jsonrpc": "2.0", "method": "notifications/x"}] * 1001).encode()
-_TOLD: Final = "the server's response cannot be read: it is a batch of 1,001 messages, but a client accepts at most 1,000 per batch"
+_TOLD: Final = (
+    "the server's response cannot be read: it is a batch of 1,001 messages, "
+    "but a client accepts at most 1,000 per batch"
+)
 
 
 @pytest.mark.parametrize("method", ["initialize", "tools/call"])

@@ -139,7 +139,7 @@ async def test_tasks_and_handles_share_the_bytes_of_their_caller(
         refused = told(await started(wire, "work", "x" * 100 * KIB))
         assert refused.startswith("work was not started. You have 20")
         assert (
-            "of tasks, handles and results stored here, and the limit is 300 KiB: there is no room for this." in refused
+            "of tasks, handles and results stored here. The limit is 300 KiB, so there is no room for this." in refused
         )
         assert "Try again in 3," in refused
         assert "or end a handle or cancel a task that you no longer need." in refused

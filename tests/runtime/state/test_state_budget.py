@@ -54,7 +54,7 @@ async def test_a_payer_has_so_many_bytes_and_another_has_its_own(state: str) -> 
         assert (told.whose, told.limit) == ("caller", EACH)
         assert told.seconds is not None
         assert 50 < told.seconds <= 60
-        assert "You have 5 KiB of tasks, handles and results stored here, and the limit is 10 KiB" in str(told)
+        assert "You have 5 KiB of tasks, handles and results stored here. The limit is 10 KiB" in str(told)
         assert "Try again in 60 seconds" in str(told) or "Try again in 59 seconds" in str(told)
         assert "end a handle or cancel a task" in str(told)
         assert await store.get("basket", "b") is None, "nothing is there by half"
@@ -131,7 +131,7 @@ async def test_nobody_uses_up_what_is_there_for_all(state: str) -> None:
         assert counts[1] in (6, 7)
         assert counts[2] >= 3, "and the next one finds room"
         assert [one.whose for one in told] == ["server"] * 3
-        assert "The storage of this server is exhausted" in str(told[0])
+        assert "This server's storage is exhausted" in str(told[0])
         assert "Try again in" in str(told[0])
 
 

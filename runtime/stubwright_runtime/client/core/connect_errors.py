@@ -50,7 +50,7 @@ class ConnectError(MCPError):
         self.status = status
 
     def __reduce__(self) -> Any:
-        """Copy and pickle all attributes."""
+        """Preserve all attributes when copied or pickled."""
         return _copy, (type(self), self.args, self.__dict__)
 
 

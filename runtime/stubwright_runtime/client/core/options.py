@@ -73,7 +73,7 @@ Sanitize: TypeAlias = Literal["text", "all", "none"]
 
 @dataclass(frozen=True, slots=True)
 class CallEvent:
-    """The event that `on_call` receives at the start and the end of a call.
+    """The event that `on_call` receives at the start and end of a call.
 
     Attributes:
         call: The call's number in this process, the same for both of its events.

@@ -40,7 +40,7 @@ class CallResponse(Generic[T_co]):
     """A tool's complete response.
 
     Attributes:
-        model: The method's own result: the output model, or the content if the tool has no `outputSchema`, or `None` if
+        model: The method's own result: the output model, the content if the tool has no `outputSchema`, or `None` if
             the tool failed.
         result: The MCP result, with sanitized content (see `sanitize`).
     """
@@ -127,7 +127,7 @@ class ResponseMethod(Generic[P, T]):
     """A descriptor for a tool's method in a response class."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Wrap a method of the client class."""
+        """Wrap a client class method."""
         self._method = method
         self.__doc__ = method.__doc__
 
@@ -153,7 +153,7 @@ class SharedMethod(Generic[P, T]):
     """A descriptor that shares a method of the full client with a toolset client."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
-        """Wrap a method of the client class."""
+        """Wrap a client class method."""
         self._method = method
         self.__doc__ = method.__doc__
 

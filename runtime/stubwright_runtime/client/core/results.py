@@ -43,7 +43,7 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
     try:
         violations = [] if validator is None else validator.find_errors(value, "result")
     except (ValueError, RecursionError) as error:  # JSON in text can exceed the nesting limit for messages
-        raise InvalidResult(tool.name, [f"result: it cannot be checked: {error}"], result) from None
+        raise InvalidResult(tool.name, [f"result: cannot be validated: {error}"], result) from None
     if violations:
         raise InvalidResult(tool.name, [redact_text(line) for line in violations], result)
     return value

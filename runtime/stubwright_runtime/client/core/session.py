@@ -91,7 +91,7 @@ class Session:
 
     @cached_property
     def modern(self) -> bool:
-        """True for a stateless revision (from 2026-07-28 on)."""
+        """True for a stateless revision (since 2026-07-28)."""
         return Revision.from_date(self.client.protocol_version).has("stateless")
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:

@@ -50,7 +50,7 @@ class Question:
         await self._done.wait()
 
     def __str__(self) -> str:
-        """Return the text for a person at a terminal: the message and the URL, without control characters."""
+        """Return the message and the URL without control characters, for a terminal."""
         return replace_controls(self.message if self.url is None else f"{self.message}\n{self.url}")
 
 
@@ -80,5 +80,5 @@ class Callbacks:
     roots: Roots | None = None
 
     def list_given(self) -> list[str]:
-        """Return the names of the callbacks that are set."""
+        """Return the names of the set callbacks."""
         return [field.name for field in fields(self) if getattr(self, field.name) is not None]

@@ -55,7 +55,7 @@ class RequestContext:
 
     Attributes:
         session: The client.
-        request_id: The id of the server's request, or the key of an input request.
+        request_id: The server request's ID, or the input request's key.
         meta: The request's `_meta`.
     """
 

@@ -367,7 +367,7 @@ class RpcConnection:
         return Unreachable(self.transport.name, "\n".join(lines), code=REQUEST_TIMEOUT)
 
     def receive(self, text: bytes) -> None:
-        """Process a message in text form."""
+        """Parse and process a message."""
         try:
             message: Any = from_json(text)
         except ValueError as error:
@@ -525,7 +525,7 @@ class RpcConnection:
         self._start(self._notify(method, params))
 
     def _cancel_question(self, cancelled: Any) -> None:
-        """Cancel the server's latest request with this id."""
+        """Cancel the server's latest request with this ID."""
         for task, key in reversed(self._answering.items()):
             if _coerce(key) == _coerce(cancelled):
                 task.cancel()

@@ -396,7 +396,7 @@ class TaskMethodDescriptor(Generic[P, T]):
     """A descriptor for a tool's method in a tasks class."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Wrap a method of the client class."""
+        """Wrap a client class method."""
         self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 

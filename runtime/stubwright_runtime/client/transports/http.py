@@ -380,7 +380,7 @@ class _Exchange:
         return _make_error(Refusal("unreachable", hide_secrets(self._request.url), why))
 
     async def _read_body(self, media: str) -> bytes:
-        """Return a JSON body, or the start of an error response's text; otherwise, return empty bytes."""
+        """Return a JSON body, the start of an error response's text, or empty bytes."""
         response = self._response
         if media.startswith("application/json"):
             body, bound = bytearray(), self._bounds.find_bound()

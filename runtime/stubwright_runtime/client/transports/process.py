@@ -164,7 +164,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._lines.clear()
         with anyio.CancelScope(shield=True):
             self._input.close()
-            self._resume_reading()  # a process blocked on its output does not read the end of its input
+            self._resume_reading()  # a process blocked on its output does not notice that its input is closed
             grace = min(_GRACE, seconds / 2)
             if not await self._wait_for_exit(grace):
                 await self._kill(grace)

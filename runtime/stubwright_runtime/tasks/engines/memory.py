@@ -32,10 +32,10 @@ class MemoryEngine:
         self._context = contextvars.Context()
 
     def stop(self) -> None:
-        """Implement the protocol; no other process can take over the tasks."""
+        """Implement `TaskEngine.stop`; no other process can take over the tasks."""
 
     async def submit(self, task: str) -> None:
-        """Implement the protocol."""
+        """Implement `TaskEngine.submit`."""
         if self._group is None or self._work is None:
             raise StateLost("tasks are not running here")
         start = self._group.start_soon
@@ -43,7 +43,7 @@ class MemoryEngine:
 
     @asynccontextmanager
     async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
-        """Implement the protocol."""
+        """Implement `TaskEngine.run`."""
         self._work, self._context = work, contextvars.copy_context()
         async with anyio.create_task_group() as group:
             self._group = group

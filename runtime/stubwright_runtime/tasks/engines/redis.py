@@ -168,17 +168,17 @@ class StreamEngine:
         self._stream = _Stream(Redis(connection_pool=self._pool), f"{store.prefix}:tasks", idle)
 
     async def submit(self, task: str) -> None:
-        """Implement the protocol."""
+        """Implement `TaskEngine.submit`."""
         async with self._store.exchange(writes=True):
             await self._stream.add(task)
 
     def stop(self) -> None:
-        """Implement the protocol."""
+        """Implement `TaskEngine.stop`."""
         self._stop.set()
 
     @asynccontextmanager
     async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
-        """Implement the protocol."""
+        """Implement `TaskEngine.run`."""
         self._stop = asyncio.Event()
         consumer = None if work is None else asyncio.create_task(self._consume(work))
         try:

@@ -25,7 +25,7 @@ class Turns:
         self._is_open = True
 
     def open(self) -> None:
-        """Start tasks; can also be called after `close`."""
+        """Start tasks, even after `close`."""
         self._is_open = True
 
     def close(self) -> None:
